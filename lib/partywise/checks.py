@@ -62,14 +62,7 @@ Delta = Annotated[float, Range(0, 1, "()", advice="well below 1 / n")]
 
 
 def check_fields(values: object) -> None:
-    """Raise a named error for the first field of a dataclass whose value its type does not allow.
-
-    Raises
-    ------
-    ValueError
-        For a number outside its :class:`Range`, one that is not whole, or a word that its ``Literal`` does not list;
-        entries of tuples are named by their number.
-    """
+    """Raise a named error for the first field of a dataclass whose value its type does not allow."""
     cls: Any = type(values)
     for name, hint in field_types(cls).items():
         for where, value, problem in _problems(name, getattr(values, name), hint):

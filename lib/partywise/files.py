@@ -32,11 +32,6 @@ def replacing(path: Path | str) -> Iterator[Path]:
     write into a file of their own; the first gives its file up when another run holds the folder.  What processes of
     this machine left that have ended is removed; the file of a living one is not, nor one of another machine, where
     nobody can tell from here.
-
-    Raises
-    ------
-    OSError
-        Naming the file and the remedy, when it cannot be written; what was there before stays.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.stem}.{_machine()}-{os.getpid()}.part{path.suffix}")

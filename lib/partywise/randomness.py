@@ -106,19 +106,7 @@ class Streams:
 
 
 def streams_of(rng: Any, *names: str | int) -> Streams:
-    """Generators by address from a seed, or from a numpy generator, which draws the seed; `Streams` stay as they are.
-
-    Parameters
-    ----------
-    rng : int, numpy.random.Generator or Streams
-    *names : str or int
-        Beginning of the address below a seed.
-
-    Raises
-    ------
-    TypeError
-        For anything else: there is no global generator to fall back on.
-    """
+    """Generators by address from a seed, or from a numpy generator that draws the seed; `Streams` stay as they are."""
     if isinstance(rng, Streams):
         return rng
     if isinstance(rng, np.random.Generator):

@@ -13,11 +13,6 @@ def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequenc
     """(n, p_k) columns of a party at the used records.
 
     names : of the party's columns; party : its name, for messages
-
-    Raises
-    ------
-    ValueError
-        If there is no column, not one for each name, a value that is not a number or not finite, or a row too few.
     """
     X = np.asarray(block["X"])
     if X.ndim != 2 or not X.shape[1] or X.shape[1] != len(names):
@@ -37,13 +32,7 @@ def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequenc
 
 
 def vector_of(block: Mapping[str, np.ndarray], rows: np.ndarray, name: str, party: str) -> np.ndarray:
-    """(n,) numbers that a party has beside its columns, such as a response, at the used records.
-
-    Raises
-    ------
-    ValueError
-        If it is not a vector of numbers, or a row too few.
-    """
+    """(n,) numbers that a party has beside its columns, such as a response, at the used records."""
     values = np.asarray(block[name])
     if values.ndim != 1 or values.dtype.kind not in "fiub":
         raise ValueError(f"{name} of {party!r} has shape {values.shape} and type {values.dtype}: give (n,) numbers.")

@@ -23,29 +23,7 @@ def hash_identifiers(identifiers: Iterable[str]) -> list[str]:
 
 
 def prepared(values: Any, rules: IdentifierRules, owner: str, where: str = "of align") -> tuple[list[str], np.ndarray]:
-    """Identifiers as they are compared, and which records they belong to.
-
-    Parameters
-    ----------
-    values : sequence of str
-        One identifier a record: a list, an array or a column of a table. Integers only with ``rules.as_text``. None,
-        NaN and empty text are missing.
-    rules : IdentifierRules
-    owner, where : str
-        For messages: whose they are, and whose arguments the rules are.
-
-    Returns
-    -------
-    texts : list of str
-        Distinct, in Unicode's form NFC.
-    kept : (m,) int64
-        Positions of their records.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or some are missing, double, no text, or no valid Unicode; the message counts them.
-    """
+    """Identifiers as they are compared, and which records they belong to."""
     given = listed(values, owner)
     kept = [place for place, value in enumerate(given) if not is_missing(value)]
     if len(kept) < len(given) and rules.missing == "error":

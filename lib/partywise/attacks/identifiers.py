@@ -21,23 +21,7 @@ def sha256_digest(name: str) -> str:
 def dictionary_attack(
     hashes: Iterable[Digest], candidates: Iterable[str], digest: Callable[[str], Digest] = sha256_digest
 ) -> dict[Digest, str]:
-    """Identifiers behind hashes that anybody can compute, by hashing every identifier of the scheme in use.
-
-    Parameters
-    ----------
-    hashes : iterable of str or bytes
-        As received.
-    candidates : iterable of str
-        The identifier space, for example all of ``PATIENT_00000`` to ``PATIENT_99999``; it is hashed until all hashes
-        are found or it ends.
-    digest : callable
-        The public part of what turned identifiers into hashes.
-
-    Returns
-    -------
-    dict of str
-        Identifier by hash, for the hashes that were found.
-    """
+    """Identifiers behind hashes that anybody can compute, by hashing every identifier of the scheme in use."""
     wanted, found = set(hashes), dict[Digest, str]()
     for name in candidates:
         if len(found) == len(wanted):
@@ -54,15 +38,6 @@ def attack_ids(
     candidates: Iterable[str],
     digest: Callable[[str], Digest] = sha256_digest,
 ) -> float:
-    """Share of a party's identifiers that a dictionary finds behind what was seen of them, whatever its order.
-
-    Parameters
-    ----------
-    seen : sequence of str or bytes
-        What a participant received of the identifiers; empty if nothing.
-    identifiers : sequence of str
-        The truth, for the evaluation alone.
-    candidates, digest : as of `dictionary_attack`
-    """
+    """Share of a party's identifiers that a dictionary finds behind what was seen of them, whatever its order."""
     found = set(dictionary_attack(seen, candidates, digest).values())
     return sum(name in found for name in identifiers) / len(identifiers) if len(identifiers) else 0.0

@@ -137,28 +137,7 @@ def check_pooling(subject: Subject) -> None:
 def check_neighbours(
     subject: Subject, units: Sequence[str] = UNITS, pairs: int = PAIRS, seeds: int = SEEDS
 ) -> dict[str, float]:
-    """Of every unit that the ledger certifies, neighbours look alike but for what the releases bound.
-
-    Parameters
-    ----------
-    subject : Subject
-    units : sequence of str
-        The units to ask about.
-    pairs : int
-        Neighbours of each data set.
-    seeds : int
-        Data sets, each with noise of its own.
-
-    Returns
-    -------
-    dict
-        Certified epsilon of every unit; inf where nothing is proved and every neighbour is allowed.
-
-    Raises
-    ------
-    ContractError
-        Naming unit and neighbour, and what tells them apart.
-    """
+    """Of every unit that the ledger certifies, neighbours look alike but for what the releases bound."""
     tapes, totals = [], dict.fromkeys(units, 0.0)
     for seed in range(seeds):
         data = subject.data(seed)

@@ -31,11 +31,6 @@ ADDITIVE = ("gaussian", "symmetric_gaussian", "encrypted_rounded_gaussian", "sha
 def check_noise(tapes: Sequence[Tape]) -> None:
     """What was drawn is as noisy as the events state, in Gaussian and in randomised releases.
 
-    Raises
-    ------
-    ContractError
-        If so little noise has a probability below 1e-9, an entry has none, or two releases share theirs.
-
     Notes
     -----
     A statistic that moves by r in a metric M at most, released at mu, has noise of a covariance of at least
@@ -132,20 +127,7 @@ def own_distance(first: Tape, second: Tape) -> float:
 
 
 def check_own_laws(first: Tape, second: Tape, delta: float) -> None:
-    """Draws of every law that is not the library's, on two neighbours, do not refute what it says that it costs.
-
-    Parameters
-    ----------
-    first, second : Tape
-        Of a run, and of its replay on a neighbour.
-    delta : float
-        Of the epsilon that is refuted.
-
-    Raises
-    ------
-    ContractError
-        With the epsilon that an attack has shown (`partywise.privacy.audit.sampled`).
-    """
+    """Draws of every law that is not the library's, on two neighbours, do not refute what it says that it costs."""
     for one, other in zip(first.calls, second.calls, strict=True):
         event = one.event
         if one.mechanism in MECHANISMS or one.closed or event is None or not event.certified or event.law is None:

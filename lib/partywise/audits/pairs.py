@@ -190,12 +190,7 @@ class NoLaw:
 
 
 def canaries(pair: GaussianPair, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """One run with many records, each in one of the two worlds by its own coin.
-
-    Returns
-    -------
-    scores : (count,) log-likelihood ratios; bits : (count,) 1 for the first world
-    """
+    """One run with many records, each in one of the two worlds by its own coin."""
     bits = rng.integers(0, 2, count)
     scores = [pair.scores(rng, count, world) for world in (0, 1)]
     return np.where(bits == 1, scores[0], scores[1]), bits

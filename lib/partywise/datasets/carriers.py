@@ -130,14 +130,7 @@ def _by_hand(resource: Resource, folder: Path) -> str:
 
 
 def zip_member(content: bytes, member: str, file: str) -> bytes:
-    """One member of a zip file as bytes.
-
-    Raises
-    ------
-    DataMissing
-        When ``content`` is not a zip file, holds no such member, a damaged one or one of more than ``LARGEST`` bytes;
-        names ``file`` and the remedy.
-    """
+    """One member of a zip file as bytes."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed, packed.open(member) as stream:
             unpacked = stream.read(LARGEST + 1)

@@ -108,13 +108,7 @@ def fail(check: str) -> NoReturn:
 
 
 def read_columns(content: bytes, names: Sequence[str], file: str) -> dict[str, list[str]]:
-    """The named columns of a CSV file as lists of text.
-
-    Raises
-    ------
-    DataMissing
-        When the text is not UTF-8, a column is absent or a row has another number of fields than the header.
-    """
+    """The named columns of a CSV file as lists of text."""
     try:
         rows = csv.reader(io.StringIO(content.decode(), newline=""))
         header = next(rows, [])
@@ -140,18 +134,6 @@ def fill_gaps(curves: np.ndarray, longest: int) -> np.ndarray:
 
     A record is one curve: a line drawn into the next curve would carry its values into two records.  Inside a curve a
     gap is on the straight line between the measured neighbours; at either end it keeps the nearest measured value.
-
-    Parameters
-    ----------
-    curves : (..., T) float
-        Curves on a regular grid, NaN where missing.
-    longest : int
-        Longest gap that is filled, in grid steps.  A longer one stays NaN, as does a curve without any value.
-
-    Returns
-    -------
-    (..., T) float
-        A new array.
     """
     filled = np.array(curves, dtype=float)
     places = np.arange(filled.shape[-1])
@@ -167,28 +149,7 @@ def fill_gaps(curves: np.ndarray, longest: int) -> np.ndarray:
 
 
 def smooth_curves(values: np.ndarray, basis_values: np.ndarray, penalty: np.ndarray, weight: float) -> np.ndarray:
-    """Basis coefficients of curves given on a grid: argmin_c sum_t (v_t - sum_q B_tq c_q)^2 + weight c' P c.
-
-    Parameters
-    ----------
-    values : (..., T) float
-        Curves on the grid.
-    basis_values : (T, Q) float
-        B, each basis function at the grid points.
-    penalty : (Q, Q) float
-        P, symmetric positive semi-definite, such as the integrals of products of second derivatives.
-    weight : float
-        Not negative; 0 is the least-squares projection and needs T >= Q.
-
-    Returns
-    -------
-    (..., Q) float
-
-    Raises
-    ------
-    ValueError
-        When the shapes disagree, the weight is negative, or grid and penalty do not determine the coefficients.
-    """
+    """Basis coefficients of curves given on a grid: argmin_c sum_t (v_t - sum_q B_tq c_q)^2 + weight c' P c."""
     values, basis_values = np.asarray(values, dtype=float), np.asarray(basis_values, dtype=float)
     points, functions = basis_values.shape
     if values.shape[-1:] != (points,):

@@ -18,11 +18,6 @@ def fewer(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """(n,) bool: so many random ones of some rows (n,) bool, and all others.
 
     The rows are all of a table that is divided afterwards, or those that train by a division of its own.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer.
     """
     places = np.flatnonzero(rows)
     if count > len(places):

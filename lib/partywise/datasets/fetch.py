@@ -108,13 +108,7 @@ def _recorded(folder: Path) -> dict[str, tuple[str, str, str]]:
 
 
 def read_files(name: str, folder: str | Path) -> tuple[dict[str, bytes], dict[str, str], tuple[str, ...]]:
-    """The fetched files as bytes, their SHA-256 and the notes of the provenance.
-
-    Raises
-    ------
-    DataMissing
-        When ``fetch`` has not been here, or a file is gone or has changed since.
-    """
+    """The fetched files as bytes, their SHA-256 and the notes of the provenance."""
     find(name)
     folder = Path(folder)
     recorded = _recorded(folder)

@@ -53,13 +53,7 @@ class Part:
 
 
 def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
-    """Write the cells of one job, atomically: one part for each case, method and number of parties.
-
-    Raises
-    ------
-    CubeError
-        When the cells of a part are no full block of replicates x folds x epsilon.
-    """
+    """Write the cells of one job, atomically: one part for each case, method and number of parties."""
     parts: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         parts.setdefault(tuple(cell.coords[name] for name in OUTER), []).append(cell)
@@ -103,13 +97,7 @@ def _bytes(content: bytes) -> np.ndarray:
 
 
 def read_block(path: Path | str) -> tuple[Part, ...]:
-    """Read what :func:`write_block` wrote.
-
-    Raises
-    ------
-    CubeError
-        When the file is absent or broken: the message says to delete it and run again.
-    """
+    """Read what :func:`write_block` wrote."""
     return tuple(entry.read() for entry in read_entries(path))
 
 
@@ -182,13 +170,7 @@ def _readable(path: Path | str) -> Iterator[None]:
 
 
 def kind_of(values: Sequence[Any]) -> str:
-    """The narrowest kind that holds all values; None (undefined) fits every kind but text.
-
-    Raises
-    ------
-    CubeError
-        When text and numbers are mixed, or a value is neither.
-    """
+    """The narrowest kind that holds all values; None (undefined) fits every kind but text."""
     found = {_kind(value) for value in values}
     if "str" in found and len(found) > 1:
         raise CubeError(f"a scalar is text in some cells and {sorted(found - {'str'})} in others: keep to one kind.")

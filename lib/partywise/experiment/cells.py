@@ -64,24 +64,7 @@ class Cell:
 
 
 def compute(plan: Plan, share: Mapping[str, Any], data_of: Callable[[str, int], Any], timings: Timings) -> list[Cell]:
-    """The cells of one case in a job: the data of every replicate are read once and fitted by all methods.
-
-    Parameters
-    ----------
-    plan : Plan
-    share : mapping
-        A `partywise.experiment.batches.Share` as plain data: ``case``, ``methods``, ``parties``, ``replicates`` and
-        ``folds``.
-    data_of : callable
-        (case, replicate) -> data, as a generate job left them.
-    timings : Timings
-        Gets what every method cost.
-
-    Raises
-    ------
-    RuntimeError
-        Naming the cell (study, case, method, replicate, parties, fold, epsilon) and the reason.
-    """
+    """The cells of one case in a job: the data of every replicate are read once and fitted by all methods."""
     case, cells = share["case"], list[Cell]()
     for replicate in share["replicates"]:
         with NamedErrors("data", study=plan.study.name, case=case, replicate=replicate):
@@ -157,13 +140,7 @@ def run(
 
 
 def execution(plan: Plan, case: str, method: str, n_parties: int, fold: int, epsilon: float, data: Any) -> Run:
-    """The run of one fit of replicate 0, not begun: what its cell in the cube is computed by.
-
-    Parameters
-    ----------
-    data : object
-        Of replicate 0, as `partywise.experiment.data.generate` makes them.
-    """
+    """The run of one fit of replicate 0, not begun: what its cell in the cube is computed by."""
     return _Fits(plan, case, method, n_parties, 0, data, noise_of(plan, case, 0)).execution(fold, epsilon)
 
 

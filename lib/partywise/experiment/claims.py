@@ -125,13 +125,7 @@ def modules() -> tuple[str, ...]:
 
 
 def collected() -> Mapping[str, Claim]:
-    """All claims by name, in the order of their documents.
-
-    Raises
-    ------
-    ValueError
-        When two claims have one name.
-    """
+    """All claims by name, in the order of their documents."""
     found: dict[str, Claim] = {}
     for module in modules():
         for claim in importlib.import_module(module).CLAIMS:

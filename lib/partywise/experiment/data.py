@@ -70,13 +70,7 @@ class NamedErrors:
 
 
 def write_data(path: Path | str, plan: Plan, replicates: Mapping[str, Iterable[int]], resources: Path | str) -> None:
-    """Draw some replicates of each case and write them, atomically; the same ones give the same bytes.
-
-    Raises
-    ------
-    RuntimeError
-        Naming the study, the case and the replicate, and the reason.
-    """
+    """Draw some replicates of each case and write them, atomically; the same ones give the same bytes."""
     index, places = dict[str, dict[int, Any]](), dict[bytes, int]()
     with npz_writer(path) as write:
 
@@ -96,13 +90,7 @@ def write_data(path: Path | str, plan: Plan, replicates: Mapping[str, Iterable[i
 
 
 def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Any:
-    """The data of a replicate from a file of `write_data`, completed.
-
-    Raises
-    ------
-    CubeError
-        When the file is absent, broken or without this replicate: the message says to delete it and run again.
-    """
+    """The data of a replicate from a file of `write_data`, completed."""
     try:
         stored = open_npz(path)
         entry = _index(stored)[case][str(replicate)]

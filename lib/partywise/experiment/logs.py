@@ -14,13 +14,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def log_to(path: Path | str) -> logging.Logger:
-    """Send everything this process prints, logs or dies of to a file, and note its thread variables and cluster job.
-
-    Returns
-    -------
-    logging.Logger
-        For the messages of the job.
-    """
+    """Send everything this process prints, logs or dies of to a file, and note its thread variables and cluster job."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = path.open("w", encoding="utf-8", buffering=1)

@@ -212,13 +212,7 @@ class ExampleFits(Reported):
 
     @classmethod
     def with_dims(cls, arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]]) -> Self:
-        """Arrays of an estimate that carries their dims, which must be the declared ones.
-
-        Raises
-        ------
-        ValueError
-            For a name that is not declared, or other dims.
-        """
+        """Arrays of an estimate that carries their dims, which must be the declared ones."""
         made = cls.of({name: values for name, (_, values) in arrays.items()})
         for name, (dims, _) in made.arrays().items():
             if tuple(arrays[name][0]) != dims:

@@ -22,13 +22,7 @@ FILE = "file"
 
 
 def read_configuration(path: Path) -> dict[str, Any]:
-    """The content of a configuration file, studies in files of their own included.
-
-    Raises
-    ------
-    ConfigError
-        When one of the files cannot be read, is not valid YAML, or holds anything but data: file, line and remedy.
-    """
+    """The content of a configuration file, studies in files of their own included."""
     config = read_file(path)
     if isinstance(studies := config.get("studies"), Mapping):
         config["studies"] = {name: _whole(name, block, _Files([path]))[0] for name, block in studies.items()}
@@ -36,20 +30,7 @@ def read_configuration(path: Path) -> dict[str, Any]:
 
 
 def plans(config: Mapping[str, Any], files: Sequence[Path] = ()) -> dict[str, Plan]:
-    """One plan for each study of a configuration.
-
-    Parameters
-    ----------
-    config : mapping
-        The configuration, as Snakemake merges it from its files and ``--config``, or as `read_configuration` gives it.
-    files : sequence of Path
-        Those files, in order.
-
-    Raises
-    ------
-    ConfigError
-        For the first key that is unknown, missing, mistyped, out of range or contradicts another.
-    """
+    """One plan for each study of a configuration."""
     given: Configuration = build(Configuration, config, "")
     found, where = {}, _Files(files)
     for name, written in given.studies.items():

@@ -341,13 +341,7 @@ def available() -> tuple[str, ...]:
 
 
 def address_of(name: str) -> str:
-    """Address of a study of this package.
-
-    Raises
-    ------
-    ConfigError
-        When there is no such study; the message lists those that exist.
-    """
+    """Address of a study of this package."""
     if name not in available():
         known = ", ".join(available())
         raise ConfigError(

@@ -136,22 +136,7 @@ class Outcome:
 
 
 def tried(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
-    """Try a method by its address on every trial of its study.
-
-    Parameters
-    ----------
-    address : str
-        ``package.module:NAME`` of a `Protocol`, or ``package.module`` where it is called PROTOCOL.
-    study : str, optional
-        Study whose data it takes; by default what the protocol says.
-    options : mapping, optional
-        Keys beside ``protocol`` in the configuration.
-
-    Raises
-    ------
-    ConfigError
-        When there is no such protocol, it names no study, or an option is wrong.
-    """
+    """Try a method by its address on every trial of its study."""
     address = address if ":" in address else f"{address}:PROTOCOL"
     protocol = own(address, Protocol, "method").alone()
     name = study or protocol.study

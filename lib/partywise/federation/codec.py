@@ -31,17 +31,6 @@ EMPTY = 2**28
 def encode(value: Any) -> bytes:
     """A value as bytes.
 
-    Parameters
-    ----------
-    value : object
-        Array of numbers or text, NumPy or Python number, bool, None, str, bytes, `Cipher`, or a list, tuple or mapping
-        of such.
-
-    Raises
-    ------
-    TypeError
-        For anything else.
-
     Notes
     -----
     Eight bytes with the length of the header, the header as JSON, then the bytes of all arrays in order, each
@@ -53,13 +42,7 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """Inverse of `encode`; arrays are read-only.
-
-    Raises
-    ------
-    ValueError
-        If the bytes are no encoded value.
-    """
+    """Inverse of `encode`; arrays are read-only."""
     size = int.from_bytes(data[:8], "big")
     if len(data) < 8 + size:
         raise ValueError(
@@ -186,13 +169,7 @@ def row_of(payload: Payload) -> dict[str, Any]:
 
 
 def payload_of(row: Mapping[str, Any]) -> Any:
-    """Inverse of `row_of`: the payload without its value.
-
-    Raises
-    ------
-    KeyError, TypeError or ValueError
-        If it is no such row.
-    """
+    """Inverse of `row_of`: the payload without its value."""
     return _payload(row)
 
 

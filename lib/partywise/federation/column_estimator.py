@@ -56,14 +56,7 @@ def blocks_of(
     ids: Sequence[Sequence[str]] | None,
     names: Sequence[str] | None = None,
 ) -> tuple[list[np.ndarray], list[tuple[int, ...]], tuple[str, ...]]:
-    """Columns of each party (n_k, p_k), their global numbers, and the names of all.
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, a value is not finite, ``parties`` is not a partition of the columns, or names are not one a
-        column and different.
-    """
+    """Columns of each party (n_k, p_k), their global numbers, and the names of all."""
     if ids is None:
         whole = numbers("X", X, 2, COLUMNS)
         shown = names_of([X], [whole], names)

@@ -44,20 +44,7 @@ def measured(payload: Payload, name: str = "value") -> tuple[tuple[int, ...], in
 
 
 def payload_bytes(value: Any, name: str = "value") -> int:
-    """Size of a value as serialised: arrays 8 bytes a double, numbers 8, text UTF-8, containers their sum.
-
-    Parameters
-    ----------
-    value : object
-        Array of numbers, number, bool, None, str, bytes, list, tuple, dict, or a `Cipher` around one.
-    name : str
-        For the error message.
-
-    Raises
-    ------
-    TypeError
-        If the value, or something in it, is of another type.
-    """
+    """Size of a value as serialised: arrays 8 bytes a double, numbers 8, text UTF-8, containers their sum."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.nbytes
     if isinstance(value, str):

@@ -19,11 +19,6 @@ def roles(parties: Sequence[Any], *, bare: bool = False) -> tuple[Any, tuple[Any
     """The active party, and the passive ones in their order.
 
     bare : whether a party may be without columns, as an active one is that holds the labels alone
-
-    Raises
-    ------
-    ValueError
-        If there is not exactly one active party and at least one passive one, or one of them holds no column.
     """
     active = [party for party in parties if party.role == "active"]
     passive = tuple(party for party in parties if party.role == "passive")

@@ -30,13 +30,7 @@ def check_domain(domain: tuple[float, float]) -> tuple[float, float]:
 
 
 def matrix_power(matrix: np.ndarray, power: float) -> np.ndarray:
-    """Symmetric power of a symmetric positive definite matrix.
-
-    Raises
-    ------
-    ValueError
-        When the smallest eigenvalue is not above 1e-12 times the largest.
-    """
+    """Symmetric power of a symmetric positive definite matrix."""
     values, vectors = np.linalg.eigh(matrix)
     if not values[0] > RELATIVE_DEFINITENESS * values[-1]:
         raise ValueError(
@@ -88,13 +82,7 @@ class BSplineBasis(_Basis):
         self.knots = np.concatenate([[low] * self.degree, self.breaks, [high] * self.degree])
 
     def evaluate(self, t: np.ndarray, derivative: int = 0) -> np.ndarray:
-        """Values (or a derivative) of all basis functions at ``t``, shape (len(t), n_basis).
-
-        Raises
-        ------
-        ValueError
-            When a point lies outside the domain.
-        """
+        """Values (or a derivative) of all basis functions at ``t``, shape (len(t), n_basis)."""
         t = np.atleast_1d(np.asarray(t, dtype=float))
         low, high = self.domain
         if not (np.all(t >= low) and np.all(t <= high)):

@@ -73,32 +73,7 @@ def fit_boosting(
     released: ReleasedNoise | None = None,
     rng: np.random.Generator | None = None,
 ) -> BoostingFit:
-    """Walk the boosting path and return the best state by the stopping criterion.
-
-    Parameters
-    ----------
-    train, half_a, half_b : Moments
-        Corrected moments of all training records and of their two disjoint halves, P = p Q coordinates; the
-        halves are needed unless ``options.crossfit`` is ``"none"``.
-    groups : tuple of tuples
-        Predictors of each base learner: a partition of 0..p-1.
-    penalties : Penalties
-        Same coordinates as the moments.
-    floor : float, optional
-        Scale of the eigenvalue floor before ``options.projection``; by default from the noise of the moments.
-    response_noise : float
-        s_y^2 of isotropic noise on Y that the debiased sums of squares leave out.
-    released : ReleasedNoise, optional
-        Public noise levels of moments that were released themselves: then only a state that is demonstrably better
-        than the mean curve is returned, shrunk by what the noise explains; needs the halves.
-    rng : numpy.random.Generator, optional
-        Needed by ``df="hutchinson"`` only.
-
-    Raises
-    ------
-    ValueError
-        For shapes that do not fit, missing halves, or groups that are no partition.
-    """
+    """Walk the boosting path and return the best state by the stopping criterion."""
     _check_shapes(train, half_a, half_b, penalties)
     q = penalties.omega_x.shape[1]
     halves = [] if options.crossfit == "none" else [half for half in (half_a, half_b) if half is not None]
@@ -155,13 +130,7 @@ def first_lowest(scores: np.ndarray) -> int:
 
 
 def predict_curves(fit: BoostingFit, X: np.ndarray) -> np.ndarray:
-    """Fitted curves (N, Qy) of predictors X, shape (N, P) or (N, p, Q), in the coordinates of the fit.
-
-    Raises
-    ------
-    ValueError
-        When the number of coordinates differs from that of the fit.
-    """
+    """Fitted curves (N, Qy) of predictors X, shape (N, P) or (N, p, Q), in the coordinates of the fit."""
     flat = np.asarray(X, dtype=float).reshape(len(X), -1)
     if flat.shape[1] != len(fit.B):
         raise ValueError(

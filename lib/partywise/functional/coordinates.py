@@ -82,23 +82,7 @@ def make_coordinates(
     omega_x: np.ndarray | None = None,
     omega_y: np.ndarray | None = None,
 ) -> Coordinates:
-    """Coordinates and penalties of a method.
-
-    Parameters
-    ----------
-    public : Public
-        The bases.
-    n_predictors : int
-        p.
-    omega_x, omega_y : arrays, optional
-        The user's own penalties in coefficient coordinates: (Qx, Qx) for all predictors or (p, Qx, Qx), and
-        (Qy, Qy); symmetric positive semidefinite, zero allowed.  They replace the second-derivative penalty.
-
-    Raises
-    ------
-    ValueError
-        For a penalty of wrong shape, not symmetric or not positive semidefinite, or more directions than there are.
-    """
+    """Coordinates and penalties of a method."""
     bx, by = public.basis_x.build(), public.basis_y.build()
     own_x = _own_penalty("omega_x", omega_x, bx.penalty, penalty)
     own_y = _own_penalty("omega_y", omega_y, by.penalty, penalty)

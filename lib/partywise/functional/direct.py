@@ -56,28 +56,7 @@ def release_curves(
     radius: Accounted,
     owner: str = "owner",
 ) -> CurveRelease:
-    """Clip each curve to an L2 norm of ``radius`` and release its coefficients once.
-
-    Parameters
-    ----------
-    coefficients : (N, Q) array
-        Basis coefficients, one curve a row; every row is a privacy unit of its own.
-    basis : BSplineBasis or FourierBasis
-        Gives the Gram matrix of the norm.
-    mechanism : Gaussian
-        Noise on the coefficients, its covariance ``Public(s**2 * inv(basis.gram), because=...)`` for isotropic noise on
-        the curve (certified), ``s**2 * basis.gram`` for the published noise.
-    radius : Public, Release or Clear
-        Clipping radius, positive (see :func:`clipping_radius`). The event of the release names a radius that was itself
-        released, which then needs its own row in the ledger; with one that came from the data nothing is certified.
-
-    Raises
-    ------
-    TypeError
-        For a bare number as radius: it does not say where it comes from.
-    ValueError
-        For non-finite curves, a radius that is not positive, or another number of coefficients than the basis has.
-    """
+    """Clip each curve to an L2 norm of ``radius`` and release its coefficients once."""
     coefficients = np.asarray(coefficients, dtype=float)
     if coefficients.ndim != 2 or coefficients.shape[1] != basis.n_basis:
         raise ValueError(f"coefficients has shape {coefficients.shape}: give (N, {basis.n_basis}) for this basis.")
@@ -96,27 +75,7 @@ def clipping_radius(
     rng: np.random.Generator | None = None,
     owner: str = "owner",
 ) -> Public | Release | Clear:
-    """A clipping radius that says what it cost.
-
-    Parameters
-    ----------
-    norms : (N,) array
-        L2 norms of the curves.
-    mode : {"public", "dp_quantile", "quantile"}
-        ``public`` takes ``value``, fixed before the data were seen; ``dp_quantile`` a private 95 % quantile charged
-        ``rho``; ``quantile`` the source's quantile of the data.
-
-    Returns
-    -------
-    Public, Release or Clear
-        For the three modes in this order. The event of a `Release` belongs into the ledger before what is clipped with
-        it; what is clipped with `Clear` is not certified.
-
-    Raises
-    ------
-    ValueError
-        For an unknown mode, a missing ``value`` or ``rng``, or a value that is not positive.
-    """
+    """A clipping radius that says what it cost."""
     if mode not in ("public", "dp_quantile", "quantile"):
         raise ValueError(f"mode is {mode!r}: it must be one of public, dp_quantile, quantile.")
     if mode == "public":
@@ -146,33 +105,7 @@ def fit_central(
     omega_x: np.ndarray | None = None,
     omega_y: np.ndarray | None = None,
 ) -> tuple[BoostingFit, Moments, list[Event]]:
-    """One joint penalised operator from released curves, with noise on the response where ``sy`` > 0.
-
-    Parameters
-    ----------
-    X : (N, p, Qx) array
-        Predictors in orthonormal coordinates; Y : (N, Qy) the response.
-    basis_x, basis_y : BasisSpec
-        Their bases.
-    s, sy : float
-        Noise sd per coordinate; 0 leaves the data as they are (and certifies nothing).
-    radius, y_radius : Public, Release or Clear
-        Clipping radii, as in :func:`release_curves`.
-    omega_x, omega_y : arrays, optional
-        The user's own penalties in coefficient coordinates.
-
-    Returns
-    -------
-    fit, moments, events
-        Operator in orthonormal coordinates, the moments it solves, one event for each release.
-
-    Raises
-    ------
-    TypeError
-        For a bare number as radius: it does not say where it comes from.
-    ValueError
-        For a negative noise sd, a radius that is not positive, or a missing ``y_radius``.
-    """
+    """One joint penalised operator from released curves, with noise on the response where ``sy`` > 0."""
     for name, sd in (("s", s), ("sy", sy)):
         if not 0 <= sd < np.inf:
             raise ValueError(f"{name} is {sd}: it must be a finite number of at least 0.")

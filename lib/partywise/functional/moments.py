@@ -69,20 +69,7 @@ class Moments:
 
 
 def block_noise(noise: np.ndarray, n_coordinates: int, n_predictors: int) -> np.ndarray:
-    """Expand noise of the predictors to the (P, P) matrix that the released moments carry.
-
-    Parameters
-    ----------
-    noise : (p,) variances s_j^2, or (p, Q, Q) covariances
-        Per predictor.
-    n_coordinates, n_predictors : int
-        Q and p, with P = p Q.
-
-    Raises
-    ------
-    ValueError
-        When the number of predictors does not fit.
-    """
+    """Expand noise of the predictors to the (P, P) matrix that the released moments carry."""
     noise = np.asarray(noise, dtype=float)
     if noise.shape[:1] != (n_predictors,) or noise.ndim not in (1, 3):
         raise ValueError(

@@ -47,20 +47,7 @@ def spectral_scale(penalty: np.ndarray) -> np.ndarray:
 
 
 def diagonalize(a: np.ndarray, mixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """W and kappa with W'AW = I and W' mixed W = diag(kappa); leading batch dimensions allowed.
-
-    Parameters
-    ----------
-    a : (..., q, q) array
-        Symmetric positive definite.
-    mixed : (..., q, q) array
-        lambda_t I + lambda_st Ox, symmetric positive semidefinite.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        When ``a`` is not positive definite.
-    """
+    """W and kappa with W'AW = I and W' mixed W = diag(kappa); leading batch dimensions allowed."""
     inverse = np.linalg.inv(np.linalg.cholesky(a))
     transposed = np.swapaxes(inverse, -1, -2)
     middle = inverse @ mixed @ transposed
@@ -122,26 +109,5 @@ def solve_penalized(
     lambda_t: float,
     lambda_st: float,
 ) -> np.ndarray:
-    """Solve G B + lambda_s Ox B + lambda_t B Oy + lambda_st Ox B Oy = R exactly.
-
-    Parameters
-    ----------
-    G : (q, q) array
-        Second moments of the predictors (corrected for noise).
-    R : (q, Qy) array
-        Cross moments with the response.
-    omega_x, omega_y : arrays
-        Penalties, symmetric positive semidefinite, shapes (q, q) and (Qy, Qy).
-    lambda_s, lambda_t, lambda_st : float
-        Non-negative weights.
-
-    Returns
-    -------
-    (q, Qy) array
-
-    Raises
-    ------
-    ValueError
-        For wrong shapes, non-finite values, invalid penalties or weights, or an indefinite G + lambda_s Ox.
-    """
+    """Solve G B + lambda_s Ox B + lambda_t B Oy + lambda_st Ox B Oy = R exactly."""
     return PenalizedSolver(G, omega_x, omega_y, (lambda_s, lambda_t, lambda_st)).solve(R)

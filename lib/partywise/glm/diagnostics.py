@@ -151,13 +151,7 @@ def deviance_r2(deviance: float, null_deviance: float) -> float:
 
 
 def mcfadden_r2(log_likelihood: float, null_log_likelihood: float, family: str) -> float:
-    """McFadden's 1 - log L / log L_0, of one trial a record only: seed 004 calls 1 - D / D_0 so for every family.
-
-    Raises
-    ------
-    ValueError
-        For another family than binomial, whose likelihood of a perfect fit is not 1.
-    """
+    """McFadden's 1 - log L / log L_0, of one trial a record only: seed 004 calls 1 - D / D_0 so for every family."""
     if family != "binomial":
         raise ValueError(f"family={family!r}: McFadden's R2 is of 'binomial' only, use deviance_r2.")
     return float(1 - log_likelihood / null_log_likelihood)
@@ -203,21 +197,7 @@ def wald(coefficients: np.ndarray, standard_errors: np.ndarray, df: int | None, 
 def deviance_table(
     deviance: float, null_deviance: float, dispersion: float | None, df_residual: int, columns: int, estimated: bool
 ) -> list[dict[str, Any]]:
-    """Analysis of deviance: of the intercept alone, of all columns together, of what is left.
-
-    Parameters
-    ----------
-    deviance, null_deviance : float
-    dispersion : float or None
-    df_residual, columns : int
-    estimated : bool
-        Whether the dispersion was estimated: an F test then, else a chi-squared one.
-
-    Returns
-    -------
-    list of dict
-        ``source``, ``df``, ``deviance``; of the columns also ``statistic`` and ``p_value``.
-    """
+    """Analysis of deviance: of the intercept alone, of all columns together, of what is left."""
     gained, statistic, p_value = null_deviance - deviance, None, None
     if columns and dispersion:
         statistic = gained / dispersion / (columns if estimated else 1)

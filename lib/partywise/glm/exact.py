@@ -144,13 +144,7 @@ def fitted(
 def intercept_only(
     y: np.ndarray, family: Family, weights: np.ndarray | None = None, offset: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """Intercept and deviance of the fit without columns, with the same weights and offset: the null deviance.
-
-    Raises
-    ------
-    ValueError
-        If the deviance is 0, as the responses do not differ.
-    """
+    """Intercept and deviance of the fit without columns, with the same weights and offset: the null deviance."""
     used = y if weights is None else y[weights > 0]
     found = family.start(y, weights, offset)
     if offset is None:

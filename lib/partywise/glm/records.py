@@ -56,12 +56,6 @@ def response_of(
 
     ``nearest`` : where a record is protected, a finite value that the family does not have counts as the nearest one
     that it has, since an error would tell all others of it.
-
-    Raises
-    ------
-    ValueError
-        If a response is outside the family's domain, a weight is negative or none is positive, a value not finite, or
-        an offset no logarithm of an exposure where the link is one.
     """
     found = {name: vector_of(block, rows, name, party) for name in ("y", "weights", "offset") if name in block}
     for name in ("weights", "offset"):

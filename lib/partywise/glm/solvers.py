@@ -110,16 +110,7 @@ class Line:
 
 
 def searched(line: Line, deviance: Callable[[float], float], rounding: float = ROUNDING) -> tuple[float, float] | None:
-    """First of the steps 1, 1/2, 1/4, ... that Armijo's rule accepts, and F there; None if there is none.
-
-    Parameters
-    ----------
-    line : Line
-    deviance : callable
-        D at a step: a function of eta + step * (X @ direction), of nothing new that would have to cross.
-    rounding : float
-        Relative error of F.
-    """
+    """First of the steps 1, 1/2, 1/4, ... that Armijo's rule accepts, and F there; None if there is none."""
     for halving in range(HALVINGS):
         step = 0.5**halving
         value = line.objective(deviance(step), step)

@@ -73,23 +73,7 @@ def record_length(moments: Moments) -> float:
 
 
 def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
-    """Slice mean matrix as (H, p), one slice a row, with its l2 certificate.
-
-    Parameters
-    ----------
-    moments : Moments
-        Of one client.
-    stratum : str
-        The client's cell, where public information says who is whose client; clients then compose in parallel.
-    certified : bool
-        Refuse quantile slices and unclipped moments. Mode ``paper`` passes False, and the certificate says what the
-        published noise really has to cover.
-
-    Raises
-    ------
-    CertificationError
-        If ``certified`` and the slices are quantiles of private data, or nothing was clipped.
-    """
+    """Slice mean matrix as (H, p), one slice a row, with its l2 certificate."""
     if certified and moments.kind == "quantile":
         raise CertificationError(
             "edges='quantile' depend on private responses: one record can move every boundary, and all records that "
@@ -103,13 +87,7 @@ def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = Tru
 
 
 def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
-    """S as isometric vector of length p (p + 1) / 2, with its l2 = Frobenius certificate.
-
-    Raises
-    ------
-    CertificationError
-        If ``certified`` and nothing was clipped.
-    """
+    """S as isometric vector of length p (p + 1) / 2, with its l2 = Frobenius certificate."""
     require_clip(moments, certified)
     certificate = sum_certificate(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", "row", {"features"})
     return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
@@ -121,11 +99,6 @@ def bounded_slices(moments: Moments, *, stratum: str = "*") -> Bounded:
     L is the length to which records are clipped. The proportions cost nothing: a record that stays in its slice moves
     M by at most 2 L / n and no proportion, one that changes its slice moves both together by at most
     sqrt(L^2 + L^2 + 2 L^2) / n.
-
-    Raises
-    ------
-    CertificationError
-        As `bounded_means`.
     """
     means = bounded_means(moments, stratum=stratum)
     shares = record_length(moments) / moments.n * moments.counts
@@ -142,11 +115,6 @@ def bounded_second_and_mean(moments: Moments, *, stratum: str = "*") -> Bounded:
 
     These are the entries of the second moment of (c, x), but for c^2: its certificate is that of records of the length
     sqrt(L^2 + c^2).
-
-    Raises
-    ------
-    CertificationError
-        If nothing was clipped.
     """
     second, c = bounded_second(moments, stratum=stratum), mean_weight(moments)
     certificate = replace(

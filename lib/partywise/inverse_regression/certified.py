@@ -57,20 +57,6 @@ def second_sigma(moments: Moments, epsilon: float, delta: float) -> float:
 def reach_of(p: int, total: int, clients: int, mu: float) -> float:
     """Radius, over R sqrt(p), of the ball to which records are clipped before their second moment is released.
 
-    Parameters
-    ----------
-    p : int
-        Columns.
-    total, clients : int
-        N and K: records of all clients that take part, and their number.
-    mu : float
-        Gaussian-DP parameter of each client's release; infinity means no noise.
-
-    Returns
-    -------
-    float
-        (t / (BALANCE p^1.5))^(1/6) with t = N mu / sqrt(K), at most LARGEST_REACH.
-
     Notes
     -----
     All arguments are public and known before data are seen. With a ball of radius C the merged second moment has

@@ -37,13 +37,7 @@ SINGULAR = 1e-14
 
 
 def floored_spectrum(second, floor: float = FLOOR) -> tuple[np.ndarray, np.ndarray, int, bool]:
-    """Eigenvalues raised to ``floor`` times the largest, eigenvectors, how many were raised, whether one was <= 0.
-
-    Raises
-    ------
-    ValueError
-        If no eigenvalue is positive: then no floor makes a covariance of it.
-    """
+    """Eigenvalues raised to ``floor`` times the largest, eigenvectors, how many were raised, whether one was <= 0."""
     values, vectors = np.linalg.eigh(np.asarray(second, dtype=float))
     if not values[-1] > 0:
         raise ValueError(
@@ -100,21 +94,7 @@ def invert(second, directions, inversion: str = "floor", floor: float = FLOOR) -
 
 
 def eigengap_dimension(strengths, largest: int | None = None) -> int:
-    """The d with the largest gap s_d - s_{d+1} (step 3, with the sign that makes sense).
-
-    Parameters
-    ----------
-    strengths : ndarray
-        Singular values of one slice mean matrix, decreasing, at least two. On a private matrix the result is a
-        private number: a certified method refuses it (`options.refuse`).
-    largest : int, optional
-        Greatest d considered; by default all but the last value.
-
-    Raises
-    ------
-    ValueError
-        If values are not finite or do not decrease, or ``largest`` is out of range.
-    """
+    """The d with the largest gap s_d - s_{d+1} (step 3, with the sign that makes sense)."""
     s = np.asarray(strengths, dtype=float)
     if s.ndim != 1 or len(s) < 2 or not np.all(np.isfinite(s)) or np.any(np.diff(s) > 0):
         raise ValueError(f"strengths={strengths!r} must be at least two finite, decreasing numbers.")
@@ -285,13 +265,6 @@ def classical(moments: Moments, n_directions: int) -> Subspace:
     Lambda0 = sum_h m_h m_h' / p_h (seed 001, section 2.1) is never formed: with Sigma = L L' the directions are
     L'^(-1) times the left singular vectors of L^(-1) (m_h / sqrt(p_h))_h. The federated kernel M M' of section 2.2
     (`aggregate`) has the same span where the model holds exactly; in a sample with d < H - 1 the two differ.
-
-    Parameters
-    ----------
-    moments : Moments
-        Unclipped or clipped, about any point: they are centred here.
-    n_directions : int
-        d, at most min(p, H - 1).
     """
     about = centred(moments)
     check_directions(n_directions, about.p, about.n_slices)

@@ -228,20 +228,7 @@ def whitened_means(
 
 
 def large_enough(sizes, least: float = 1) -> np.ndarray:
-    """Positions of the clients that take part: n_k >= max(least, 1); the others are skipped and reported.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        Public n_k.
-    least : float
-        For example `published.minimal_n`.
-
-    Raises
-    ------
-    ValueError
-        If no client is left.
-    """
+    """Positions of the clients that take part: n_k >= max(least, 1); the others are skipped and reported."""
     counts = np.asarray(sizes)
     kept = np.flatnonzero(counts >= max(least, 1))
     if len(kept) == 0:

@@ -51,13 +51,7 @@ def fitted_sigma(n: int, epsilon: float, delta: float) -> float:
 
 
 def minimal_n(p: int, radius: float, epsilon: float, delta: float, sigma0: float) -> float:
-    """Section 3.1: least client size 2 R sqrt(2 p log(1.25/delta)) / (sigma0 epsilon); smaller clients stay silent.
-
-    Raises
-    ------
-    ValueError
-        Unless ``sigma0``, the tolerated noise sd that the source never states, is positive.
-    """
+    """Section 3.1: least client size 2 R sqrt(2 p log(1.25/delta)) / (sigma0 epsilon); smaller clients stay silent."""
     if not sigma0 > 0:
         raise ValueError(f"sigma0={sigma0!r} must be positive; it is the noise sd a client tolerates.")
     return prop2_sigma(1, p, radius, epsilon, delta) / sigma0
@@ -185,20 +179,7 @@ def covariance_release(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """S plus scale c_R^2 A with A of lemma 1: symmetric, every entry N(0, sigma^2).
-
-    Parameters
-    ----------
-    moments : Moments
-        Clipped or not.
-    sigma : float
-        `lemma1_sigma`.
-    scale : float
-        1 by lemma 1; the value that fits the tables is 0.5, for which no formula is known.
-    norm : float, optional
-        A public bound c_R, such as R sqrt(p). By default max_i ||T_i||, taken from the data as in the source: the
-        event names it, and the ledger counts the release as infinite.
-    """
+    """S plus scale c_R^2 A with A of lemma 1: symmetric, every entry N(0, sigma^2)."""
     bounded = replace(bounded_second(moments, stratum=stratum, certified=False), value=moments.second)
     if norm is None:
         norm = moments.largest_norm

@@ -137,13 +137,7 @@ def vote_release(
 
 
 def vote_select(total, max_size: int, n_directions: int) -> np.ndarray:
-    """The ``max_size`` columns with the largest sums of released votes, in increasing order.
-
-    Raises
-    ------
-    ValueError
-        Unless d <= max_size <= p.
-    """
+    """The ``max_size`` columns with the largest sums of released votes, in increasing order."""
     total = np.asarray(total, dtype=float)
     if not n_directions <= max_size <= len(total):
         raise ValueError(f"max_size={max_size!r} must lie between d={n_directions} and p={len(total)}.")
@@ -294,11 +288,6 @@ def contrasts_release(
     """Release F Z with mean signs and F p, mu-Gaussian-DP for replacing one record; ``mu = inf`` adds no noise.
 
     Arguments as above.
-
-    Returns
-    -------
-    Release
-        Value of shape (m + 1, p + 1), as `about_the_mean_sign` takes it.
     """
     bounded = bounded_contrasts(sums, counts, code, n, stratum=stratum)
     mechanism = Gaussian(sigma=0.0) if math.isinf(mu) else Gaussian(mu=mu)

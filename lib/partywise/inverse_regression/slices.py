@@ -71,15 +71,7 @@ def case_clip(value: float | None) -> BoxClip | None:
 
 
 def public_slices(edges: Accounted, n_slices: int | None = None) -> Slices:
-    """Slices with edges that say where they come from: fixed before the data were seen, or released.
-
-    Raises
-    ------
-    TypeError
-        For bare edges.
-    ValueError
-        Unless the edges are H - 1 finite, strictly increasing numbers, H >= 2.
-    """
+    """Slices with edges that say where they come from: fixed before the data were seen, or released."""
     given = parameter("edges", edges)
     array = np.atleast_1d(np.array(given, dtype=float))
     wanted = check_slices(len(array) + 1 if n_slices is None else n_slices)

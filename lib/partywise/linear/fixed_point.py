@@ -55,25 +55,6 @@ def mean_of(total: int, count: int) -> float:
 def sizes(public: PublicFacts, options: Any, batch: int) -> Sizes:
     """How large residuals and gradients can become in all rounds, whatever the data are within their bounds.
 
-    Parameters
-    ----------
-    public : PublicFacts
-        Declared bounds.
-    options : CertifiedOptions
-    batch : int
-        Rows of the largest batch.
-
-    Returns
-    -------
-    Sizes
-
-    Raises
-    ------
-    CertificationError
-        If no bounds are declared.
-    OverflowError
-        If the bound of the coefficients leaves the range of floats.
-
     Notes
     -----
     A step maps coefficients b to (I - rate M) b + rate w X'y / m, where M = s X'X / m + ridge is positive semi-definite
@@ -122,13 +103,7 @@ def declared_bounds(public: PublicFacts, model: str) -> tuple[np.ndarray, float]
 
 
 def check_bounds(X: np.ndarray, bounds: np.ndarray, names: tuple[str, ...]) -> None:
-    """Refuse columns (n, d) with a value beyond its declared bound.
-
-    Raises
-    ------
-    ValueError
-        Naming the column: nothing is clipped silently.
-    """
+    """Refuse columns (n, d) with a value beyond its declared bound."""
     beyond = np.flatnonzero(np.abs(X).max(axis=0, initial=0) > bounds)
     if beyond.size:
         raise ValueError(

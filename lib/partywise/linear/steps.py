@@ -17,13 +17,7 @@ WEIGHTS = {"logistic": 0.5, "linear": 1.0}
 
 
 def responses(y: np.ndarray, model: str) -> np.ndarray:
-    """(n,) the response of a model: labels 0 and 1 become -1 and 1, numbers stay.
-
-    Raises
-    ------
-    ValueError
-        If a label of a logistic model is neither 0 nor 1, or all are the same.
-    """
+    """(n,) the response of a model: labels 0 and 1 become -1 and 1, numbers stay."""
     if model == "linear":
         return y
     found = set(np.unique(y).tolist())
@@ -41,21 +35,7 @@ def residuals(eta: np.ndarray, response: np.ndarray, model: str) -> np.ndarray:
 
 
 def batches(n: int, batch_size: int | None, rounds: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """Numbers of the rows of every step: shuffled passes over ``n`` rows, the last batch of a pass as large as is left.
-
-    Parameters
-    ----------
-    n : int
-        Training rows.
-    batch_size : int or None
-        None, and any size of at least n: all rows in their order, in every step; nothing is drawn then.
-    rounds : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    tuple of ndarray of int64
-    """
+    """Numbers of the rows of every step: shuffled passes over ``n`` rows, the last batch of a pass may be smaller."""
     if batch_size is None or batch_size >= n:
         return (np.arange(n),) * rounds
     found: list[np.ndarray] = []

@@ -93,20 +93,7 @@ def release_dot_product(
 
 
 def redraw_dot_products(X, y, plan: Plan, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged.
-
-    Parameters
-    ----------
-    X, y, plan, rng
-        As in `release_dot_product`; the plan has one round.
-    draws : int
-        At least 1.
-
-    Raises
-    ------
-    CertificationError, ValueError
-        As in `release_dot_product`, and for draws < 1 or a plan of more than one round.
-    """
+    """Independent what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged."""
     X = check_features(X)
     y = check_labels(y, len(X))
     if draws < 1 or plan.rounds > 1:

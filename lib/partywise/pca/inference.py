@@ -14,13 +14,7 @@ DEPENDENT = 1e-12
 
 
 def correlation_of(matrix: np.ndarray, names: tuple[str, ...] | None = None) -> np.ndarray:
-    """Correlation matrix of a covariance matrix (p, p).
-
-    Raises
-    ------
-    ValueError
-        Naming a column whose variance is not positive.
-    """
+    """Correlation matrix of a covariance matrix (p, p)."""
     square = checked_matrix(matrix)
     variances = np.diag(square)
     if np.any(variances <= 0):

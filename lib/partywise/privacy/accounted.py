@@ -136,13 +136,7 @@ class Clear(Accounted):
 
 
 def parameter(name: str, given: Accounted) -> Any:
-    """The value of a parameter that a certificate rests on.
-
-    Raises
-    ------
-    TypeError
-        If it does not say what it cost.
-    """
+    """The value of a parameter that a certificate rests on."""
     if not isinstance(given, Accounted):
         raise TypeError(
             f"{name}={given!r} of a certificate must say where it comes from: Public(value, because=...) if fixed "

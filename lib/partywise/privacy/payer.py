@@ -42,13 +42,7 @@ def payer_of(source: Any) -> Payer | None:
 
 
 def require_payer(source: Any) -> Payer | None:
-    """The payer that a generator carries; None where nobody pays in this process.
-
-    Raises
-    ------
-    CertificationError
-        If it carries none while an account is open.
-    """
+    """The payer that a generator carries; None where nobody pays in this process."""
     payer = payer_of(source)
     if payer is None and OPEN_ACCOUNTS:
         raise CertificationError(

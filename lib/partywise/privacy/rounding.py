@@ -30,20 +30,7 @@ def bounded_entries(values) -> np.ndarray:
 
 
 def round_up(value: float, *factors: float) -> float:
-    """A product or quotient of non-negative factors, rounded up where it is too small for a full float.
-
-    Parameters
-    ----------
-    value : float
-        As computed.
-    *factors : float
-        What it was computed from: it is 0 only if one of them is.
-
-    Returns
-    -------
-    float
-        ``value``, or its upper neighbour if that is below 1e-290 and no factor is 0.
-    """
+    """A product or quotient of non-negative factors, rounded up where it is too small for a full float."""
     return value if value >= NORMAL or 0 in factors else math.nextafter(value, math.inf)
 
 

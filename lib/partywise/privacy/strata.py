@@ -13,13 +13,7 @@ JOIN = "/"
 
 
 def cell_of(partition: str, cell: object) -> str:
-    """The stratum of one cell of a partition: ``"clients/north"``.
-
-    Raises
-    ------
-    ValueError
-        If one of both is empty, or the partition has a ``/`` or is ``"*"``.
-    """
+    """The stratum of one cell of a partition: ``"clients/north"``."""
     if JOIN in partition:
         raise ValueError(f"partition={partition!r} of a stratum has a {JOIN!r}, which begins the cell: leave it out.")
     return check_stratum(f"{partition}{JOIN}{cell}")

@@ -79,14 +79,7 @@ def public_buckets(X: np.ndarray, edges: Sequence[np.ndarray]) -> CodedColumns:
 
 
 def side_by_side(parts: Sequence[CodedColumns], columns: Sequence[Sequence[int]]) -> CodedColumns:
-    """Codes of several parties in pooled order.
-
-    Parameters
-    ----------
-    parts : sequence of Coded
-    columns : sequence of sequence of int
-        Global numbers of the columns of each part; together 0 .. d-1.
-    """
+    """Codes of several parties in pooled order."""
     order = np.argsort(np.array([column for group in columns for column in group], dtype=np.int64))
     thresholds = [cuts for part in parts for cuts in part.thresholds]
     codes = np.concatenate([part.codes for part in parts], axis=1)[:, order]

@@ -49,13 +49,7 @@ def statistics(
 
 
 def round_to_grid(a: np.ndarray, w: np.ndarray, step: float | None) -> tuple[np.ndarray, np.ndarray]:
-    """Both on a grid whose sums are exact: the given step, or the finest.
-
-    Raises
-    ------
-    OverflowError
-        If sums of multiples of the given step may not be exact.
-    """
+    """Both on a grid whose sums are exact: the given step, or the finest."""
     if step is None:
         return on_grid(a, grid(a, len(a))), on_grid(w, grid(w, len(w)))
     for values in (a, w):

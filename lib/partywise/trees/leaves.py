@@ -77,15 +77,7 @@ class Skeleton:
 
 
 def skeleton(inner: np.ndarray, buckets: np.ndarray) -> Skeleton:
-    """The form of trees and tables.
-
-    Parameters
-    ----------
-    inner : (S,) uint8
-        For the splits of trees by levels: 1 if the left child is a split, 2 if the right one is, 3 if both are.
-    buckets : (t,) int
-        Buckets of each table.
-    """
+    """The form of trees and tables."""
     child = np.stack([inner & 1, inner >> 1], axis=1).astype(bool)
     slots = np.flatnonzero(child)
     roots = len(inner) - len(slots)
@@ -154,21 +146,7 @@ def crosses(part: Tree | Table, columns: Collection[int]) -> bool:
 
 
 def laid_out(ensemble: Ensemble, others: Collection[int], columns: Sequence[Column]) -> Layout:
-    """The parts of an ensemble that have splits on columns of others.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    others : collection of int
-        Columns of the other parties.
-    columns : sequence of Column
-        Of all parties: the cuts of a table are among the edges that are declared for its column.
-
-    Raises
-    ------
-    ValueError
-        If a table of another party's column cuts where no edge is declared.
-    """
+    """The parts of an ensemble that have splits on columns of others."""
     inner, rows, threshold, value = list[int](), list[tuple[int, int]](), list[float](), list[tuple[float, float]]()
     level = [(tree, 0) for tree in ensemble.trees if crosses(tree, others)]
     while level:

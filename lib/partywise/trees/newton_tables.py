@@ -109,21 +109,6 @@ def fitted_tables(
 ) -> tuple[tuple[np.ndarray, ...], dict[str, float]]:
     """Values of one table for each feature, which are added to the scores of the first model.
 
-    Parameters
-    ----------
-    tables : NewtonTables
-    options : TableOptions
-        Number, shrinkage, L2 and least hessian of the stumps.
-    q : float
-        Weight of what noise alone gains; see `boosted_stumps`.
-
-    Returns
-    -------
-    values : tuple of ndarray
-        (b_f,) for each feature.
-    numbers : dict
-        ``stumps`` (taken), ``least_eigenvalue`` (of H before its projection).
-
     Notes
     -----
     Post-processing: it reads the tables only, so it costs nothing.

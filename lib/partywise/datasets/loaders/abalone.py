@@ -41,16 +41,6 @@ def declared() -> dict[str, Declared]:
 def load(folder: str | Path) -> ColumnTable:
     """Read ``folder`` (such as ``resources/abalone``, filled by ``datasets.fetch``).
 
-    Returns
-    -------
-    ColumnTable
-        4 177 shells, sex (0 female, 1 infant, 2 male) and 7 measurements; the response is the number of rings.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent or changed, or one of the named checks fails.
-
     References
     ----------
     Nash et al. (1994), "The population biology of abalone in Tasmania", Sea Fisheries Division.

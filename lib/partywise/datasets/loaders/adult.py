@@ -79,16 +79,6 @@ def declared() -> tuple[Declared, ...]:
 def load(folder: str | Path) -> LabelledTable:
     """Read ``folder`` (such as ``resources/adult``, filled by ``datasets.fetch``).
 
-    Returns
-    -------
-    LabelledTable
-        45 222 persons, 6 numeric features and 98 indicators.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent or changed, or one of the named checks fails.
-
     References
     ----------
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD.
@@ -101,18 +91,7 @@ def load(folder: str | Path) -> LabelledTable:
 
 
 def load_folded(folder: str | Path) -> ColumnTable:
-    """Read the same folder as the 14 columns of the source, raw.
-
-    Returns
-    -------
-    ColumnTable
-        45 222 persons; the levels of a category are numbered from 0 in alphabetical order.
-
-    Raises
-    ------
-    DataMissing
-        As `load`, and when the indicators of a category are others or do not name one level in each row.
-    """
+    """Read the same folder as the 14 columns of the source, raw."""
     columns, y, sha256, notes = _read(folder)
     _check_shape(sha256, (len(y), len(columns)))
     X = np.empty((len(y), len(COLUMNS)))

@@ -26,16 +26,6 @@ ROWS = (30162, 15060)
 def load(folder: str | Path) -> ColumnTable:
     """Read ``folder`` (such as ``resources/adult_split``, filled by ``datasets.fetch``).
 
-    Returns
-    -------
-    ColumnTable
-        30 162 persons that train and 15 060 that test; rows with a missing value are left out.
-
-    Raises
-    ------
-    DataMissing
-        When a file is absent or changed, or one of the named checks fails.
-
     References
     ----------
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD.

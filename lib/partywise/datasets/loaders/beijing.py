@@ -55,16 +55,6 @@ NOTES = (
 def load(folder: str | Path) -> CurveTable:
     """Read ``folder`` (such as ``resources/beijing_pm25``, filled by ``datasets.fetch``).
 
-    Returns
-    -------
-    CurveTable
-        1 711 days, 7 predictors of 3 parties, 24 hours; block = fortnight since 1 January 2010.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent or changed, or one of the named checks fails.
-
     References
     ----------
     Liang et al. (2015), "Assessing Beijing's PM2.5 pollution", Proceedings of the Royal Society A 471.

@@ -32,16 +32,6 @@ NOTES = (
 def load(folder: str | Path) -> LabelledTable:
     """Read ``folder`` (such as ``resources/body_fat``, filled by ``datasets.fetch``).
 
-    Returns
-    -------
-    LabelledTable
-        252 men, 13 numeric features, all scaled by their smallest and largest value.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent or changed, or one of the named checks fails.
-
     References
     ----------
     Johnson (1996), "Fitting percentage of body fat to simple body measurements", Journal of Statistics Education 4.

@@ -29,16 +29,6 @@ NOTES = ("The record of the privacy unit is a patient.", "The label 1 is benign,
 def load(folder: str | Path) -> LabelledTable:
     """Read ``folder`` (such as ``resources/breast_cancer``, filled by ``datasets.fetch``).
 
-    Returns
-    -------
-    LabelledTable
-        569 patients, 30 numeric features, all scaled by their smallest and largest value.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent or changed, or one of the named checks fails.
-
     References
     ----------
     Street, Wolberg and Mangasarian (1993), "Nuclear feature extraction for breast tumor diagnosis", SPIE 1905.

@@ -46,16 +46,6 @@ def declared() -> dict[str, Declared]:
 def load(folder: str | Path) -> ColumnTable:
     """Read ``folder`` (such as ``resources/credit_default``, filled by ``datasets.fetch``).
 
-    Returns
-    -------
-    ColumnTable
-        30 000 clients, the 23 columns X1 to X23 in the order of the source; sex is 1 for women, 0 for men.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent or changed, or one of the named checks fails.
-
     References
     ----------
     Yeh and Lien (2009), "The comparisons of data mining techniques for the predictive accuracy of probability of

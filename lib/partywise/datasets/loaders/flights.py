@@ -40,19 +40,7 @@ NOTES = (
 
 
 def load(folder: str | Path) -> ClientTable:
-    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``).
-
-    Returns
-    -------
-    ClientTable
-        327 346 flights without a missing value, 7 features, 11 clients in decreasing order of size; the arrival
-        delay in minutes.
-
-    Raises
-    ------
-    DataMissing
-        When a file is absent or changed, or one of the named checks fails.
-    """
+    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     table = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
     columns = read_columns(table, (*SCALES, RESPONSE, "carrier"), "flights.csv")

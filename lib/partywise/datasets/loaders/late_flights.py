@@ -42,19 +42,7 @@ NOTES = (
 
 
 def load(folder: str | Path) -> LabelledTable:
-    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``).
-
-    Returns
-    -------
-    LabelledTable
-        325 724 flights, 6 weather features and indicators of hour, month, carrier and origin; block = day of the
-        month, so that a split by days keeps whole days together and sees all months on both sides.
-
-    Raises
-    ------
-    DataMissing
-        When a file is absent or changed, or one of the named checks fails.
-    """
+    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     flights = _flights(contents["flights.csv.zip"])
     delay = to_numbers(flights["arr_delay"], "arr_delay")

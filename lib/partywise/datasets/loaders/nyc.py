@@ -73,27 +73,7 @@ NOTES = (
 
 
 def load(folder: str | Path, airport: str = "EWR") -> CurveTable:
-    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``).
-
-    Parameters
-    ----------
-    folder : path
-    airport : str
-        ``EWR``, ``JFK`` or ``LGA``: whose lateness is the response.
-
-    Returns
-    -------
-    CurveTable
-        364 dates, 27 predictors of 4 parties; 16 hours of the response, 24 of the predictors; block = week of the
-        year.  The operator of ``airport`` holds the response and its own timetable.
-
-    Raises
-    ------
-    DataMissing
-        When a file is absent or changed, or one of the named checks fails.
-    ValueError
-        Unknown airport.
-    """
+    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``)."""
     if airport not in AIRPORTS:
         raise ValueError(f"airport is {airport!r}: it must be one of {', '.join(AIRPORTS)}.")
     contents, sha256, notes = read_files(RESOURCE, folder)

@@ -55,25 +55,7 @@ class Unpickler(pickle.Unpickler):
 
 
 def load(folder: str | Path, window: int = 128, step: int = 64) -> ClientTable:
-    """Read ``folder`` (such as ``resources/watch_activity``, filled by ``datasets.fetch``).
-
-    Parameters
-    ----------
-    folder : path
-    window, step : int
-        Samples of a window, and from one window to the next; 50 samples a second.
-
-    Returns
-    -------
-    ClientTable
-        3 605 windows (with 128 and 64), 10 persons, 7 classes; 165 features: nine summaries and the amplitudes of
-        twelve frequencies of each channel, means of the quarters, correlations of the channels.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent or not the pinned one, or one of the named checks fails.
-    """
+    """Read ``folder`` (such as ``resources/watch_activity``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
     if sha256[member.file] != member.sha256:

@@ -76,14 +76,7 @@ def read_bytes(file: str) -> bytes:
 
 
 def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> TextTable:
-    """Header and rows of CSV text; blank lines are skipped.
-
-    Raises
-    ------
-    DataMissing
-        When the bytes are not text in the encoding, there is no header or no row, a name stands twice in the header,
-        a row has another number of fields or runs over several lines, or the delimiter is another one.
-    """
+    """Header and rows of CSV text; blank lines are skipped."""
     if what := foreign(content, file, encoding):
         raise DataMissing(f"{file} is {what}.")
     text = _decoded(content, file, encoding)

@@ -61,13 +61,7 @@ def read_files(settings: CurveTables) -> tuple[tuple[str, bytes], ...]:
 
 
 def load(settings: CurveTables, contents: Mapping[str, bytes]) -> OwnTables:
-    """Read all curves, check them, and keep the records that all of them have.
-
-    Raises
-    ------
-    DataMissing
-        When a file is not as the settings describe it, ids do not match, or too few records are left.
-    """
+    """Read all curves, check them, and keep the records that all of them have."""
     reader = Reader(settings, contents)
     measured = {key: reader.measured(key, curve) for key, curve in settings.curves.items()}
     reader.check_shared_columns()

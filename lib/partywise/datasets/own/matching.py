@@ -117,13 +117,7 @@ class WithIds(Protocol):
 
 
 def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[str]:
-    """Ids that every curve or table has, in the order of the first one.
-
-    Raises
-    ------
-    DataMissing
-        When no id is common, or ids differ and ``match`` is ``refuse``: how many, with examples.
-    """
+    """Ids that every curve or table has, in the order of the first one."""
     curves = list(measured.values())
     sets = [set(curve.ids) for curve in curves]
     common = set.intersection(*sets)
@@ -153,14 +147,7 @@ def _some(ids: list[str]) -> str:
 def drop_gaps(
     ids: list[str], measured: Mapping[str, Measured], settings: CurveTables
 ) -> tuple[list[str], dict[str, Measured]]:
-    """The records whose curves are measured well enough, and the curves on these records alone.
-
-    Raises
-    ------
-    DataMissing
-        For a missing value without ``max_gap``, a gap that is too long or a curve with too few values where records
-        are not to be dropped, and when fewer than ``min_records`` are left.
-    """
+    """The records whose curves are measured well enough, and the curves on these records alone."""
     rule, dropped = settings.missing, set()
     for curve in measured.values():
         if rule.max_gap is None:

@@ -21,23 +21,7 @@ MOST_VALUES = 100_000_000
 def read_variable(
     content: bytes, file: str, variable: str, dims: tuple[str, str]
 ) -> tuple[list[str], np.ndarray, np.ndarray, str]:
-    """Ids, times and values of a variable over (records, time) in either order.
-
-    Returns
-    -------
-    ids : list of N str
-        The coordinate of the first of ``dims``: text, whole numbers, or dates in ISO form where its units are of the
-        kind "days since".
-    times : (T,) float
-        The coordinate of the second.
-    values : (N, T) float, NaN where a value is missing
-    unit : str, that of the times, where they count from a date as in "days since 1900-01-01"; empty otherwise
-
-    Raises
-    ------
-    DataMissing
-        When the file is no NetCDF file, or has not the variable, the dimensions, their coordinates, or numbers.
-    """
+    """Ids, times and values of a variable over (records, time) in either order."""
     with _opened(content, file) as data:
         found = _variable(data, file, variable)
         if sorted(found.dimensions) != sorted(dims):

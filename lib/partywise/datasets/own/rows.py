@@ -64,14 +64,7 @@ def logged(
 
 
 def load(files: Sequence[TableFile], matching: Matching, contents: Mapping[str, bytes]) -> Records:
-    """Read all tables and keep the records that all of them have, of every person as many as count.
-
-    Raises
-    ------
-    DataMissing
-        When a file is not as described, an entry is missing or no number, an id stands twice, ids differ, or too few
-        records are left.
-    """
+    """Read all tables and keep the records that all of them have, of every person as many as count."""
     tables = [read_table(contents[one.file], one.file, one.delimiter, one.encoding) for one in files]
     rows = [_ids(one, table, matching) for one, table in zip(files, tables, strict=True)]
     ids = match_ids({str(k): one for k, one in enumerate(rows)}, matching.match, matching.id)

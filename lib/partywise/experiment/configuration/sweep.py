@@ -49,20 +49,7 @@ class Step:
 
 
 def written_out(study: StudyBlock, where: str) -> Iterator[Entry]:
-    """The cases of a study one by one, sweeps as their products.
-
-    Parameters
-    ----------
-    study : StudyBlock
-        Its ``cases``, with its ``grid`` for those whose own grid leaves axes out.
-    where : str
-        Path of ``cases``, for messages.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown key, an empty list, a setting that is given twice, and a name that is ill-formed or taken.
-    """
+    """The cases of a study one by one, sweeps as their products."""
     taken: dict[str, str] = {}
     for group, written in study.cases.items():
         at = f"{where}.{group}"
@@ -184,13 +171,7 @@ def in_title(value: Any) -> str:
 
 
 def fill(pattern: str, values: Mapping[str, Any], where: str) -> str:
-    """A pattern with its fields in braces filled in.
-
-    Raises
-    ------
-    ConfigError
-        For a field that is not a key of ``values``, and for a brace that is none of a field.
-    """
+    """A pattern with its fields in braces filled in."""
 
     def value(found: re.Match[str]) -> str:
         if found[1] not in values:

@@ -30,13 +30,7 @@ PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float"
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The content of one file of a configuration, in YAML or JSON.
-
-    Raises
-    ------
-    ConfigError
-        When it cannot be read, is not valid YAML, or holds anything but data: the file, the line, and the remedy.
-    """
+    """The content of one file of a configuration, in YAML or JSON."""
     text = _text(path)
     try:
         root = _json(text, path)

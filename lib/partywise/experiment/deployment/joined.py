@@ -53,21 +53,7 @@ class JointResults:
 
 
 def join_results(folders: Sequence[Path], authority: Path | None = None) -> JointResults:
-    """Read the folders of all parties of one run.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-    authority : Path, optional
-        Certificates, one of which must have issued those with which the ends of accounts are signed.
-
-    Raises
-    ------
-    AccountError
-        If a folder has no rows of an account, or rows that were changed or disagree with each other.
-    PartyError
-        If the folders are not those of all parties of one run, each once, or tell different stories of it.
-    """
+    """Read the folders of all parties of one run."""
     records, accounts = _read(folders)
     names, first = next(iter(records.values())).names, next(iter(records.values()))
     if missing := [name for name in names if name not in records]:

@@ -43,17 +43,6 @@ def rehearse(shared: Shared, n: int) -> dict[tuple[str, str], str]:
     """Run the method in one process on records that are made of the public settings, with secret randomness.
 
     n : records of every party, where the configuration does not say
-
-    Returns
-    -------
-    dict
-        Forms of the messages by (receiver, name), of those that the rehearsal came to.
-
-    Raises
-    ------
-    ConfigError
-        If it draws noise in floating point, or sends as a cipher what is none (`partywise.federation.cipher`). Any
-        other error tells of the made-up records and is none.
     """
     method = shared.network.method
     for key, scheme in open_ciphers(shared.plan.methods[method].options):

@@ -81,13 +81,7 @@ class Difference:
 
 
 def differences(first: Path, second: Path) -> Iterator[Difference]:
-    """What differs between two cubes, or between the cubes at the same places below two folders.
-
-    Raises
-    ------
-    CubeError
-        When one is a file and the other a folder, a folder holds no cube, or a cube cannot be read.
-    """
+    """What differs between two cubes, or between the cubes at the same places below two folders."""
     for name, one, other in cube_pairs(first, second):
         if one is None or other is None:
             old, new = ("no" if path is None else "yes" for path in (one, other))

@@ -56,13 +56,7 @@ def bare(cube: xr.Dataset) -> xr.Dataset:
 
 
 def pack(run: Path, archive: Path) -> None:
-    """All cubes of a run in one archive.
-
-    Raises
-    ------
-    DataMissing
-        When the run has no cube.
-    """
+    """All cubes of a run in one archive."""
     from ..results.cube import open_cube
 
     paths = sorted(run.glob(f"*/{NAME}"))
@@ -88,13 +82,7 @@ def uncompressed(cube: xr.Dataset) -> bytes:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """The cubes of an archive, each in the folder of its study.
-
-    Raises
-    ------
-    DataMissing
-        When the archive is absent.
-    """
+    """The cubes of an archive, each in the folder of its study."""
     if not archive.is_file():
         raise DataMissing(f"{archive} is absent: restore it from the repository.")
     with tarfile.open(archive, "r:xz") as packed:

@@ -29,21 +29,7 @@ METADATA: dict[str, dict[str, str | None]] = {
 
 
 def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
-    """Draw a figure from a cube, of which only the variables it shows are read, and save it.
-
-    Parameters
-    ----------
-    address : str
-        ``package.module:name`` of the function that draws.
-    cube : Path or str
-    **files : Path or str
-        As in `save_figure`, or of a table as in `save_table`.
-
-    Raises
-    ------
-    TypeError
-        When the function returns another kind than the study declares by ``output`` of its `Figure`.
-    """
+    """Draw a figure from a cube, of which only the variables it shows are read, and save it."""
     wanted: tuple[type, Callable[..., None]] = (Table, save_table) if "html" in files else (Figure, save_figure)
     kind, save = wanted
     with open_cube(cube, load=False) as opened:

@@ -18,13 +18,6 @@ def having(cube: xr.Dataset, dim: str, **wanted: Any) -> list[str]:
 
     A setting or option that the cube does not tell (nobody gives it, and all have the same) is nobody's: ask for
     what differs from the default.
-
-    Parameters
-    ----------
-    cube : Dataset
-    dim : {"case", "method"}
-    **wanted
-        Values of coordinates ``{dim}_{name}``: text or a number.
     """
     labels = cube[dim_of(dim)].values
     kept = np.ones(len(labels), bool)

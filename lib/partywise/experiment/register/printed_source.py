@@ -127,13 +127,7 @@ def files() -> tuple[Path, ...]:
 
 
 def read(path: Path) -> PrintedSource:
-    """Entries and reasons of a file.
-
-    Raises
-    ------
-    ConfigError
-        For a key that is unknown or missing, a kind that does not exist, and an id that two entries have.
-    """
+    """Entries and reasons of a file."""
     with path.open("rb") as handle:
         content = tomllib.load(handle)
     document = content["document"]

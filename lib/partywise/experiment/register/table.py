@@ -22,13 +22,7 @@ def write(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a file.
-
-    Raises
-    ------
-    DataMissing
-        When it has other columns.
-    """
+    """The rows of a file."""
     with path.open(encoding="utf-8", newline="") as handle:
         lines = csv.DictReader(handle)
         if tuple(lines.fieldnames or ()) != COLUMNS:

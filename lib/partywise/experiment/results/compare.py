@@ -65,13 +65,7 @@ class Report:
 
 
 def compare_results(first: Path, second: Path) -> Iterator[tuple[str, Report]]:
-    """Compare two cubes, or the cubes at the same places below two folders; the name and the report of each.
-
-    Raises
-    ------
-    CubeError
-        When one is a file and the other a folder, a folder holds no cube, or a cube cannot be read.
-    """
+    """Compare two cubes, or the cubes at the same places below two folders; the name and the report of each."""
     for name, one, other in cube_pairs(first, second):
         if one is None or other is None:
             yield name, Report(0, 0, {}, (f"only in the {'first' if other is None else 'second'}: the whole cube",))
@@ -80,13 +74,7 @@ def compare_results(first: Path, second: Path) -> Iterator[tuple[str, Report]]:
 
 
 def cube_pairs(first: Path, second: Path) -> Iterator[tuple[str, Path | None, Path | None]]:
-    """Name and files of two cubes, or of the cubes at the same places below two folders; None where one is absent.
-
-    Raises
-    ------
-    CubeError
-        When one is a file and the other a folder, or a folder holds no cube.
-    """
+    """Name and files of two cubes, or of the cubes at the same places below two folders; None where one is absent."""
     if first.is_dir() != second.is_dir():
         raise CubeError(f"{first} and {second} are a file and a folder: name two cubes or two folders of results.")
     if not first.is_dir():

@@ -50,21 +50,7 @@ class Layer:
 
 
 def write_cube(path: Path | str, cube: xr.Dataset, layers: Callable[[], Iterable[Layer]] = tuple) -> None:
-    """Write a cube as NetCDF-4, byte for byte the same for the same cube, in one step for its readers.
-
-    Parameters
-    ----------
-    path : Path or str
-    cube : Dataset
-        Coordinates, attributes, and the variables that fit into memory.
-    layers : callable
-        Gives the variables over the six dims that are written part by part, the same ones at every call.
-
-    Raises
-    ------
-    CubeError
-        When an attribute is missing, or the file read back differs.
-    """
+    """Write a cube as NetCDF-4, byte for byte the same for the same cube, in one step for its readers."""
     problems = check_attributes(cube) + [problem for layer in layers() for problem in check_variable(*_bare(layer))]
     if problems:
         raise CubeError(f"the cube lacks metadata: {problems[0]} ({len(problems)} problems in all).")

@@ -17,17 +17,7 @@ PACKAGES = ("numpy", "scipy", "xarray", "netCDF4")
 
 
 def global_attributes(plan: Plan, *, code_sha256: str, root: Path) -> dict[str, str]:
-    """Attributes that suffice to make the cube again.
-
-    Parameters
-    ----------
-    plan : Plan
-        The configuration in force; batching and figures are left out, since no number depends on them.
-    code_sha256 : str
-        Fingerprint of the library files that made the cube.
-    root : Path
-        Project folder, with ``requirements.lock`` and the git repository (``unknown`` where there is none).
-    """
+    """Attributes that suffice to make the cube again."""
     config = config_json(plan)
     digest = hashlib.sha256(config.encode()).hexdigest()
     study = plan.study

@@ -64,13 +64,7 @@ def is_current(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]
 
 
 def digest_before(origin: Path | str, fingerprint: str, file: Path | str) -> str:
-    """SHA-256 of a file that a job before wrote, by its origin.
-
-    Raises
-    ------
-    InputChanged
-        Where it has no origin, or not the fingerprint that this job was planned with.
-    """
+    """SHA-256 of a file that a job before wrote, by its origin."""
     held = read_record(origin)
     if held is None or held.fingerprint != fingerprint:
         raise InputChanged(f"{file} was made of other code or data than this run was planned with: run again.")
@@ -80,13 +74,7 @@ def digest_before(origin: Path | str, fingerprint: str, file: Path | str) -> str
 def digests_before(
     told: str, fingerprint: str, origins: Iterable[Path | str], files: Iterable[Path | str]
 ) -> dict[str, str]:
-    """SHA-256 of the file that each job before wrote, by its origin, in the same order.
-
-    Raises
-    ------
-    InputChanged
-        Where one has no origin, or they are not those that this job was planned with.
-    """
+    """SHA-256 of the file that each job before wrote, by its origin, in the same order."""
     held = [read_record(one) or ProvenanceRecord("", {}) for one in origins]
     if fingerprint_of(told, [one.fingerprint for one in held]) != fingerprint:
         raise InputChanged(
@@ -97,20 +85,7 @@ def digests_before(
 
 @contextmanager
 def as_planned(sources: Mapping[str, str], files: Mapping[str, str]) -> Iterator[None]:
-    """The work of a job, which uses what its run was planned with.
-
-    Parameters
-    ----------
-    sources : mapping
-        SHA-256 of the source of each module that the job may load.
-    files : mapping
-        SHA-256 of each file that it reads; none is written while it works, not even to be put back.
-
-    Raises
-    ------
-    InputChanged
-        At the begin or at the end of the work, whatever else went wrong in it.
-    """
+    """The work of a job, which uses what its run was planned with."""
     states = {path: _state(path) for path in files}
     _refuse([*changed_sources(sources), *(path for path, digest in files.items() if _digest(path) != digest)])
     try:

@@ -37,13 +37,7 @@ class Difference:
 
 
 def plan_of(cube: xr.Dataset) -> Plan:
-    """The plan behind a cube, from its attribute ``config_json``.
-
-    Raises
-    ------
-    CubeError
-        When the attribute is absent or holds no configuration.
-    """
+    """The plan behind a cube, from its attribute ``config_json``."""
     try:
         made = json.loads(cube.attrs["config_json"])
         return plan(made.pop("study"), made, made.pop("root_seed"))

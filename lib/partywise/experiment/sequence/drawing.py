@@ -39,15 +39,7 @@ class Lifeline:
 
 
 def lifelines(names: Sequence[str], holders: Sequence[str], found: Sequence[Line]) -> list[Lifeline]:
-    """A line for each, or for many of one name that do the same: "client 1 ... client 40".
-
-    Parameters
-    ----------
-    names, holders : sequence of str
-        Everyone on the channel, and who of them holds data.
-    found : sequence of Line
-        The steps.
-    """
+    """A line for each, or for many of one name that do the same: "client 1 ... client 40"."""
     groups: dict[tuple[str, bool], list[str]] = {}
     for name in names:
         stem, count = numbered(name)
@@ -65,22 +57,7 @@ def lifelines(names: Sequence[str], holders: Sequence[str], found: Sequence[Line
 
 
 def drawn(steps: Sequence[Step], names: Sequence[str], holders: Sequence[str], title: str) -> str:
-    """The diagram.
-
-    Parameters
-    ----------
-    steps : sequence of Arrow or Loop
-        Of `partywise.experiment.sequence.folding.folded`.
-    names, holders : sequence of str
-        Everyone on the channel in its order, and who of them holds data.
-    title : str
-        For those who hear it.
-
-    Returns
-    -------
-    str
-        SVG of 680 pixels, wider for more than seven lines, without scripts and fonts of its own.
-    """
+    """The diagram."""
     found = list(lines(steps))
     columns = lifelines(names, holders, found)
     width = max(WIDTH, NARROWEST * len(columns) + 20)

@@ -21,20 +21,7 @@ Round = list[Any]
 
 
 def folded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Step, ...]:
-    """The steps of a transcript.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Of `partywise.federation.channel.Channel.transcript`.
-    names : sequence of str
-        Everyone on the channel, in its order.
-
-    Returns
-    -------
-    tuple of Arrow or Loop
-        `partywise.experiment.sequence.steps.expanded` gives the rows back, in order.
-    """
+    """The steps of a transcript."""
     arrows: list[Arrow] = []
     for row in rows:
         arrow = arrow_of(row)

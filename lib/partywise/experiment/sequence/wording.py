@@ -45,18 +45,7 @@ def lines(steps: Sequence[Step]) -> Iterator[Line]:
 
 
 def _lines(step: Step, number: str, loops: tuple[tuple[int, int], ...], last: bool = True) -> Iterator[Line]:
-    """The lines of one step.
-
-    Parameters
-    ----------
-    step : Arrow or Loop
-    number : str
-        Its place in the list, such as 2.1.
-    loops : tuple of (int, int)
-        How often it is taken in each loop around it and what the letter of that begins with, the innermost first.
-    last : bool
-        Whether it is taken the last time.
-    """
+    """The lines of one step."""
     not_last = "" if last else ", not the last time"
     if isinstance(step, Arrow):
         yield _arrow(step, number, loops, not_last)

@@ -45,24 +45,7 @@ def tables_page(
     dictionary: Iterable[Mapping[str, Any]] = (),
     overview: Mapping[str, str] | None = None,
 ) -> str:
-    """The page as HTML.
-
-    Parameters
-    ----------
-    plan : Plan
-    attributes : mapping
-        Global attributes of the cube: configuration, versions, revision.
-    summary : iterable of rows
-        Of the summary; the page shows the first ten thousand lines of it and of the totals.
-    wire : mapping
-        What crosses the wire (`Wire.template_fields`).
-    totals : Path or str
-        The file of the totals of the ledger.
-    dictionary : iterable of rows
-        What the columns of all tables mean.
-    overview : mapping, optional
-        Of a study in one line, as the report of a run begins with.
-    """
+    """The page as HTML."""
     made = json.loads(attributes["config_json"])
     versions = json.loads(attributes["software_versions"]) | {
         name: attributes[name] for name in ("git_commit", "code_sha256", "lock_sha256", "config_sha256")

@@ -51,18 +51,7 @@ class Slot:
 
 
 def averages(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean over replicates of each replicate's mean over folds, its standard error, and the replicates behind it.
-
-    Parameters
-    ----------
-    values : ndarray, shape (replicate, parties, fold, epsilon)
-        Of one case and one method. Undefined cells (NaN) are left out.
-
-    Returns
-    -------
-    mean, error, count : ndarray, shape (parties, epsilon)
-        The standard error is NaN where fewer than two replicates have a finite value.
-    """
+    """Mean over replicates of each replicate's mean over folds, its standard error, and the replicates behind it."""
     with np.errstate(invalid="ignore", divide="ignore"):
         each = _mean(values, 2)
         known = ~np.isnan(each)

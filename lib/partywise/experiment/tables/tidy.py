@@ -22,20 +22,7 @@ def tidy_names(columns: Columns) -> tuple[str, ...]:
 
 
 def tidy_rows(plan: Plan, columns: Columns) -> Iterator[dict[str, Any]]:
-    """The rows in the order of the cube, made part by part.
-
-    Parameters
-    ----------
-    plan : Plan
-    columns : Columns
-        Of all cells of the plan.
-
-    Returns
-    -------
-    iterator of dict
-        Floats as they are, so that their text reads back to the same doubles; whole numbers and flags as integers,
-        words as in the cube; ``""`` where a fit has no such number.
-    """
+    """The rows in the order of the cube, made part by part."""
     names = tidy_names(columns)
     scalars = names[len(KEYS) + len(TITLES) :]
     for block in columns.places.blocks:

@@ -80,13 +80,7 @@ class AccountFile:
         return scan
 
     def append(self, entries: Sequence[Entry]) -> list[Row]:
-        """Write rows and return when all are on disk.
-
-        Raises
-        ------
-        AccountError
-            If they cannot be written; nothing more is written then, since nobody knows what is on disk.
-        """
+        """Write rows and return when all are on disk."""
         self.require_own()
         with self._lock:
             if self._broken:

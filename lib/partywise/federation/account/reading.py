@@ -136,13 +136,7 @@ def event_of(row: Row) -> Event:
 
 
 def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Received | Reserved]:
-    """What a party wrote down of one run, for `partywise.federation.deployment.union.union`.
-
-    Raises
-    ------
-    AccountError
-        If the account knows no such run, or a row was changed.
-    """
+    """What a party wrote down of one run, for `partywise.federation.deployment.union.union`."""
     if run not in runs_of(rows):
         raise AccountError(f"run={run!r} is not in the account of {party_of(rows)!r}: it knows {runs_of(rows)}.")
     sender, kinds = party_of(rows), ("sent", "received", "reserved")

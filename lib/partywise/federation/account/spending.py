@@ -231,24 +231,7 @@ class Spent:
 
 
 def spent_of(paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None = None) -> Mapping[str, Spent]:
-    """What payments cost together, for every unit that can be asked about, whoever may see the releases.
-
-    Parameters
-    ----------
-    paid : sequence of (run, Event)
-    delta : float
-        In [0, 1).
-    rows_per_user : int, optional
-        For the units of persons.
-
-    Returns
-    -------
-    mapping of str to Spent
-        By unit. One run is composed exactly, in every stratum of public and disjoint records by itself, as
-        `partywise.privacy.ledger.ledger.Ledger.total` does it. Several runs add up by a rule that holds where each was
-        chosen after the ones before: the lesser of the sum of epsilons, where all laws are pure, and of mu squared, or
-        rho where a law is known by its rho only.
-    """
+    """What payments cost together, for every unit that can be asked about, whoever may see the releases."""
     units = QUESTIONS if rows_per_user is not None else tuple(u for u in QUESTIONS if not u.startswith("user"))
     return {unit: _spent(unit, paid, delta, rows_per_user) for unit in units}
 

@@ -34,13 +34,7 @@ class Forms:
         self._first = dict.fromkeys(self.known, "the program has")
 
     def problem(self, sender: str, receiver: str, name: str, payload: Payload) -> str:
-        """What is wrong with a message as a sentence without its end, empty where nothing is; it is kept then.
-
-        Parameters
-        ----------
-        sender, receiver, name : str
-        payload : Release, Cipher, Public or Clear
-        """
+        """What is wrong with a message as a sentence without its end, empty where nothing is; it is kept then."""
         if not is_finite(payload):
             return "it holds a number that is not finite (NaN or infinity)"
         form, key = form_of(payload), (receiver, name)

@@ -55,15 +55,7 @@ class Outcome:
 
 
 def outcomes(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:
-    """What every place would hold, from a simulation in one process with the place of every value checked.
-
-    Parameters
-    ----------
-    fit : callable
-        The protocol.
-    run : Run
-        Not used before; its channel has transcript and ledger afterwards.
-    """
+    """What every place would hold, from a simulation in one process with the place of every value checked."""
     placed = PlacedRun(run, whole=False)
     value = fit(placed)
     return {name: Outcome(name, value, steps=placed.steps) for name in run.names}

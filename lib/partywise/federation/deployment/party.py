@@ -32,41 +32,7 @@ def run_party(
     forms: Mapping[tuple[str, str], str] | None = None,
     same_platform: bool = False,
 ) -> Outcome:
-    """Run one party's part of a protocol together with the processes of all others.
-
-    Parameters
-    ----------
-    fit : callable
-        The protocol, the very program that `partywise.federation.run.simulate` runs.
-    run : Run
-        Not used before; of its parties only the block of this one is read.
-    me : str
-        Name of this party, a party or a place without data of the run.
-    transport : Transport
-        This party's connections, not used before; closed when this returns.
-    configuration : str
-        Digest of what all parties share; a party with another one is refused.
-    account : Account
-        Where this party writes what it pays and sends.
-    patience : float
-        Seconds after which a party that has not come, or that neither sends nor waits itself, is missing: more than any
-        party computes between two messages.
-    facts : mapping of str to str, optional
-        Digests that all parties that state them must have alike.
-    forms : mapping, optional
-        Forms of messages by (receiver, name), as a rehearsal had them (`partywise.federation.deployment.forms.Forms`).
-    same_platform : bool
-        Whether a party whose platform differs is refused (`partywise.federation.deployment.platforms`) or warned.
-
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    PartyError
-        In one sentence: who is missing, silent, refused, or gave up; whoever heard it says from whom.
-    """
+    """Run one party's part of a protocol together with the processes of all others."""
     _check(run, me, transport)
     session = Session(transport, configuration, patience=patience, facts=facts, same_platform=same_platform)
     try:

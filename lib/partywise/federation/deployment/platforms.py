@@ -39,13 +39,7 @@ def platform_of_process() -> dict[str, str]:
 
 
 def differences(platforms: Mapping[str, Any]) -> str:
-    """How the platforms of parties differ, by what each says of its own: ``Python 3.11.7 (north, river), ...``.
-
-    Parameters
-    ----------
-    platforms : mapping of str to mapping of str to str
-        By party; what is not a mapping, or lacks an entry, counts as unknown.
-    """
+    """How the platforms of parties differ, by what each says of its own: ``Python 3.11.7 (north, river), ...``."""
     told = []
     for name in platform_of_process():
         parties: dict[str, list[str]] = {}

@@ -129,28 +129,7 @@ def check_heads(
     run: str,
     authority: str = "",
 ) -> frozenset[str]:
-    """Compare what all parties wrote down of the ends of each other's accounts when the program had ended.
-
-    Parameters
-    ----------
-    heads : mapping
-        By party, what it wrote down of each party: ``rows``, ``digest``, ``certificate`` and ``signature``.
-    digests : mapping
-        By party, digests of the rows of its account by their number.
-    run : str
-    authority : str, optional
-        Certificates in PEM, one of which must have issued those that heads are signed with.
-
-    Returns
-    -------
-    frozenset of str
-        SHA-256 of the certificates with which heads are signed; empty where parties had none.
-
-    Raises
-    ------
-    PartyError
-        Naming whose account is not the one that another party saw the end of.
-    """
+    """Compare what all parties wrote down of the ends of each other's accounts when the program had ended."""
     certificates: dict[str, str] = {}
     for teller, told in heads.items():
         if set(told) != set(heads):

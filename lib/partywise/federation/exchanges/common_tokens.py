@@ -32,13 +32,7 @@ Order = Literal["tokens", "first"]
 
 
 def matched(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) -> tuple[np.ndarray, ...]:
-    """Positions (n,) of the common entries in every list (n_k, 32).
-
-    Raises
-    ------
-    ValueError
-        If a list is not of that shape or has an entry twice, or nothing is common.
-    """
+    """Positions (n,) of the common entries in every list (n_k, 32)."""
     tokens = [words(array, owner) for array, owner in zip(lists, owners, strict=True)]
     common = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), tokens)
     if not len(common):

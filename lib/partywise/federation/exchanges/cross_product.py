@@ -93,15 +93,7 @@ def private(
 
 
 def send_masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Sequence[Party]) -> Masked:
-    """The difference of a value and a fresh mask, for everybody who multiplies with it.
-
-    Parameters
-    ----------
-    name : str
-        Of the message, and of the mask: it serves once in a run.
-    audience : sequence of Party
-        Who gets the difference, besides the holders.
-    """
+    """The difference of a value and a fresh mask, for everybody who multiplies with it."""
     dealt.named(name)
     holders, shape, ring = value.holders, value.shape, value.ring
     everybody = dealt.ordered(holders, audience)
@@ -176,17 +168,7 @@ def product(
 
 
 def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constant: float | np.ndarray = 0.0) -> Shared:
-    """A linear combination of shared values of one shape with public coefficients; nothing is sent.
-
-    Parameters
-    ----------
-    terms : sequence of (Shared, coefficient)
-        A coefficient is rounded to a multiple of 2^-(bits - bits of its value).
-    bits : int
-        After the point of the result, at least those of every value.
-    constant : public number or array
-        Added at the first holder.
-    """
+    """A linear combination of shared values of one shape with public coefficients; nothing is sent."""
     first, ring = terms[0][0], smallest(*[value for value, _ in terms])
     low = [value.bits for value, _ in terms if value.bits > bits]
     if low:
@@ -206,21 +188,7 @@ def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constan
 
 
 def reveal(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
-    """A shared value at one receiver, in the clear: (*shape,) floats.
-
-    Parameters
-    ----------
-    receiver : Party or str
-    name : str
-        Of the messages.
-    parts : sequence of Clear
-        Whose data it was computed from, each with an owner: all are charged.
-
-    Raises
-    ------
-    ValueError
-        If the value has noise of the dealer (see `released`), or its shares would tell more than their sum.
-    """
+    """A shared value at one receiver, in the clear: (*shape,) floats."""
     if value.noisy:
         raise ValueError(f"value {name!r} has noise that the ledger knows nothing of yet: open it by released.")
     require_hidden(value, name)
@@ -248,13 +216,6 @@ def released(
 
     Nothing is in the ledger yet: the receiver's first message that is, or is made of, the release enters it. What it
     costs is announced to the holders by `Run.charge` before they give their values away.
-
-    Raises
-    ------
-    ValueError
-        If the value has no noise of the dealer, or its shares would tell more than their sum.
-    TypeError
-        If ``make`` returns anything but a `Release`.
     """
     if not value.noisy:
         raise ValueError(f"value {name!r} has no noise of the dealer: open it by opened, charged to all owners.")

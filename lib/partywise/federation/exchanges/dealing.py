@@ -57,13 +57,7 @@ class Dealing:
     products: int = 0
 
     def named(self, name: str) -> str:
-        """The name, used from now on.
-
-        Raises
-        ------
-        ValueError
-            If it was used before: two plaintexts under one mask would show their difference.
-        """
+        """The name, used from now on."""
         if name in self.names:
             raise ValueError(f"name={name!r} of a mask was used before in this run: masks serve once, give another.")
         self.names.add(name)

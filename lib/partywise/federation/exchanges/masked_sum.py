@@ -46,26 +46,7 @@ def bits_for(bound: float) -> int:
 
 
 def pair_seeds(run: Run, parties: Sequence[Party]) -> PerPlace[Mapping[str, Seed]]:
-    """A secret seed for every two parties, at these two only.
-
-    Parameters
-    ----------
-    run : Run
-    parties : sequence of Party
-        Of one alone nothing is sent, and it has no seed.
-
-    Returns
-    -------
-    Own
-        At every party a mapping from the names of the others to the `Seed` that it shares with each.
-
-    Raises
-    ------
-    ValueError
-        At a party that gets a public key which is none, or one of low order.
-    ImportError
-        Without PyNaCl, before anything is sent.
-    """
+    """A secret seed for every two parties, at these two only."""
     if len(parties) < 2:
         return per_place({party.name: {} for party in parties})
     secret = run.each(parties, local_secret_key, fold_of(run), run.rng_for)

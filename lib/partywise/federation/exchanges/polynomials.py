@@ -48,27 +48,7 @@ def polynomials(
     *,
     slopes: bool = False,
 ) -> list[Shared]:
-    """Shares of public polynomials of a masked value, entry by entry, at its holders.
-
-    Parameters
-    ----------
-    given : Masked
-        u, of any shape.
-    coefficients : sequence of (d + 1,) arrays
-        Of u^0, u^1, ...; each is rounded to a multiple of 2^-(bits - its power times the bits of u).
-    name : str
-        Serves once in a run.
-    bits : int
-        After the point of the results: at least as often those of u as the highest degree.
-    slopes : bool
-        Whether the derivatives in u follow the polynomials, with as many bits less as u has: of these very polynomials
-        with their rounded coefficients, so that a search along one finds the root of the other.
-
-    Raises
-    ------
-    ValueError
-        If the degree exceeds `HIGHEST`, there are too few bits for its coefficient, or the name was used before.
-    """
+    """Shares of public polynomials of a masked value, entry by entry, at its holders."""
     dealt.named(name)
     value, degree = given.value, max(len(one) for one in coefficients) - 1
     ring, shape, low, holders = value.ring, value.shape, value.bits, value.holders
@@ -90,13 +70,7 @@ def polynomials(
 
 
 def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Party], name: str) -> Shared:
-    """What one party has, in shares of others: uniform but for their sum, which all of them together have.
-
-    Raises
-    ------
-    ValueError
-        If the value has several holders, or its owner is one of the new ones: it can add what it has.
-    """
+    """What one party has, in shares of others: uniform but for their sum, which all of them together have."""
     dealt.named(name)
     owner, names = value.holders[0], tuple(holder.name for holder in holders)
     if len(value.holders) > 1 or owner.name in names:

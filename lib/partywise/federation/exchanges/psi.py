@@ -68,13 +68,7 @@ def points_of(texts: Sequence[str]) -> np.ndarray:
 
 
 def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
-    """Every point of a list (n, 32) times an exponent.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not a point of the subgroup of prime order, or its neutral element; ``owner`` sent the list.
-    """
+    """Every point of a list (n, 32) times an exponent."""
     check_tokens(points, owner)
     times, data = sodium(PURPOSE).crypto_scalarmult_ed25519_noclamp, points.tobytes()
     try:

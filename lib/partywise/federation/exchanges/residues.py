@@ -76,13 +76,7 @@ class Ring:
         return rest
 
     def encoded(self, values: np.ndarray | float, bits: int) -> np.ndarray:
-        """Numbers of shape (*shape,) to the nearest multiple of 2^-bits, as residues (m, *shape).
-
-        Raises
-        ------
-        OverflowError
-            If a number has no residue that can be read back: outside -M/2 .. M/2 after scaling, or not finite.
-        """
+        """Numbers of shape (*shape,) to the nearest multiple of 2^-bits, as residues (m, *shape)."""
         steps = np.rint(np.ldexp(np.asarray(values, dtype=float), bits))
         largest = float(np.max(np.abs(steps), initial=0.0))
         if not largest < self.modulus / 2:
@@ -221,20 +215,7 @@ def _modulo(values: np.ndarray, p: int) -> np.ndarray:
 
 
 def ring_for(bound: float, bits: int) -> Ring:
-    """The smallest ring in which every number up to a bound can be read back.
-
-    Parameters
-    ----------
-    bound : float
-        No number that is opened, with noise if it has any, is larger in size; public, since the ring shows it.
-    bits : int
-        Bits after the point of what is opened: of a product those of all factors together.
-
-    Raises
-    ------
-    OverflowError
-        If the bound is not finite, or no reasonable number of primes holds it: before anything is sent.
-    """
+    """The smallest ring in which every number up to a bound can be read back."""
     if not 0 <= bound < math.inf:
         raise OverflowError(f"bound={bound!r} of what is opened must be finite: bound columns, weights and predictors.")
     needed = 2 * math.ceil(bound) << max(bits, 0)

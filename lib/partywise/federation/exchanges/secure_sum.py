@@ -52,27 +52,7 @@ def secure_sum(
     releases: Callable[..., tuple[Release, ...]],
     *values: Any,
 ) -> Any:
-    """Noisy sums of what parties hold, at one receiver.
-
-    Parameters
-    ----------
-    run : Run
-        With a place `AGGREGATOR`.
-    inputs : sequence of (holders, name, local_values, values)
-        ``local_values(party, *values)`` is what every holder puts in.
-    receiver : Party or str
-        Who gets the sums.
-    names : tuple of str
-        Names of the releases, in order.
-    releases : callable
-        ``(one tuple of contributions for each input, *values)`` -> as many releases as names, noise included: computed
-        inside the functionality.
-
-    Returns
-    -------
-    tuple
-        Of the one sender a tuple of released values, in the order of the names.
-    """
+    """Noisy sums of what parties hold, at one receiver."""
     return sums_of_shares(run, shared_once(run, inputs), receiver, names, releases, *values)
 
 

@@ -33,13 +33,7 @@ SCHEME = "share"
 
 
 def encoded(values: np.ndarray, bits: int) -> np.ndarray:
-    """Numbers as words: multiples of 2^-bits, negative ones from above.
-
-    Raises
-    ------
-    OverflowError
-        If a number lies outside -2^(63 - bits) .. 2^(63 - bits).
-    """
+    """Numbers as words: multiples of 2^-bits, negative ones from above."""
     return WORDS.encoded(values, bits)[0]
 
 
@@ -145,24 +139,6 @@ def multiplied(
     rng_for: Rng,
 ) -> PerPlace[np.ndarray]:
     """Shares of the products of shared words, entry by entry.
-
-    Parameters
-    ----------
-    run : Run
-        With a place `DEALER`, which colludes with nobody.
-    holders : sequence of Party
-    name : str
-        What is multiplied: of the messages, and in the addresses of generators, so that it must not repeat in a run.
-    x, y : Own
-        Shares (*shape) at every holder.
-    shape : tuple of int
-        Known to all: how many triples are dealt.
-    rng_for : callable
-
-    Returns
-    -------
-    Own
-        A share of x y at every holder.
 
     Notes
     -----

@@ -51,19 +51,7 @@ def statement(run: str, party: str, head: Mapping[str, Any]) -> bytes:
 
 
 def signature_problem(name: str, told: bytes, head: Mapping[str, Any], authority: str = "") -> str:
-    """Why a signature is not that of a party, as the end of a sentence; empty if it is.
-
-    Parameters
-    ----------
-    name : str
-        The party: common name of the certificate.
-    told : bytes
-        What was signed.
-    head : mapping
-        With ``certificate``, in PEM and with those between it and the authority, and ``signature``, hexadecimal.
-    authority : str, optional
-        Certificates in PEM, one of which must have issued it; without one, nobody asks who did.
-    """
+    """Why a signature is not that of a party, as the end of a sentence; empty if it is."""
     x509, failed, _ = _cryptography()
     try:
         chain = x509.load_pem_x509_certificates(head["certificate"].encode())

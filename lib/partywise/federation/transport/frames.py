@@ -55,37 +55,14 @@ class Header(Address):
 
 
 def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
-    """A payload as a frame.
-
-    Parameters
-    ----------
-    address : Address
-    payload : Release, Cipher, Public or Clear
-    event : str
-        Id of its row in the ledger; empty where there is none.
-    """
+    """A payload as a frame."""
     body = pack(payload)
     header = _line(_header(address, payload, event, body))
     return b"".join((len(header).to_bytes(PREFIX, "big"), header, body))
 
 
 def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Any, Header]:
-    """The payload of a frame and its header, of which the receiver has still to check the event.
-
-    Parameters
-    ----------
-    frame : bytes
-    address : Address
-        What the receiver waits for.
-    names : sequence of str
-        Everyone on the channel.
-
-    Raises
-    ------
-    Refused
-        Naming what is not as expected: sender, run, step, receiver, name, digest, kind, argument, shape or bytes; or
-        if the frame was cut off, is not a frame, or its body no payload.
-    """
+    """The payload of a frame and its header, of which the receiver has still to check the event."""
     header, body = _parted(frame, address)
     if header.sender not in names:
         raise _refused(address, f"its sender is {header.sender!r:.80}, who is none of {tuple(names)}")

@@ -42,13 +42,7 @@ class Memory:
 
 
 def connected(names: Sequence[str], largest: int = LARGEST) -> dict[str, Memory]:
-    """The ends of parties that are threads of this process, by name.
-
-    Raises
-    ------
-    ValueError
-        If two parties have one name.
-    """
+    """The ends of parties that are threads of this process, by name."""
     if len(set(names)) != len(names):
         raise ValueError(f"names={tuple(names)} of parties must be distinct.")
     ends: dict[str, Memory] = {}

@@ -58,13 +58,7 @@ def local_least_squares(active: Party, curves: tuple, held: tuple, fold: Fold, s
 
 
 def local_oracle(active: Party) -> Estimate:
-    """The operators that made the data: no estimate, the floor of every comparison.
-
-    Raises
-    ------
-    ValueError
-        If they are unknown.
-    """
+    """The operators that made the data: no estimate, the floor of every comparison."""
     if "operators" not in active.block:
         raise ValueError("kind is 'oracle' and the true operators are unknown: use it on simulated cases only.")
     truth = active.block["operators"]

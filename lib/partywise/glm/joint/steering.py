@@ -62,13 +62,7 @@ def started(intercept: float, q: int, matrix: np.ndarray | None, mean_weight: fl
 def newton_step(
     now: Steering, deviance: float, scores: np.ndarray, information: np.ndarray, family: str, options: Any
 ) -> Steering:
-    """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them.
-
-    Raises
-    ------
-    LinAlgError
-        With the rank, if columns depend on each other and there is no ridge.
-    """
+    """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them."""
     again = now.verdict == MAJORANT
     point = Point.at(now.beta, deviance, scores, options.ridge)
     matrix = information + np.diag(penalties(len(now.beta), options.ridge))
@@ -86,13 +80,7 @@ def newton_step(
 
 
 def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, family: str, options: Any) -> Steering:
-    """After an evaluation.
-
-    Raises
-    ------
-    LinAlgError
-        With the rank, if the start matrix shows that columns depend on each other.
-    """
+    """After an evaluation."""
     if now.memory is None:
         raise ValueError("memory is None: start L-BFGS with a matrix.")
     point = Point.at(now.beta, deviance, scores, options.ridge)

@@ -12,24 +12,7 @@ __all__ = ["allotted"]
 
 
 def allotted(epsilon: float, delta: float, shares: Sequence[float], group: int = 1) -> tuple[float, ...]:
-    """Gaussian-DP parameters of releases that together cost epsilon at delta.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The target; an infinite epsilon gives infinite parameters, releases without noise.
-    shares : sequence of float
-        Part of the squared budget of each release.
-    group : int
-        Records of one person, at most: the target is what all of them together cost, a public bound.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is not positive, or a share is not.
-    BudgetExceeded
-        If the shares come to more than the budget.
-    """
+    """Gaussian-DP parameters of releases that together cost epsilon at delta."""
     if not epsilon > 0:
         raise ValueError(f"epsilon is {epsilon}: a calibrated release needs a positive target.")
     if not all(share > 0 for share in shares):

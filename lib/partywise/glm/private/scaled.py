@@ -76,13 +76,7 @@ def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> n
 
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
-    """The response (n,) of some records, values outside the family's domain as the nearest ones inside.
-
-    Raises
-    ------
-    ValueError
-        If a value is not finite; if records have weights or offsets, which no sensitivity counts.
-    """
+    """The response (n,) of some records, values outside the family's domain as the nearest ones inside."""
     given = sorted({"weights", "offset"} & set(active.block))
     if given:
         raise ValueError(
@@ -104,15 +98,7 @@ def statistic_range(public: PublicFacts) -> tuple[float, float]:
 
 
 def check_columns(public: PublicFacts, parties: Sequence[Any]) -> None:
-    """Public constants of all columns and radii of all parties are there and in range.
-
-    Raises
-    ------
-    ValueError
-        Naming the constant, its value and the remedy.
-    TypeError
-        If one does not say where it comes from.
-    """
+    """Public constants of all columns and radii of all parties are there and in range."""
     for name in ("location", "scale"):
         values = constant(public, name)
         if values.shape != (len(public.names),) or not np.all(np.isfinite(values)):

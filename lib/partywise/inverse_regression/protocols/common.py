@@ -154,13 +154,7 @@ def server_basis(
     inversion: str = "floor",
     estimator: str = "sir",
 ) -> Subspace:
-    """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made.
-
-    Raises
-    ------
-    ValueError
-        If ``estimator`` is "lda" and there are not two classes.
-    """
+    """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made."""
     stack = np.stack(means)
     if not (np.all(np.isfinite(stack)) and np.all(np.isfinite(second))):
         return failed(stack.shape[1], n_directions)

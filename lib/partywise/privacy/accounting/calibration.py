@@ -211,30 +211,6 @@ def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bo
 
     Its proof covers ``epsilon < 1``; from there on it still holds for a while (with more noise than needed) and
     then it fails. Where it fails is computed from the exact delta, never tabulated.
-
-    Parameters
-    ----------
-    epsilon, delta, sensitivity : float or ndarray
-        ``epsilon > 0`` finite, ``0 < delta < 1``, ``sensitivity >= 0`` finite; arrays broadcast.
-    allow_uncertified : bool
-        Return the formula's value whatever its real delta is, silently: the caller labels it as published.
-
-    Returns
-    -------
-    float or ndarray
-        The published standard deviation.
-
-    Warns
-    -----
-    UserWarning
-        From ``epsilon >= 1``, unless ``allow_uncertified``.
-
-    Raises
-    ------
-    CertificationError
-        If the real delta exceeds ``delta``, unless ``allow_uncertified``.
-    ValueError
-        If an argument is out of range.
     """
     _positive_delta(delta)
     eps, dlt, sens = _broadcast(
@@ -267,26 +243,7 @@ def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bo
 
 
 def zcdp_epsilon(rho, delta):
-    """Epsilon of rho-zCDP by the conversion of Canonne, Kamath and Steinke (2020, proposition 12), rounded up.
-
-    Parameters
-    ----------
-    rho : float or ndarray
-        Non-negative, infinity allowed.
-    delta : float or ndarray
-        In [0, 1); arrays broadcast.
-
-    Returns
-    -------
-    float or ndarray
-        min over alpha > 1 of ``rho alpha + log(1/(alpha delta))/(alpha - 1) + log(1 - 1/alpha)``, at least 0; 0 if
-        ``rho = 0``; inf if ``rho = inf`` or if ``delta = 0 < rho``.
-
-    Raises
-    ------
-    ValueError
-        If ``rho`` is negative or NaN or ``delta`` lies outside [0, 1).
-    """
+    """Epsilon of rho-zCDP by the conversion of Canonne, Kamath and Steinke (2020, proposition 12), rounded up."""
     rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
     epsilon = np.where(rho == 0, 0.0, np.inf)
     inner = (rho > 0) & (rho < np.inf) & (delta > 0)
@@ -299,25 +256,7 @@ def zcdp_epsilon(rho, delta):
 
 
 def zcdp_rho(epsilon, delta):
-    """Greatest rho with ``zcdp_epsilon(rho, delta) <= epsilon``, rounded down.
-
-    Parameters
-    ----------
-    epsilon : float or ndarray
-        Non-negative, infinity allowed.
-    delta : float or ndarray
-        In [0, 1); arrays broadcast.
-
-    Returns
-    -------
-    float or ndarray
-        inf if ``epsilon = inf``, otherwise 0 if ``delta = 0``.
-
-    Raises
-    ------
-    ValueError
-        If ``epsilon`` is negative or NaN or ``delta`` lies outside [0, 1).
-    """
+    """Greatest rho with ``zcdp_epsilon(rho, delta) <= epsilon``, rounded down."""
     epsilon, delta = _broadcast(_non_negative("epsilon", epsilon, infinite=True), _probability("delta", delta))
     rho = np.where(epsilon == np.inf, np.inf, 0.0)
     inner = (epsilon < np.inf) & (delta > 0)
@@ -341,23 +280,7 @@ def zcdp_rho(epsilon, delta):
 
 
 def simple_zcdp_epsilon(rho, delta):
-    """Epsilon of rho-zCDP by the simple conversion ``rho + 2 sqrt(rho log(1/delta))`` (Bun and Steinke 2016).
-
-    Parameters
-    ----------
-    rho, delta : float or ndarray
-        As in `zcdp_epsilon`, which is never larger.
-
-    Returns
-    -------
-    float or ndarray
-        The bound; 0 if ``rho = 0``, inf if ``delta = 0 < rho``.
-
-    Raises
-    ------
-    ValueError
-        If ``rho`` is negative or NaN or ``delta`` lies outside [0, 1).
-    """
+    """Epsilon of rho-zCDP by the simple conversion ``rho + 2 sqrt(rho log(1/delta))`` (Bun and Steinke 2016)."""
     rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         log_inverse = -np.log(delta)
@@ -384,25 +307,7 @@ def mu_from_rho(rho):
 
 
 def randomized_response_probability(epsilon: float, k: int) -> float:
-    """Probability ``e^eps / (e^eps + k - 1)`` with which k-ary randomised response keeps an index.
-
-    Parameters
-    ----------
-    epsilon : float
-        Pure-DP parameter, non-negative, infinity allowed.
-    k : int
-        Number of indices, at least 2.
-
-    Returns
-    -------
-    float
-        1/k if ``epsilon = 0``, 1 if ``epsilon = inf``.
-
-    Raises
-    ------
-    ValueError
-        If ``epsilon`` is negative or NaN, or ``k`` is not a whole number from 2.
-    """
+    """Probability ``e^eps / (e^eps + k - 1)`` with which k-ary randomised response keeps an index."""
     _non_negative("epsilon", epsilon, infinite=True)
     if k != int(k) or k < 2:
         raise ValueError(f"k={k!r} of randomised response must be a whole number from 2: one index tells nothing.")

@@ -40,21 +40,7 @@ class Atoms(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def lattice(epsilon: float, k: int | None, count: int) -> Atoms:
-    """Law of the summed loss of ``count`` pure or k-ary randomised responses, on the lattice j epsilon.
-
-    Parameters
-    ----------
-    epsilon : float
-        Finite, positive.
-    k : int or None
-        None: any pure law, that is ``k = 2``.
-    count : int
-
-    Returns
-    -------
-    Atoms
-        In increasing order of the loss.
-    """
+    """Law of the summed loss of ``count`` pure or k-ary randomised responses, on the lattice j epsilon."""
     others = (k or 2) - 1
     stay = 1 / (1 + others * math.exp(-epsilon))
     move = math.exp(-epsilon) * stay

@@ -20,26 +20,6 @@ ROUNDING = 1e-12
 def index_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, delta: float) -> float:
     """Largest epsilon of one index at which all indices that a record moves keep (epsilon, delta) together.
 
-    Parameters
-    ----------
-    indices : iterable of (k, count)
-        How many indices of alphabet ``k`` one record moves, at least one in all; ``k`` is None for any other pure law.
-    epsilon : float
-        Budget of the record, positive; infinity allowed.
-    delta : float
-        In [0, 1).
-
-    Returns
-    -------
-    float
-        At least ``epsilon / sum of counts`` but for rounding, which is the answer at ``delta = 0``; short of the
-        exact one by at most 1e-8 of it.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or there is no index.
-
     Notes
     -----
     Formal guarantee: the composition that a ledger makes of these laws is at most ``epsilon`` at ``delta``. It grows

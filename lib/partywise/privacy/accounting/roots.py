@@ -9,22 +9,7 @@ import numpy as np
 def bisect(
     below: Callable[[float], bool], low: float, high: float, *, rounds: int = 200, gap: float = 0.0
 ) -> tuple[float, float]:
-    """Narrow [low, high] around the place where ``below`` turns from true to false.
-
-    Parameters
-    ----------
-    below : callable
-        Whether a number lies below the root; it is taken to be true at ``low`` and false at ``high``.
-    low, high : float
-    rounds : int
-        At most so many halvings.
-    gap : float
-        An interval as narrow as this is halved no more, nor one without a float inside.
-
-    Returns
-    -------
-    low, high : float
-    """
+    """Narrow [low, high] around the place where ``below`` turns from true to false."""
     for _ in range(rounds):
         middle = (low + high) / 2
         if high - low <= gap or middle in (low, high):
@@ -34,13 +19,7 @@ def bisect(
 
 
 def golden_section(function: Callable[[float], float], low: float, high: float, *, steps: int) -> tuple[float, float]:
-    """Narrow [low, high] around the minimiser of a unimodal function.
-
-    Returns
-    -------
-    place, value : float
-        Middle of what is left, and the least value seen on the way.
-    """
+    """Narrow [low, high] around the minimiser of a unimodal function."""
     ratio = (math.sqrt(5) - 1) / 2
     a, b = high - ratio * (high - low), low + ratio * (high - low)
     at_a, at_b = function(a), function(b)

@@ -95,14 +95,7 @@ def zcdp_power(rho: float, fpr: float) -> float:
 
 
 def profile_power(delta: Callable[[float], float], fpr: float) -> float:
-    """Bound from a privacy profile that holds for both orders of the neighbours.
-
-    Parameters
-    ----------
-    delta : callable
-        Delta at an epsilon >= 0; ``fpr e^epsilon + delta`` is convex in e^epsilon.
-    fpr : float
-    """
+    """Bound from a privacy profile that holds for both orders of the neighbours."""
 
     def above(epsilon: float) -> float:
         return math.exp(epsilon) * fpr + delta(epsilon)

@@ -108,17 +108,6 @@ def one_run_tail(correct: int, guesses: int, canaries: int, epsilon: float, delt
     q = e^epsilon / (1 + e^epsilon), the bound is beta(v) + 2 m delta max over i = 1..v of (beta(v - i) - beta(v)) / i.
     Where 2 m delta > 1 the terms i < 2 m delta are enlarged by (2 m delta / i - 1) beta(v), which keeps the bound
     increasing in epsilon; elsewhere the bound is the published one.
-
-    Parameters
-    ----------
-    correct, guesses, canaries : int
-        v <= r <= m.
-    epsilon, delta : float
-
-    Returns
-    -------
-    float
-        In [0, 1].
     """
     if correct == 0:
         return 1.0

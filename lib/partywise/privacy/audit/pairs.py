@@ -69,22 +69,7 @@ class AuditResult:
 
 
 def clopper_pearson(successes, n: int, error: float):
-    """One-sided lower and upper confidence bounds of a probability, each wrong with probability ``error``.
-
-    Parameters
-    ----------
-    successes : int or ndarray
-        Number of successes, 0..n.
-    n : int
-        Number of trials.
-    error : float
-        In (0, 1).
-
-    Returns
-    -------
-    lower, upper : ndarray
-        Quantiles of Beta(k, n - k + 1) and Beta(k + 1, n - k); 0 and 1 at the ends.
-    """
+    """One-sided lower and upper confidence bounds of a probability, each wrong with probability ``error``."""
     k = np.asarray(successes, dtype=float)
     lower = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, error))
     upper = np.where(k == n, 1.0, betaincinv(np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1), 1 - error))

@@ -55,28 +55,7 @@ def delta(events: Iterable[Any], epsilon: float) -> float:
 
 @functools.lru_cache(maxsize=256)
 def subsampled_sigma(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """Least noise multiplier of Poisson-sampled Gaussian sums.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Target, ``epsilon > 0`` finite and ``delta`` in (0, 1).
-    rate : float
-        Probability with which each record enters a step, in (0, 1].
-    steps : int
-        Number of releases.
-
-    Returns
-    -------
-    float
-        Noise standard deviation over the norm of one contribution, which is present in one world and absent in the
-        other; rounded up by at most 1e-6 (relative).
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    """
+    """Least noise multiplier of Poisson-sampled Gaussian sums."""
     check_delta(delta)
     if not (0 < epsilon < math.inf and delta > 0):
         raise ValueError(f"epsilon={epsilon!r} and delta={delta!r} must be positive, and epsilon finite.")

@@ -29,20 +29,7 @@ def by_partition(strata: Mapping[str, T]) -> dict[str, dict[str, T]]:
 
 
 def joint_cells(partitions: Iterable[Collection[Composition]]) -> frozenset[Composition]:
-    """Compositions of one cell a partition, of which one is at least what any record has cost.
-
-    Parameters
-    ----------
-    partitions : iterable of collections of Composition
-        The cells of each. Those of a single partition are returned as they are.
-
-    Returns
-    -------
-    frozenset of Composition
-        Every choice of cells is dominated by one of them, law by law. Of cells with Gaussians alone the largest
-        dominates the others, so that with nothing else it is the sum of the largest cells, which is exact. Where the
-        choices are too many, the cells of a partition are replaced by one that has the most of every law.
-    """
+    """Compositions of one cell a partition, of which one is at least what any record has cost."""
     cells = [frozenset(part) for part in partitions if part]
     if len(cells) <= 1:
         return cells[0] if cells else frozenset([Composition()])

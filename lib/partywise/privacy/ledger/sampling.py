@@ -20,11 +20,6 @@ def warn_of_sampling(rows: Iterable[tuple[Event, Law | float | None]]) -> None:
     """Warn of the first release that is charged as if every record were included, though it was sampled.
 
     For questions about one record: whoever asks about persons states groups, for which no gain by sampling is proved.
-
-    Warns
-    -----
-    UserWarning
-        With the release, its rate, the relation, and what would give credit.
     """
     for event, cost in rows:
         if event.rate < 1 and isinstance(cost, Law) and cost.rate == 1 and not cost.free:

@@ -60,25 +60,7 @@ class DistanceExponential:
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
     ) -> Release:
-        """Release every entry of an array of integers lo..hi.
-
-        Parameters
-        ----------
-        bounded : Bounded
-            Norm ``"hamming"`` (any change of the entries that move is covered, at `epsilon_pure` each) or
-            ``"distance"`` (one entry moves by at most the value of the certificate, at `worst_loss` of it).
-        rng : numpy.random.Generator
-            Consumed by one uniform draw an entry, and by more where 53 bits do not decide (see `finite_draws`).
-        owner, **terms
-            As in `Gaussian.__call__`.
-
-        Raises
-        ------
-        CertificationError
-            If the certificate has another norm, or the number of records is private.
-        ValueError
-            If an entry is not an integer of lo..hi.
-        """
+        """Release every entry of an array of integers lo..hi."""
         certificate = certificate_of(bounded, ("hamming", "distance"))
         law = self.privacy_law(certificate)
         draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)

@@ -118,16 +118,7 @@ class AdjustedDistanceExponential:
         return -(-t // self.theta) * self.epsilon_prt + self.theta * self.epsilon_ner
 
     def printed_matrix(self) -> tuple[np.ndarray, np.ndarray]:
-        """The two stages as printed in the source; no law, kept to show it.
-
-        Returns
-        -------
-        buckets : ndarray of shape (pb, pb)
-            Row m - 1: what is printed for bucket i given bucket m, both counted from 1.
-        values : ndarray of shape (N, N)
-            Row x - lo: what is printed for integer v given x and the bucket of v; each bucket's entries should sum
-            to 1 in every row.
-        """
+        """The two stages as printed in the source; no law, kept to show it."""
         domain = np.arange(self.lo, self.hi + 1)
         labels = np.arange(1, len(self._starts) + 1)[:, None]
         buckets = np.exp(-self.epsilon_prt / 2 * np.abs(labels - labels.T))

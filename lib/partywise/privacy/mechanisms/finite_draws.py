@@ -26,22 +26,7 @@ FEW_BITS = 26
 
 
 def rare(numbers: np.random.Generator, uniform: np.ndarray, mantissa: float, exponent: int) -> np.ndarray:
-    """Whether uniform numbers lie in the top ``mantissa 2^exponent`` of [0, 1), a probability however small.
-
-    Parameters
-    ----------
-    numbers : numpy.random.Generator
-        Asked for further bits where the 53 of a number do not decide.
-    uniform : ndarray
-        Numbers of ``numbers.random``.
-    mantissa, exponent : float, int
-        The probability, at most 1; 0 if the mantissa is.
-
-    Returns
-    -------
-    ndarray of bool
-        True for all numbers for which it is true at a smaller probability too.
-    """
+    """Whether uniform numbers lie in the top ``mantissa 2^exponent`` of [0, 1), a probability however small."""
     level = math.ldexp(mantissa, exponent + BITS)
     whole = math.floor(level)
     cell = (1 - uniform) * CELLS

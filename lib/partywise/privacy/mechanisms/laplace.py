@@ -182,16 +182,7 @@ class Geometric:
 
 
 def draw_geometric(rng: RandomSource, gamma: Fraction, shape: tuple[int, ...]) -> np.ndarray:
-    """Integers of P(k) proportional to exp(-gamma |k|), float64 of whole numbers.
-
-    Parameters
-    ----------
-    rng : SecureRandom or numpy.random.Generator
-        The secure source draws exactly, some 80 microseconds an entry; a generator by NumPy's geometric law.
-    gamma : Fraction
-        At least 2^-40.
-    shape : tuple of int
-    """
+    """Integers of P(k) proportional to exp(-gamma |k|), float64 of whole numbers."""
     size = math.prod(shape)
     if isinstance(rng, SecureRandom):
         # A gamma of fewer digits is smaller: at least the noise that was asked for.

@@ -66,22 +66,7 @@ class PrivateQuantile:
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
     ) -> Release:
-        """Release a number (float) of [lo, hi].
-
-        Parameters
-        ----------
-        bounded : Bounded
-            Values of any shape, norm ``"hamming"`` (see `entries`).
-        rng : numpy.random.Generator
-            Consumed by two uniform draws, and by more where 53 bits do not decide (see `finite_draws`).
-        owner, **terms
-            As in `Gaussian.__call__`.
-
-        Raises
-        ------
-        CertificationError
-            If the certificate is not in the norm ``"hamming"``, or the number of records is private.
-        """
+        """Release a number (float) of [lo, hi]."""
         law = self.privacy_law(certificate_of(bounded, ("hamming",)), np.size(bounded.value))
         numbers, (points, shares) = generator(rng, "PrivateQuantile"), self.law(bounded.value)
 

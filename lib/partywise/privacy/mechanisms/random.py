@@ -150,17 +150,7 @@ def charge_to(source: RandomSource, payer: Payer) -> Any:
 
 
 def sampler_of(rng: RandomSource | SpentGenerator) -> str:
-    """Name of a random source as events write it.
-
-    Returns
-    -------
-    {"secure", "simulation"}
-
-    Raises
-    ------
-    TypeError
-        If ``rng`` is neither a `SecureRandom` nor a NumPy generator.
-    """
+    """Name of a random source as events write it."""
     if isinstance(rng, SecureRandom):
         return "secure"
     if isinstance(rng, np.random.Generator):
@@ -174,14 +164,7 @@ def sampler_of(rng: RandomSource | SpentGenerator) -> str:
 
 
 def integer_noise(rng: RandomSource, sigma: float, size: int | tuple[int, ...], law: str) -> np.ndarray:
-    """Gaussian integers from either source, by the same table: only the origin of the words differs.
-
-    Parameters
-    ----------
-    rng : SecureRandom or numpy.random.Generator
-    sigma, size, law
-        As in `draw_integers`; the law ``"rounded"`` may be as wide as `draw_wide_integers` draws it.
-    """
+    """Gaussian integers from either source, by the same table: only the origin of the words differs."""
     if law == "rounded" and sigma > SIGMA_RANGE[1]:
         return draw_wide_integers(words_of(rng), sigma, size)
     return draw_integers(words_of(rng), sigma, law, size)

@@ -136,33 +136,7 @@ def derive(
     audience: str | tuple[str, ...] = "*",
     because: str = "a function of public values",
 ) -> Release | Public | Clear:
-    """A function of values that say what they cost, as one value that costs what they cost.
-
-    Parameters
-    ----------
-    value : object
-        What the function gave; it reads ``made_of`` and nothing else that is private.
-    made_of : sequence of Accounted
-        At least one; releases must have been sent to the owner, or be its own.
-    name, owner : str
-        Its name in the ledger; who computed it.
-    audience : "*" or tuple of str
-        Everybody it will be sent to.
-    because : str
-        The argument why it is free, where all parts are public.
-
-    Returns
-    -------
-    Public, Release or Clear
-        `Public` of public parts. Where a part was released, a free `Release` that names it: a later release whose
-        parameters depend on all of them names this one instead of each. Where a part is in the clear, `Clear` for the
-        same units of the same owners.
-
-    Raises
-    ------
-    ValueError
-        If there is no part.
-    """
+    """A function of values that say what they cost, as one value that costs what they cost."""
     parts = tuple(made_of)
     if not parts:
         raise ValueError(f"made_of=() of {name!r}: name at least one value that it was computed from.")
@@ -363,19 +337,7 @@ def announcement(
     *,
     trust_model: str,
 ) -> Event:
-    """What noise on the data of several parties will cost each of them: public before it is drawn, as its law is.
-
-    Parameters
-    ----------
-    certificate, law, mechanism
-        As of the release (`charge_and_draw`), which no single party owns.
-    name : str
-        Of the release.
-    parents : sequence of str
-        Releases that the parameters of the certificate come from.
-    trust_model : str
-        Who draws: an assumed functionality (``"central"``) or a dealer (``"distributed"``).
-    """
+    """What noise on the data of several parties will cost each of them: public before it is drawn, as its law is."""
     return Event(
         release_id=name,
         owner=UNNAMED,
@@ -408,13 +370,7 @@ def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCerti
 
 
 def pure_law(epsilon: float, certificate: SensitivityCertificate) -> dict[str, Any]:
-    """Law of one draw that tells units at the distance of the certificate apart by at most ``epsilon``.
-
-    Raises
-    ------
-    CertificationError
-        If records may be added or removed: such a mechanism is one for a known number of records.
-    """
+    """Law of one draw that tells units at the distance of the certificate apart by at most ``epsilon``."""
     if certificate.relation == "add_remove":
         raise CertificationError(
             "relation='add_remove' of the certificate: this mechanism is given the number of records, which would be "

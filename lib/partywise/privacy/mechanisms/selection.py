@@ -146,15 +146,7 @@ class NoisyVotes:
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
     ) -> Release:
-        """Release one client's noisy vote of shape (m,); ``bounded`` as `membership` makes it, stratum the client.
-
-        Raises
-        ------
-        CertificationError
-            If the certificate is not in the norm ``"l2"``.
-        ValueError
-            If the vote is not a vector of at most ``max_size`` ones among zeros.
-        """
+        """Release one client's noisy vote of shape (m,); ``bounded`` as `membership` makes it, stratum the client."""
         certificate = certificate_of(bounded, ("l2",))
         vote, numbers = np.asarray(bounded.value), generator(rng, "NoisyVotes")
         if np.ndim(vote) != 1 or not np.all((vote == 0) | (vote == 1)) or np.sum(vote) > self.max_size:

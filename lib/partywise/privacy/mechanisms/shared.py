@@ -81,13 +81,7 @@ class SharedGaussian:
             raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
 
     def deviation(self, certificate: SensitivityCertificate) -> float:
-        """Standard deviation of the noise in the norm of a certificate.
-
-        Raises
-        ------
-        CertificationError
-            If the certificate bounds no l2 norm, or its bound is infinite and noise is wanted.
-        """
+        """Standard deviation of the noise in the norm of a certificate."""
         if certificate.norm != "l2":
             raise CertificationError(f"norm={certificate.norm!r} of integers in shares must be 'l2'.")
         if math.isinf(self.mu):
@@ -171,28 +165,7 @@ class SharedGaussian:
         parents: tuple[str, ...] = (),
         **terms: Unpack[Terms],
     ) -> Release:
-        """Release what the shares add up to, at the place that has added them.
-
-        Parameters
-        ----------
-        shared : Shared
-            The sum of all shares, the dealer's noise among them; its name is that of the release.
-        certificate, units
-            As the dealer had them: public.
-        sampler : {"secure", "simulation"}
-            Random source of the dealer.
-        owner : str
-            Whose data it is; without a name, every view is charged.
-        stratum, parents
-            As in `Bounded`.
-        **terms
-            See `Terms`.
-
-        Returns
-        -------
-        Release
-            (d,) floats: the noisy integers in their units.
-        """
+        """Release what the shares add up to, at the place that has added them."""
         closed = EncryptedIntegers(certificate, units, shared, _without_noise, stratum, parents)
         scale = np.asarray(units, dtype=float)
         stated: Terms = {**terms, "release_id": shared.name}

@@ -64,26 +64,7 @@ def draw_wide_integers(words: Words, sigma: float, size: int | tuple[int, ...]) 
 
 
 def draw_huge_integers(words: Words, sigma: float, size: int) -> list[int]:
-    """Draw independent integers from a rounded Gaussian law of any deviation, each with as many words as it takes.
-
-    Parameters
-    ----------
-    words : callable
-        As in `draw_wide_integers`.
-    sigma : float
-        In grid units, positive and finite; taken as the exact rational number that the float is.
-    size : int
-
-    Returns
-    -------
-    list of int
-        Some ten microseconds a draw: for a few thousand numbers that no machine word holds.
-
-    Raises
-    ------
-    ValueError
-        If ``sigma`` is not positive and finite.
-    """
+    """Draw independent integers from a rounded Gaussian law of any deviation, each with as many words as it takes."""
     if not 0 < sigma < np.inf:
         raise ValueError(f"sigma={float(sigma)!r} grid units must be positive and finite.")
     cells = draw_integers(words, 2.0**CELL_BITS, "rounded", size)

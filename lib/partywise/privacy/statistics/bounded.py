@@ -178,13 +178,7 @@ def clip_curves(c, gram, radius):
 
 
 def product(radius: float, other: float, name: str = "radius") -> float:
-    """Product of two radii; infinite if no float is as large, refused if it has no full float.
-
-    Raises
-    ------
-    ValueError
-        If the product is below 1e-280: a sensitivity must not vanish, and the statistic would.
-    """
+    """Product of two radii; infinite if no float is as large, refused if it has no full float."""
     try:
         with np.errstate(over="ignore", under="ignore"):
             # A power may differ from a product in the last digit.

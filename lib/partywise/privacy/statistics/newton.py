@@ -146,24 +146,7 @@ def newton_certificate(d: int, ratio: float) -> SensitivityCertificate:
 
 
 def residual_certificate(d: int, bound: Accounted, hessian: float, ratio: float) -> SensitivityCertificate:
-    """Sensitivity of the tables of d features with |g| at most a public bound R and one h for all records.
-
-    Parameters
-    ----------
-    d : int
-        Features of the party.
-    bound : Accounted
-        R, positive: gradients are clipped to it.
-    hessian : float
-        h, 1 for squared loss.
-    ratio : float
-        The noise on h is so many times that on g; h is divided by it.
-
-    Returns
-    -------
-    SensitivityCertificate
-        l2, unit ``features``, replace one: sqrt(2 d R^2 + d (d + 1) h^2 / rho^2).
-    """
+    """Sensitivity of the tables of d features with |g| at most a public bound R and one h for all records."""
     R = parameter("bound", bound)
     if not (0 < R < math.inf and 0 < ratio < math.inf and hessian >= 0):
         raise ValueError(

@@ -79,11 +79,6 @@ def smooth(curve: OwnCurve, basis: Basis, n: int, weight: float, ids: np.ndarray
     domain of length L: in time rescaled to [0, 1] the penalty is weight int f''^2, so neither the unit of time nor
     the number of values changes what a weight means.  The effective degrees of freedom, the trace of the matrix
     that maps values to fitted values, go to the log of the job.
-
-    Raises
-    ------
-    DataMissing
-        When the times of a record do not determine its curve, or all records have the same one.
     """
     length = basis.domain[1] - basis.domain[0]
     found, df, points = np.zeros((n, basis.n_basis)), np.zeros(n), np.zeros(n)

@@ -98,13 +98,7 @@ class Printed(NamedTuple):
 
 @cache
 def printed_table() -> dict[tuple[bool, float, str, int, str, int], Printed]:
-    """All 560 entries by (of tables 3 and 4, epsilon, model, row label, column, clients).
-
-    Raises
-    ------
-    DataMissing
-        If the file is not the transcription that this module names.
-    """
+    """All 560 entries by (of tables 3 and 4, epsilon, model, row label, column, clients)."""
     content = FILE.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHA256:
         raise DataMissing(f"{FILE.name} is not the pinned transcription: restore it from the repository.")

@@ -87,13 +87,7 @@ def _fixed(settings: OwnSettings) -> Slices:
 
 
 def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
-    """Complete rows of every client, at most so many a person.
-
-    Raises
-    ------
-    DataMissing
-        For a client that is not listed or too small, and a person at two clients.
-    """
+    """Complete rows of every client, at most so many a person."""
     more = [settings.response, settings.party, settings.id, settings.user]
     wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
     whole = [complete(open_records(file, texts, settings), wanted, settings) for file in settings.files.values()]

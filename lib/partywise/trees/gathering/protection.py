@@ -67,28 +67,7 @@ def protection(
     delta: float,
     group: int = 1,
 ) -> Protection:
-    """The protection of all passive columns together.
-
-    Parameters
-    ----------
-    options : GatheringOptions
-    public : PublicFacts
-        Declared edges or bounds of the columns, where the protection needs them.
-    n : int
-        Training records, public.
-    columns : sequence of int
-        Global numbers of the columns of all passive parties.
-    epsilon, delta : float
-        Of the grid: for a feature, or for a whole record that must keep (epsilon, delta); read where the options say
-        so.
-    group : int
-        Records of one person, at most, that keep (epsilon, delta) together, a public bound.
-
-    Raises
-    ------
-    CertificationError
-        If edges or bounds that the protection needs are not declared.
-    """
+    """The protection of all passive columns together."""
     draws = options.num_of_trees if options.redraw == "tree" else 1
     facts = {column: public.columns[column] for column in columns}
     if options.protect == "none":
@@ -136,13 +115,7 @@ def indices_moved(options: GatheringOptions, n: int) -> int:
 
 
 def public_cuts(column: Column, options: GatheringOptions) -> Accounted:
-    """Declared edges of a column: its own, or as many equal parts of its declared bounds as buckets are asked for.
-
-    Raises
-    ------
-    CertificationError
-        If they are not declared.
-    """
+    """Declared edges of a column: its own, or as many equal parts of its declared bounds as buckets are asked for."""
     if options.bucket_num is None:
         if column.edges is None:
             raise CertificationError(

@@ -59,16 +59,7 @@ def local_own_ensemble(
 def draws_of(
     groups: Sequence[tuple[str, tuple[int, ...]]], n: int, options: TreeOptions, rng_for: Callable
 ) -> tuple[Draws, ...]:
-    """What is drawn for every tree, at the active party: columns of each party, and rows of a forest.
-
-    Parameters
-    ----------
-    groups : name and global columns of every party whose columns may be split
-    n : training rows
-    options : TreeOptions
-    rng_for : callable
-        Addresses hold the party's name and the tree's number, so that a party's draw does not depend on the others.
-    """
+    """What is drawn for every tree, at the active party: columns of each party, and rows of a forest."""
     trees = range(options.num_of_trees)
     return tuple((_columns(groups, options, rng_for, tree), _times(n, options, rng_for, tree)) for tree in trees)
 

@@ -50,13 +50,7 @@ FREE_KEY = "a public key, drawn without a look at data"
 
 
 def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
-    """Weights of leaves as multiples of 2^-48, Python integers.
-
-    Raises
-    ------
-    OverflowError
-        If their sums along trees and tables may leave a lane.
-    """
+    """Weights of leaves as multiples of 2^-48, Python integers."""
     largest = form.largest(weight)
     if not largest * 2.0**FRACTION_BITS < 2.0 ** (LANE_BITS - 2):
         raise OverflowError(

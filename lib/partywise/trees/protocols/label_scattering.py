@@ -90,10 +90,6 @@ def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys:
     """Grow one tree.
 
     state : codes, and work so far, of the passive parties
-
-    Returns
-    -------
-    the tree at the active party; the work
     """
     options, train, groups = run.spec.options, run.fold.train, columns_of(run.parties)
     active, passive = active_of(run.parties), passive_of(run.parties)

@@ -59,13 +59,7 @@ def local_own_indicator_words(active: Party, form: Skeleton, layout: Layout, row
 
 
 def local_weight_words(active: Party, form: Skeleton, layout: Layout) -> np.ndarray:
-    """(leaves,) weights of all leaves as words.
-
-    Raises
-    ------
-    OverflowError
-        If their sums along trees and tables may not fit.
-    """
+    """(leaves,) weights of all leaves as words."""
     encoded(np.array(form.largest(layout.weight)), FRACTION_BITS)
     return encoded(layout.weight, FRACTION_BITS)
 

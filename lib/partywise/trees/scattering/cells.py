@@ -72,13 +72,7 @@ def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.nd
 
 
 def integers_of(a: np.ndarray, w: np.ndarray, times: np.ndarray | None, bound: float) -> np.ndarray:
-    """(n, 2) int64 of numbers on the grid, of rows that count ``times`` (n,).
-
-    Raises
-    ------
-    OverflowError
-        If one exceeds the declared bound.
-    """
+    """(n, 2) int64 of numbers on the grid, of rows that count ``times`` (n,)."""
     most = float(np.max(np.abs(a) / (1 if times is None else np.maximum(times, 1)), initial=0.0))
     if most > bound:
         raise OverflowError(f"residual_bound is {bound:g}, and there is a residual of {most!r}: declare a larger one.")

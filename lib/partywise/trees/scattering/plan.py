@@ -51,15 +51,7 @@ class Plan:
 
 
 def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passive_columns: Sequence[int]) -> Plan:
-    """What everyone knows before anything crosses.
-
-    Raises
-    ------
-    OverflowError
-        If sums may not fit into the lanes of a ciphertext, or may not be exact.
-    ValueError
-        If edges, or the bound of a regression under a cipher, are not declared.
-    """
+    """What everyone knows before anything crosses."""
     regression = public.criterion == "RegressionMSELoss"
     rows = max(n_train, options.batch_size or 0)
     bound = (options.residual_bound or math.inf) if regression else 1.0

@@ -89,13 +89,7 @@ class Keys:
         return False
 
     def refuse_rest(self, readers: Mapping[str, str]) -> None:
-        """`ValueError` for the first key that was not read.
-
-        Parameters
-        ----------
-        readers : mapping
-            Keys that something else would read -> what that is; all others are unknown.
-        """
+        """`ValueError` for the first key that was not read."""
         for name in _leaves(self._block):
             if name in self._read:
                 continue

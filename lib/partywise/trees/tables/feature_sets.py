@@ -84,22 +84,6 @@ def feature_sets(
 ) -> FeatureSets:
     """The sets of n records, from settings, declared facts and public randomness.
 
-    Parameters
-    ----------
-    spec : MethodSpec
-    groups : name and global columns of every passive party
-    n : training records
-    epsilon : target for a record; inf for no noise, where all features are released
-    rng_for : callable
-        The address holds no party and no epsilon: sets at a smaller epsilon are part of those at a larger one.
-
-    Raises
-    ------
-    CertificationError
-        If a passive column has no declared edges.
-    ValueError
-        If a column has no cut, or classification a bound of residuals, which would not be read.
-
     Notes
     -----
     Formal guarantee: a record moves at most ``m`` codes, m = epsilon over ``epsilon_per_feature``, whole, at least one

@@ -84,13 +84,7 @@ class TablePlan:
 
 
 def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOptions) -> None:
-    """Check that what certified tables rest on is declared.
-
-    Raises
-    ------
-    CertificationError
-        If a passive column has no edges, or regression no bound of its residuals.
-    """
+    """Check that what certified tables rest on is declared."""
     for column in columns:
         if facts.columns[column].edges is None:
             raise CertificationError(
@@ -106,21 +100,6 @@ def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOpt
 
 def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float) -> TablePlan:
     """The plan from public things alone.
-
-    Parameters
-    ----------
-    spec : MethodSpec
-        Options, public facts, and delta of the study.
-    groups : name and global columns of every passive party
-    n : training records
-    epsilon : target of all releases together; inf for no noise
-
-    Raises
-    ------
-    CertificationError
-        As `require_public`; or if masks alone need more than delta.
-    OverflowError
-        If lanes do not fit into a ciphertext, or sums and their noise into 64 bits.
 
     Notes
     -----

@@ -73,18 +73,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read_frame(content: bytes, file: str) -> dict[str, np.ndarray]:
-    """The columns of a table: xz-compressed pickle of a pandas DataFrame.
-
-    Returns
-    -------
-    dict
-        Name -> (rows,) numbers, or objects where the column holds text.
-
-    Raises
-    ------
-    DataMissing
-        When the content is no such table.
-    """
+    """The columns of a table: xz-compressed pickle of a pandas DataFrame."""
     try:
         packed = lzma.LZMADecompressor()
         raw = packed.decompress(content, LARGEST)

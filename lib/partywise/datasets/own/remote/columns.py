@@ -17,23 +17,7 @@ __all__ = ["placeholders", "shared_column"]
 
 
 def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
-    """The own file of a party, and one in the place of each other.
-
-    Parameters
-    ----------
-    settings : OwnTables
-    me : str
-        One of the parties of its tables, or a place without data.
-    rows : mapping
-        Records of every party, where they are public: a place without data needs them.
-    folder : Path
-        Where the path of the own file begins.
-
-    Raises
-    ------
-    DataMissing
-        If the own file cannot be read, has another number of records, or its ids do not ascend where they must.
-    """
+    """The own file of a party, and one in the place of each other."""
     ids, users, agreed, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
     own = next((one for one in settings.tables if one.party == me), None)
     if own is not None:

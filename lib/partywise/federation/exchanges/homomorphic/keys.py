@@ -43,28 +43,7 @@ def shared_key(
     address: Sequence[str],
     because: str,
 ) -> tuple[Any, Any]:
-    """A key at its holder, and its public half at others.
-
-    Parameters
-    ----------
-    run : Run
-    holder : Party or str
-        Who can open.
-    others : sequence of Party or str
-        Who computes on ciphertexts.
-    options : KeyOptions
-    kind : {"paillier", "sized"}
-    address : sequence of str
-        Of the holder's random stream; with the holder's name in it.
-    because : str
-        Why the public half is free, for the transcript.
-
-    Returns
-    -------
-    tuple
-        The `PrivateKey` at the holder, and the `PublicKey` at each of the others. One message to each of them, named
-        ``public key``.
-    """
+    """A key at its holder, and its public half at others."""
     # By name: a key is drawn, and read, without the data of a party.
     place, receivers = name_of(holder), [name_of(other) for other in others]
     private = run.at(place, drawn_key, address, kind, options, run.rng_for)

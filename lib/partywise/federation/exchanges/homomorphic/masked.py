@@ -32,20 +32,7 @@ MASK_BITS = 120
 
 
 def mask_width(bits: int, public_bits: int) -> int:
-    """Bytes of a mask for integers of some bits.
-
-    Parameters
-    ----------
-    bits : int
-        Public: what is hidden is smaller than two to this power in magnitude.
-    public_bits : int
-        ``plaintext_bits`` of the key.
-
-    Raises
-    ------
-    OverflowError
-        If the masked integers leave what a key of this length can hold.
-    """
+    """Bytes of a mask for integers of some bits."""
     width = -(-(bits + MASK_BITS) // 8)
     if 8 * width + 1 > public_bits:
         raise OverflowError(

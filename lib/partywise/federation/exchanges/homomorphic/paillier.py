@@ -46,34 +46,7 @@ def encrypt(
     key_holder: str,
     made_of: Sequence[Accounted] = (),
 ) -> Cipher:
-    """Close integers.
-
-    Parameters
-    ----------
-    key : PrivateKey or PublicKey
-        With the private key it takes a third of the time, for the same bytes.
-    integers : array_like of int
-        Python or NumPy integers, of any sign and shape, an object array where they are long.
-    rng : numpy.random.Generator or SecureRandom
-        Of the random exponents: the same generator gives the same bytes, so data that are to stay closed need a
-        `SecureRandom`.
-    key_holder : str
-        Who has the private key.
-    made_of : sequence of Accounted
-        What the integers are computed from, as of `Cipher`; what is computed under encryption keeps it.
-
-    Returns
-    -------
-    Cipher
-        Content (m, c) uint8, in the order of the flattened integers.
-
-    Raises
-    ------
-    OverflowError
-        If an integer has more than ``plaintext_bits`` bits.
-    TypeError
-        If something is not an integer.
-    """
+    """Close integers."""
     public = key.public if isinstance(key, PrivateKey) else key
     values = integers_of(integers)
     require_room(values, public)
@@ -87,21 +60,7 @@ def encrypt(
 
 
 def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
-    """The signed integers of a cipher.
-
-    Parameters
-    ----------
-    private : PrivateKey
-    cipher : Cipher
-        Closed under its public key.
-
-    Raises
-    ------
-    ValueError
-        If the cipher is of another scheme or width.
-    OverflowError
-        If an integer is out of the range that a key of this length can hold.
-    """
+    """The signed integers of a cipher."""
     values = values_of(private.public, cipher)
     found = values if private.public.kind == "sized" else private.decrypt(values)
     require_room(found, private.public)
@@ -187,13 +146,7 @@ def times(public: PublicKey, cipher: Cipher, integers: Any) -> Cipher:
 
 
 def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher:
-    """Several integers in one: ``sum of row[i * per + j] * 2^(shift_bits * j)`` over j, for every i.
-
-    Raises
-    ------
-    OverflowError
-        If so many do not fit.
-    """
+    """Several integers in one: ``sum of row[i * per + j] * 2^(shift_bits * j)`` over j, for every i."""
     if per < 1 or per * shift_bits > public.plaintext_bits:
         raise OverflowError(
             f"per={per} integers of {shift_bits} bits do not fit into {public.plaintext_bits}: pack fewer of them."

@@ -149,25 +149,6 @@ class _Half:
 def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bool = False) -> PrivateKey:
     """Draw a key.
 
-    Parameters
-    ----------
-    bits : int
-        Of the modulus, a multiple of 16. Experiments and releases take 2048 or more (`partywise.trees.options`).
-    rng : numpy.random.Generator or SecureRandom
-        The same generator gives the same key; what closes real data comes from a `SecureRandom`.
-    kind : {"paillier", "sized"}
-        The scheme, or a stand-in that closes nothing and computes the same integers with the same sizes.
-    full_exponents : bool
-        Random exponents as long as the modulus, as safe as the scheme itself; short ones rest on the assumption that
-        short powers of the base look like long ones.
-
-    Raises
-    ------
-    ValueError
-        If ``bits`` or ``kind`` is out of range.
-    ImportError
-        If gmpy2 is missing, where the kind needs it.
-
     Notes
     -----
     Both primes are 3 modulo 4, and p - 1 and q - 1 share the factor 2 alone, so that minus a random square generates

@@ -25,26 +25,12 @@ def fixed(values: Any) -> np.ndarray:
 
 
 def slot_bits(n: int, bound: float = 1.0) -> int:
-    """Bits of a lane for sums of up to n numbers: 34 + ceil(log2 n), and those of a bound above 1.
-
-    Parameters
-    ----------
-    n : int
-        Public number of summands.
-    bound : float
-        Public bound of their magnitudes.
-    """
+    """Bits of a lane for sums of up to n numbers: 34 + ceil(log2 n), and those of a bound above 1."""
     return FRACTION_BITS + 2 + math.ceil(math.log2(max(n, 1))) + math.ceil(math.log2(max(bound, 1.0)))
 
 
 def per_cipher(plaintext_bits: int, bits: int) -> int:
-    """Number of integers of some bits that fit into one ciphertext.
-
-    Raises
-    ------
-    OverflowError
-        If none does.
-    """
+    """Number of integers of some bits that fit into one ciphertext."""
     if bits > plaintext_bits:
         raise OverflowError(
             f"integers of {bits} bits do not fit into a ciphertext of {plaintext_bits}: use a longer key or fewer rows."
@@ -53,24 +39,7 @@ def per_cipher(plaintext_bits: int, bits: int) -> int:
 
 
 def require_room(bits: int, n: int, bound: float, named: str) -> None:
-    """Check, from public things and before anything is closed, that sums fit into their lanes.
-
-    Parameters
-    ----------
-    bits : int
-        Of a lane.
-    n : int
-        Most summands.
-    bound : float
-        Of their magnitudes, before they are made integers.
-    named : str
-        What they are, for the message.
-
-    Raises
-    ------
-    OverflowError
-        If the sum of n numbers of the magnitude ``bound`` needs more.
-    """
+    """Check, from public things and before anything is closed, that sums fit into their lanes."""
     largest = n * (math.ceil(bound * 2.0**FRACTION_BITS) + 1)
     if largest >= 1 << (bits - 1):
         raise OverflowError(
@@ -80,19 +49,7 @@ def require_room(bits: int, n: int, bound: float, named: str) -> None:
 
 
 def merge_slots(slots: Sequence[Any], bits: int) -> np.ndarray:
-    """One integer for each row of several lanes, the first the highest: an object array (m,).
-
-    Parameters
-    ----------
-    lanes : sequence of array_like of int, each (m,)
-    bits : int
-        Of a lane.
-
-    Raises
-    ------
-    OverflowError
-        If a number does not fit into its lane.
-    """
+    """One integer for each row of several lanes, the first the highest: an object array (m,)."""
     total = np.zeros(np.size(slots[0]), dtype=object)
     for lane in slots:
         values = np.array([operator.index(value) for value in np.ravel(lane)], dtype=object)
@@ -103,13 +60,7 @@ def merge_slots(slots: Sequence[Any], bits: int) -> np.ndarray:
 
 
 def split_slots(integers: Sequence[int], bits: int, per: int) -> np.ndarray:
-    """The lanes of integers, an object array (m, per), the lowest first: inverse of sums of `merge_slots`.
-
-    Raises
-    ------
-    OverflowError
-        If an integer has more lanes.
-    """
+    """The lanes of integers, an object array (m, per), the lowest first: inverse of sums of `merge_slots`."""
     half, whole = 1 << (bits - 1), (1 << bits) - 1
     found = np.empty((len(integers), per), dtype=object)
     for row, rest in enumerate(integers):

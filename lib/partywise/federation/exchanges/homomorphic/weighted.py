@@ -23,21 +23,7 @@ DIGIT = 4
 
 
 def weighted_sums(public: PublicKey, cipher: Cipher, weights: np.ndarray) -> Cipher:
-    """Sums of the integers of a cipher by open integers: ``weights.T @ integers``.
-
-    Parameters
-    ----------
-    public : PublicKey
-    cipher : Cipher
-        m integers.
-    weights : ndarray of object, shape (m, d)
-        Python integers of any sign.
-
-    Returns
-    -------
-    Cipher
-        d integers, not re-randomised: whoever knows the ciphertexts can try weights.
-    """
+    """Sums of the integers of a cipher by open integers: ``weights.T @ integers``."""
     m, d = weights.shape
     if public.kind == "sized" or not m * d:
         products = times(public, take(cipher, np.tile(np.arange(m), d)), weights.T.ravel())

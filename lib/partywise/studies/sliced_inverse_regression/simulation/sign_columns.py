@@ -117,15 +117,7 @@ def signed_columns(key: int, number: int, n: int, q: int, before: np.ndarray | N
 
 @cache
 def bridge(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Law of the inside x_1..x_{b-1} of a block of b columns given its ends x_0 and x_b, float32.
-
-    Returns
-    -------
-    mean : ndarray of shape (b - 1, 2)
-        Weights of the two ends.
-    factor : ndarray of shape (b - 1, b - 1)
-        Cholesky factor of the conditional covariance.
-    """
+    """Law of the inside x_1..x_{b-1} of a block of b columns given its ends x_0 and x_b, float32."""
     places = np.arange(size + 1)
     covariance = AR_STEP ** np.abs(np.subtract.outer(places, places)).astype(float)
     ends, inside = np.array([0, size]), places[1:-1]
