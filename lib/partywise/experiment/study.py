@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -269,6 +270,9 @@ class Study:
                 raise ValueError(f"figures gives {name!r} as a {type(figure).__name__}: it must be a Figure.")
         if not issubclass(self.measures, Measures):
             raise ValueError(f"measures is {self.measures.__name__}: it must be a dataclass of Measures.")
+        places = Counter(one.headline for one in declared(self.measures).values() if one.headline)
+        if shared := [place for place, count in places.items() if count > 1]:
+            raise ValueError(f"headline={shared[0]} stands at {places[shared[0]]} measures: give each its own place.")
         package = self.module.rpartition(".")[0]
         has_trials = bool(package) and find_spec(f"{package}.trials") is not None
         beside: dict[str, Any] = {

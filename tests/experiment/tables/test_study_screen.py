@@ -173,9 +173,11 @@ def test_the_summary_marks_them_too_and_says_what_that_means(made):
     assert "in-sample: errors of the records that trained the fit, which flatter it" in summary_text(*made)
 
 
-def test_a_headline_is_a_variable_of_its_study(made):
-    with pytest.raises(ValueError, match="headline names 'los'"):
-        replace(made[0].study, headline=("los",))
+def test_two_measures_at_one_place_of_the_headline_are_refused(made):
+    own = [(name, Any, measure(name, heading=name, headline=1)) for name in ("height", "width")]
+    measures = make_dataclass("Own", own, bases=(Measures,), frozen=True, kw_only=True)
+    with pytest.raises(ValueError, match="headline=1 stands at 2 measures: give each its own place"):
+        replace(made[0].study, measures=measures)
 
 
 def test_every_study_has_a_headline():
