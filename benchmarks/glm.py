@@ -30,10 +30,10 @@ from partywise.datasets.loaders.party_tables.tables import TABLES
 from partywise.federation.run import simulate
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted
-from partywise.glm.families import FAMILIES as OBJECTS
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols import joint
 from partywise.glm.records import Response
+from partywise.models.families import FAMILIES as OBJECTS
 
 # Measured: .2 to .6 on small data, .07 to .4 on large.
 LIMIT = 1.0

@@ -31,11 +31,11 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, simulate
 from partywise.glm.blocks import Block, published_step
-from partywise.glm.families import FAMILIES
 from partywise.glm.model import PublicFacts
 from partywise.glm.options import BcdOptions, JointOptions
 from partywise.glm.protocols import bcd, joint
 from partywise.glm.records import Response
+from partywise.models.families import FAMILIES
 from partywise.randomness import Streams, stream
 
 P, PAIRS = 10, 5

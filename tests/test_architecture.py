@@ -20,7 +20,7 @@ LIB = ROOT / "lib" / "partywise"
 # Imports run down this list: a module imports its own kind of room and those before it.
 LAYERS = (
     ("errors", "checks", "files", "randomness"),
-    ("privacy",),
+    ("privacy", "models"),
     ("federation",),
     ("datasets", "attacks", "alignment"),
     ("audits",),
@@ -30,7 +30,7 @@ LAYERS = (
     ("__main__", "face"),
 )
 METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"}
-NUMERICS = METHODS | {"alignment", "audits", "attacks", "datasets"}
+NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
 SAMPLING = {
     "gumbel",
     "normal",

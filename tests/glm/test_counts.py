@@ -8,10 +8,10 @@ from scipy.special import ndtri
 
 from glm_driver import records
 from partywise.glm.exact import fitted
-from partywise.glm.families import FAMILIES
 from partywise.glm.private.counts import Cumulants, cumulants
 from partywise.glm.private.moments import Moments, Scale
 from partywise.glm.private.submodels import coefficients
+from partywise.models.families import FAMILIES
 from partywise.privacy.statistics.isometry import to_vector
 from partywise.randomness import stream
 

@@ -10,8 +10,8 @@ from glm_driver import FAMILIES, records
 from glm_oracle import oracle
 from partywise.glm import diagnostics as d
 from partywise.glm.exact import fitted
-from partywise.glm.families import FAMILIES as OBJECTS
 from partywise.glm.records import Response
+from partywise.models.families import FAMILIES as OBJECTS
 
 DRAWN = ("gaussian", "gamma", "inverse_gaussian")
 

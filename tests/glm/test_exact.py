@@ -8,7 +8,7 @@ import pytest
 from glm_driver import FAMILIES, records
 from glm_oracle import oracle
 from partywise.glm.exact import fitted, intercept_only
-from partywise.glm.families import FAMILIES as OBJECTS
+from partywise.models.families import FAMILIES as OBJECTS
 
 # Evaluations of the specification's table (section 4), n = 2000 and ten columns.
 COUNTS = {"gaussian": (2, 2), "binomial": (5, 8), "poisson": (5, 9), "gamma": (5, 8), "inverse_gaussian": (7, 12)}

@@ -13,8 +13,8 @@ from party_tables import arrays
 from partywise.datasets.loaders.party_tables.tables import TABLES
 from partywise.glm.diagnostics import deviance_r2, diagnosed, sums_of, wald
 from partywise.glm.exact import fitted
-from partywise.glm.families import FAMILIES
 from partywise.glm.records import Response
+from partywise.models.families import FAMILIES
 
 # Share of the deviance that is explained, as the specification measured it (section 12).
 EXPLAINED = {

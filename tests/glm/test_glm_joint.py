@@ -17,10 +17,10 @@ from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted as pooled
-from partywise.glm.families import FAMILIES as OBJECTS
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols import joint
 from partywise.glm.records import Response
+from partywise.models.families import FAMILIES as OBJECTS
 from partywise.randomness import Streams
 
 NEWTON = JointOptions()

@@ -14,11 +14,11 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.secure_streams import SecureStreams
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted as pooled
-from partywise.glm.families import FAMILIES as ALL
 from partywise.glm.model import Estimate
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols import joint as shared
 from partywise.glm.records import Response
+from partywise.models.families import FAMILIES as ALL
 from partywise.randomness import stream
 
 OPTIONS = JointOptions(solver="lbfgs", link="shared")

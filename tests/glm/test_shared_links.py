@@ -10,7 +10,6 @@ from scipy.special import expit
 from glm_driver import FAMILIES, records
 from partywise.glm.diagnostics import sums_of
 from partywise.glm.exact import fitted as pooled
-from partywise.glm.families import FAMILIES as ALL
 from partywise.glm.options import JointOptions
 from partywise.glm.records import Response
 from partywise.glm.shared.links import CENTRED, centre_of, largest, least_squares, link_of
@@ -27,6 +26,7 @@ from partywise.glm.shared.plan import (
 from partywise.glm.shared.search import advanced, started
 from partywise.glm.shared.terms import terms_of
 from partywise.glm.standardise import with_ones
+from partywise.models.families import FAMILIES as ALL
 from partywise.randomness import stream
 
 PRIMITIVES = {

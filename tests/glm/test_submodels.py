@@ -7,10 +7,10 @@ import pytest
 
 from glm_driver import FAMILIES, records
 from partywise.glm.exact import fitted
-from partywise.glm.families import FAMILIES as FAMILY
 from partywise.glm.private.moments import Moments, Scale
 from partywise.glm.private.scaled import statistic
 from partywise.glm.private.submodels import coefficients
+from partywise.models.families import FAMILIES as FAMILY
 from partywise.privacy.statistics.isometry import nearest_semidefinite, to_vector
 from partywise.randomness import stream
 

@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from logit_data import logistic
 from partywise.logistic.evaluate import auc, calibration, excess_risk, log_loss, predict
-from partywise.logistic.model import LOGIT
 from partywise.logistic.trainers import penalised_optimum
+from partywise.models.links import LOGIT
 from partywise.randomness import stream
 
 

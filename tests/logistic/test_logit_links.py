@@ -23,7 +23,6 @@ from logit_data import logistic
 from partywise.logistic import newton
 from partywise.logistic.estimator import LabelPrivateLogisticRegression
 from partywise.logistic.evaluate import excess_risk, log_loss, predict, risk
-from partywise.logistic.model import LOGIT, Link, Logit
 from partywise.logistic.newton import fit_many
 from partywise.logistic.noise import coefficient_deviations
 from partywise.logistic.objective import dot_product
@@ -31,6 +30,7 @@ from partywise.logistic.perturbation import objective_perturbation
 from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.protocols import one_release, reference, rounds
 from partywise.logistic.trainers import fit_walr, gradient_descent, ordinary_mini_batch, penalised_optimum
+from partywise.models.links import LOGIT, Link, Logit
 from partywise.randomness import stream
 from partywise.studies.label_private import metrics
 from partywise.studies.label_private.owner_outputs import owner_outputs

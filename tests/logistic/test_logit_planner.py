@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from logit_data import logistic
 from partywise.logistic.evaluate import log_loss
-from partywise.logistic.model import LOGIT
 from partywise.logistic.newton import fit_many
 from partywise.logistic.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
 from partywise.logistic.objective import ridge_vector
@@ -19,6 +18,7 @@ from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_
 from partywise.logistic.prediction import expectation, predicted_excess
 from partywise.logistic.release import redraw_dot_products, release_dot_product
 from partywise.logistic.trainers import fit_walr, penalised_optimum
+from partywise.models.links import LOGIT
 from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon
 from partywise.privacy.ledger import compose as accounting
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse

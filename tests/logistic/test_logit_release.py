@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from error_rates import accepts_covariance, accepts_mean
 from logit_data import logistic
 from partywise.errors import BudgetExceeded, CertificationError
-from partywise.logistic.model import LOGIT
 from partywise.logistic.noise import max_norm, rr_covariance
 from partywise.logistic.objective import dot_product
 from partywise.logistic.perturbation import RELATIONS, objective_perturbation, row_noise
 from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products, release_dot_product
 from partywise.logistic.trainers import gradient_descent
+from partywise.models.links import LOGIT
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.compose import epsilon as total
 from partywise.randomness import stream

@@ -14,9 +14,9 @@ import pytest
 
 from noisy_driver import subject as private_subject
 from partywise.audits.contract import check_neighbours
-from partywise.glm.families import FAMILIES
 from partywise.glm.options import MomentsOptions, NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
 from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
+from partywise.models.families import FAMILIES
 from partywise.studies.sliced_inverse_regression.trials import kept
 
 sys.path.insert(0, str(Path(__file__).parent / "statistics"))

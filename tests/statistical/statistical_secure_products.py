@@ -15,10 +15,10 @@ from partywise.federation.exchanges.cross_product import dealing, private, produ
 from partywise.federation.exchanges.residues import ring_for
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted as pooled
-from partywise.glm.families import FAMILIES as ALL
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols.joint import fit
 from partywise.glm.records import Response
+from partywise.models.families import FAMILIES as ALL
 from partywise.randomness import stream
 from products_driver import a_run, local_block, parts
 

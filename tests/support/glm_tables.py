@@ -18,8 +18,8 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.glm.exact import fitted, intercept_only
-from partywise.glm.families import FAMILIES
 from partywise.glm.model import PublicFacts
+from partywise.models.families import FAMILIES
 from partywise.privacy.accounted import Public
 from partywise.randomness import Streams
 

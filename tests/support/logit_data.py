@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partywise.logistic.model import LOGIT
+from partywise.models.links import LOGIT
 from partywise.randomness import stream
 
 

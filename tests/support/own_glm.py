@@ -13,9 +13,9 @@ from partywise.alignment.rows import ANALYST, common_rows
 from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.glm.families import FAMILIES
 from partywise.glm.model import Estimate, PublicFacts
 from partywise.glm.records import response_of
+from partywise.models.families import FAMILIES
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.mechanisms.gaussian import Gaussian

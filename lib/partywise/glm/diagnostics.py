@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
-from .families import FAMILIES, total
+from ..models.families import FAMILIES, total
 from .options import Dispersion
 from .records import Response
 from .solvers import penalties

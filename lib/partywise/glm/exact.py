@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from .families import FAMILIES, Family
+from ..models.families import FAMILIES, Family
 from .model import Status
 from .solvers import (
     Line,
@@ -111,7 +111,7 @@ def fitted(
     y : ndarray of shape (n,)
     family : str or Family
     weights : ndarray of shape (n,), optional
-        Prior weights of at least 0 (`partywise.glm.families`).
+        Prior weights of at least 0 (`partywise.models.families`).
     offset : ndarray of shape (n,), optional
         Added to the linear predictor.
     ridge : float

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..alignment.held import vector_of
+from ..models.families import FAMILIES, Family, LogLink
 from .exact import intercept_only
-from .families import FAMILIES, Family, LogLink
 
 __all__ = ["Response", "response_of"]
 

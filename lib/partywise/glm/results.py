@@ -9,8 +9,8 @@ import numpy as np
 
 from ..federation.column_estimator import COLUMNS
 from ..federation.estimator import Estimator, numbers
+from ..models.families import FAMILIES, Family
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
-from .families import FAMILIES, Family
 from .model import Estimate
 from .private.submodels import coefficients
 from .records import Response, response_of

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from .families import Family
+from ..models.families import Family
 
 __all__ = [
     "Dependent",

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..attacks.roc import rank_auc
-from .model import LOGIT, Link
+from ..models.links import LOGIT, Link
 from .newton import newton
 from .objective import Objective, check_features, check_labels, check_vector
 

@@ -1,18 +1,17 @@
 """What everyone may know before a label is read, the link and the plan included, and what a fit returns.
 
-The link, how a margin z = x'theta becomes the probability of label 1, is the one place of the logistic formula:
-objective, trainers, the solver of many releases, evaluator and estimator ask the link that a `Plan` holds. Another link
-is a subclass of `Link`, given to `fixed_plan` or `label_noise_plan`; what is proved or implemented for the logit alone
-asks `require_logit`.
+The link that a `Plan` holds is that of all that is fitted and measured with it: another one (`partywise.models.links`)
+is given to `fixed_plan` or `label_noise_plan`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from ..models.links import LOGIT, Link, require_logit
 
 
 @dataclass(frozen=True)
@@ -26,102 +25,6 @@ class PublicFacts:
     n_features: int
     feature_names: tuple[str, ...]
     from_the_data: int = 0
-
-
-@dataclass(frozen=True)
-class Link(ABC):
-    """A mean that rises from 0 to 1, and the matching loss b(z) - y z with b' = mean.
-
-    Labels enter that loss through X'y alone, whatever the mean is: one noisy dot-product gives a private fit. It is the
-    negative log-likelihood for the logit, up to the scale of z, and no other.
-    """
-
-    name: str
-    # Greatest slope of the mean, and a size of margins that makes it exactly 0 or 1.
-    largest_slope: float
-    far_margin: float
-
-    @abstractmethod
-    def mean(self, margins: np.ndarray) -> np.ndarray:
-        """Probabilities of label 1, in the shape of the margins."""
-
-    @abstractmethod
-    def slope(self, margins: np.ndarray, means: np.ndarray) -> np.ndarray:
-        """Derivative of the mean at margins whose means are known, in their shape."""
-
-    @abstractmethod
-    def antiderivative(self, margins: np.ndarray) -> np.ndarray:
-        """b(z) in the shape of the margins, with b(-infinity) = 0."""
-
-    @abstractmethod
-    def log_loss(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Negative log-likelihood of each label, in nats, in the shape of the margins."""
-
-    def loss(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Matching loss b(z) - y z of each label."""
-        return self.antiderivative(margins) - y * margins
-
-    def total(self, margins: np.ndarray) -> tuple[float, np.ndarray]:
-        """Sum of b(z) over the margins, and their means."""
-        return float(self.antiderivative(margins).sum()), self.mean(margins)
-
-    def centred_mean(self, margins: np.ndarray) -> np.ndarray:
-        """Twice the mean less 1; the margins may be overwritten."""
-        return 2.0 * self.mean(margins) - 1.0
-
-    def label(self, margins: np.ndarray) -> np.ndarray:
-        """The likelier label, 0 or 1."""
-        return (self.mean(margins) > 0.5).astype(int)
-
-
-@dataclass(frozen=True)
-class Logit(Link):
-    """mean 1 / (1 + exp(-z)), b(z) = log(1 + exp(z)); nothing overflows and no large terms cancel."""
-
-    name: str = "logit"
-    largest_slope: float = 0.25
-    far_margin: float = 1e3
-
-    def mean(self, margins: np.ndarray) -> np.ndarray:
-        return _sigmoid(margins, np.exp(-np.abs(margins)))
-
-    def slope(self, margins: np.ndarray, means: np.ndarray) -> np.ndarray:
-        return means * (1.0 - means)
-
-    def antiderivative(self, margins: np.ndarray) -> np.ndarray:
-        return np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))
-
-    def log_loss(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
-        # log(1 + e^z) - y z = log(1 + e^(-s)) with s = z or -z.
-        return self.antiderivative(np.where(y == 1, -margins, margins))
-
-    loss = log_loss
-
-    def total(self, margins: np.ndarray) -> tuple[float, np.ndarray]:
-        tail = np.exp(-np.abs(margins))
-        return float(np.maximum(margins, 0.0).sum() + np.log1p(tail).sum()), _sigmoid(margins, tail)
-
-    def centred_mean(self, margins: np.ndarray) -> np.ndarray:
-        # tanh(z/2) = 2 mean(z) - 1.
-        margins *= 0.5
-        return np.tanh(margins, out=margins)
-
-    def label(self, margins: np.ndarray) -> np.ndarray:
-        return (margins > 0).astype(int)
-
-
-LOGIT = Logit()
-
-
-def require_logit(link: Link, what: str, remedy: str) -> None:
-    """Raise a `ValueError` for another link than the logit."""
-    if link != LOGIT:
-        raise ValueError(f"link={link.name!r}: {what} for the logit alone; {remedy}.")
-
-
-def _sigmoid(z: np.ndarray, tail: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-z)) from exp(-|z|)."""
-    return np.where(z >= 0, 1.0, tail) / (1.0 + tail)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..errors import UnboundedObjectiveError
-from .model import Link, Plan
+from ..models.links import Link
+from .model import Plan
 from .noise import attainable
 from .objective import Objective, Point, check_features, check_ridge, check_vector
 

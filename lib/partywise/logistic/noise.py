@@ -11,8 +11,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
+from ..models.links import Link
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
-from .model import Link, Plan
+from .model import Plan
 from .objective import INTERCEPT, Objective
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .model import LOGIT, Link
+from ..models.links import LOGIT, Link
 
 INTERCEPT = 0
 INTERCEPT_SHARE = 0.01

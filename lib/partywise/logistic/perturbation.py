@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from ..errors import CertificationError
+from ..models.links import LOGIT, Link, require_logit
 from ..privacy.accounting.roots import bisect
 from ..privacy.mechanisms.release import Release, Terms, charge_and_draw
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
-from .model import LOGIT, Link, require_logit
 from .newton import newton
 from .noise import optimum_deviations
 from .objective import Objective, check_features, check_labels

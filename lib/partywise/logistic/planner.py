@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import CertificationError
+from ..models.links import LOGIT, Link, require_logit
 from ..privacy.accounting.calibration import gaussian_epsilon
-from .model import LOGIT, Link, Plan, require_logit
+from .model import Plan
 from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
 from .objective import check_features, check_intercept, check_ridge, ridge_vector
 from .options import LARGEST_EPSILON, SMALLEST_EPSILON

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .model import LOGIT, Link, Plan
+from ..models.links import LOGIT, Link
+from .model import Plan
 from .newton import TOLERANCE, newton, unbounded
 from .noise import attainable
 from .objective import (

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...models.families import FAMILIES, Family
 from ..exact import NO_STEP, SEPARATED
-from ..families import FAMILIES, Family
 from ..solvers import Line, Memory, Point, converged, dependent, newton_direction, penalties, unit_of, vanished
 
 __all__ = ["LAST", "MAJORANT", "STEP", "Steering", "lbfgs_step", "newton_step", "started", "without_step"]

@@ -13,11 +13,11 @@ from math import exp, sqrt
 
 import numpy as np
 
+from ...models.families import FAMILIES
 from ...privacy.accounted import Accounted, Public
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, sum_certificate
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import second_moment_bound
-from ..families import FAMILIES
 from ..model import PublicFacts
 from .scaled import constant, statistic_range
 

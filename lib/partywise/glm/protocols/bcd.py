@@ -35,10 +35,10 @@ from ...alignment.rows import common_rows
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved, others_than, roles, unprotected
 from ...federation.run import PerPlace, Run, by_place, per_place
+from ...models.families import FAMILIES
 from ...privacy.accounted import Clear
 from ..blocks import Block, corrected_step, published_step, updated
 from ..exact import SEPARATED, check_size
-from ..families import FAMILIES
 from ..model import Estimate, Status
 from ..options import BcdOptions
 from ..records import Response

@@ -10,6 +10,7 @@ import numpy as np
 from ...federation.exchanges.dealing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST
+from ...models.families import FAMILIES
 from ...privacy.accounted import Accounted, Public
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
@@ -17,7 +18,6 @@ from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms, noise_scale
 from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
 from ...privacy.statistics.moments import second_moment_bound
-from ..families import FAMILIES
 from ..private.blocks import (
     BITS,
     block_moments,

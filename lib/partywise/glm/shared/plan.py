@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...federation.exchanges.residues import Ring, ring_for
-from ..families import FAMILIES
+from ...models.families import FAMILIES
 from ..options import Family, JointOptions
 from .links import FineLink, SharedLink, largest, link_of
 

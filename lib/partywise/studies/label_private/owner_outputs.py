@@ -9,7 +9,8 @@ import numpy as np
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...experiment.owner_outputs.report import OwnerReport
 from ...logistic.evaluate import predict
-from ...logistic.model import Estimate, require_logit
+from ...logistic.model import Estimate
+from ...models.links import require_logit
 from .data import LabelData
 
 SCALE = (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...datasets.loaders.party_tables.read import PartyTable, load
-from ...glm.families import FAMILIES
 from ...glm.model import Family
+from ...models.families import FAMILIES
 from ...randomness import Rng
 from .data import Constants, GlmData
 from .settings import DatasetSettings, GeneratedSettings

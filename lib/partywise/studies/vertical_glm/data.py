@@ -11,8 +11,8 @@ import numpy as np
 
 from ...datasets.division import cut
 from ...federation.parties import Party
-from ...glm.families import FAMILIES
 from ...glm.model import Family, PublicFacts
+from ...models.families import FAMILIES
 from ...privacy.accounted import Public
 from .settings import CaseSettings
 

@@ -21,7 +21,7 @@ from ...datasets.own.persons import first_rows, numbered, of_persons
 from ...datasets.own.plausible import check_column, check_label
 from ...datasets.own.rows import Rows, numbers_of, present, read_files, values
 from ...errors import DataMissing
-from ...glm.families import FAMILIES
+from ...models.families import FAMILIES
 from .data import Constants, GlmData
 from .own_settings import GlmFile, TableSettings
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...datasets.own.records.original import feature_rows
 from ...experiment.owner_outputs.report import OwnerReport
-from ...glm.families import FAMILIES
 from ...glm.model import Estimate as GlmEstimate
+from ...models.families import FAMILIES
 from .data import GlmData
 from .evaluation.used import used_persons
 from .metrics import matrix_of

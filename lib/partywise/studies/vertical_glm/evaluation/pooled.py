@@ -9,9 +9,9 @@ import numpy as np
 
 from ....glm.diagnostics import diagnosed, sums_of
 from ....glm.exact import Fit, fitted
-from ....glm.families import FAMILIES
 from ....glm.options import Dispersion
 from ....glm.records import Response
+from ....models.families import FAMILIES
 from ..data import GlmData
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 import numpy as np
 from scipy.special import xlogy
 
-from ....glm.families import FAMILIES
+from ....models.families import FAMILIES
 from ....randomness import stream
 
 # Link "log" of the last three rows, as printed; each row of the two tables.

@@ -8,7 +8,7 @@ from scipy.special import xlogy
 
 from glm_driver import records
 from glm_oracle import ORACLES
-from partywise.glm.families import FAMILIES
+from partywise.models.families import FAMILIES
 
 # Seed 004, "Deviance" and the table of its block update, as they stand there.
 DEVIANCE = {
