@@ -89,7 +89,7 @@ def unknown(content: str, files: frozenset[str]) -> Iterator[str]:
         if f"partywise{name}" not in ELSEWHERE and not is_there(name):
             yield f"partywise{name}"
     for name in QUOTED.findall(content):
-        if not re.search(r"\.(?:py|toml|csv|nc)$", name) and not is_there(name):
+        if not re.search(r"\.(?:py|toml|csv|json|nc)$", name) and not is_there(name):
             yield name
 
 

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from ..checks import positive
 from ..federation.column_estimator import held_columns, response_of, share_explained
 from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.parties import split_columns
+from ..models.links import LOGIT
 from ..privacy.accounted import Public
 from .model import PublicFacts
 from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
@@ -148,7 +148,7 @@ class VerticalLinear(Estimator):
         """Probabilities of the labels 0 and 1, shape (n, 2), of a logistic model."""
         if not self._logistic:
             raise AttributeError("predict_proba is of model 'logistic': a linear model predicts numbers.")
-        ones = expit(self.decision_function(X))
+        ones = LOGIT.mean(self.decision_function(X))
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
+from ..models.links import LOGIT
 from .steps import minimiser, shrinkage, with_ones
 
 # Squared Newton decrement below which an objective is within half of that of its minimum, and a step that is none.
@@ -16,7 +16,7 @@ def loss(eta: np.ndarray, response: np.ndarray, model: str) -> float:
     """Mean loss: logistic in nats for a response of -1 and 1, half the squared error of a linear model."""
     if model == "linear":
         return float(np.mean((eta - response) ** 2) / 2)
-    return float(np.mean(np.logaddexp(0, -response * eta)))
+    return float(np.mean(LOGIT.log_loss(eta, response)))
 
 
 def objective(b: np.ndarray, X: np.ndarray, response: np.ndarray, model: str, ridge: float) -> float:
@@ -45,9 +45,9 @@ def exact_fit(
     b, rank = np.zeros(columns.shape[1]), np.linalg.matrix_rank(columns.T @ columns)
     value = _objective(columns, b, response, shrunk)
     for _ in range(NEWTON_STEPS):
-        p = expit(response * (columns @ b))
-        gradient = -columns.T @ (response * (1 - p)) / len(X) + shrunk * b
-        curvature = (columns.T * (p * (1 - p))) @ columns / len(X) + np.diag(shrunk)
+        eta = columns @ b
+        gradient = -columns.T @ LOGIT.score(eta, response > 0) / len(X) + shrunk * b
+        curvature = (columns.T * LOGIT.slope(eta)) @ columns / len(X) + np.diag(shrunk)
         direction = -np.linalg.lstsq(curvature, gradient, rcond=None)[0]
         if -gradient @ direction <= TOLERANCE:
             break

@@ -76,7 +76,7 @@ class Objective:
 
     def hessian(self, point: Point) -> np.ndarray:
         """Hessian (1/N) X' diag(mean'(z)) X + Lambda, shape (k, k); p (1-p) is the slope of the logit."""
-        weights = self.link.slope(point.margins, point.probabilities) / len(self.X)
+        weights = self.link.slope(point.margins) / len(self.X)
         total = weighted_gram(self.X, weights)
         total.flat[:: len(total) + 1] += self.ridge
         return total

@@ -19,12 +19,13 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, gammaln, logit, logsumexp, xlogy
+from scipy.special import gammaln, logsumexp, xlogy
+
+from .links import LARGEST_EXPONENT as LIMIT
+from .links import LOGIT, Link
 
 __all__ = ["FAMILIES", "Family"]
 
-# exp(LIMIT) is 2e130: its square, times a sum over many records, is a number still.
-LIMIT = 300.0
 # Least response of families of positive ones: its square and its reciprocal are floats.
 LEAST = 1e-100
 
@@ -205,32 +206,36 @@ class Gaussian(Family):
 
 
 class Binomial(Family):
-    """One trial with the logit link: D = 2 sum [y log(y/mu) + (1 - y) log((1 - y)/(1 - mu))]."""
+    """One trial: D = 2 sum [y log(y/mu) + (1 - y) log((1 - y)/(1 - mu))], with the logit as its link or another.
+
+    Weights of another link are the expected ones, so that Newton's steps are those of Fisher's scoring.
+    """
 
     name, domain, estimates_dispersion = "binomial", "0 and 1", False
 
+    def __init__(self, curve: Link = LOGIT) -> None:
+        self.curve = curve
+
     def mean(self, eta: np.ndarray) -> np.ndarray:
-        return expit(eta)
+        return self.curve.mean(eta)
 
     def link(self, mu: np.ndarray) -> np.ndarray:
-        return logit(mu)
+        return self.curve.inverse(mu)
 
     def variance(self, mu: np.ndarray) -> np.ndarray:
         return mu * (1 - mu)
 
     def weight(self, eta: np.ndarray) -> np.ndarray:
-        return expit(eta) * expit(-eta)
+        return self.curve.information(eta)
 
     def score(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
-        return y - expit(eta)
+        return self.curve.score(eta, y)
 
     def working(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
-        # (y - mu) / (mu (1 - mu)) is 1 / mu of a one and -1 / (1 - mu) of a zero.
-        sign = 2 * y - 1
-        return sign * (1 + _exp(-sign * eta))
+        return self.curve.residual(eta, y)
 
     def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
-        return 2 * np.logaddexp(0, -(2 * y - 1) * eta)
+        return 2 * self.curve.log_loss(eta, y)
 
     def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
         """Root of the sum of w (y - mu), which falls: Newton steps between bounds, halved where they leave them."""

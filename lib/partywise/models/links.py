@@ -10,6 +10,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logit
+
+# e^300 is 2e130: its square, times a sum over many records, is a number still.
+LARGEST_EXPONENT = 300.0
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class Link(ABC):
     """A mean that rises from 0 to 1, and the matching loss b(z) - y z with b' = mean.
 
     Labels enter that loss through X'y alone, whatever the mean is: one noisy dot-product gives a private fit. It is the
-    negative log-likelihood for the logit, up to the scale of z, and no other.
+    negative log-likelihood for the logit, up to the scale of z, and no other. Arrays keep the shape of the margins z.
     """
 
     name: str
@@ -27,19 +31,37 @@ class Link(ABC):
 
     @abstractmethod
     def mean(self, margins: np.ndarray) -> np.ndarray:
-        """Probabilities of label 1, in the shape of the margins."""
+        """Probabilities of label 1."""
 
     @abstractmethod
-    def slope(self, margins: np.ndarray, means: np.ndarray) -> np.ndarray:
-        """Derivative of the mean at margins whose means are known, in their shape."""
+    def inverse(self, means: np.ndarray) -> np.ndarray:
+        """Margins that have these means."""
+
+    @abstractmethod
+    def slope(self, margins: np.ndarray) -> np.ndarray:
+        """Derivative of the mean, exact in relative terms also where the mean is all but 1."""
 
     @abstractmethod
     def antiderivative(self, margins: np.ndarray) -> np.ndarray:
-        """b(z) in the shape of the margins, with b(-infinity) = 0."""
+        """b(z), with b(-infinity) = 0."""
 
     @abstractmethod
     def log_loss(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Negative log-likelihood of each label, in nats, in the shape of the margins."""
+        """Negative log-likelihood of each label, in nats."""
+
+    def information(self, margins: np.ndarray) -> np.ndarray:
+        """Expected second derivative of the log-loss, slope^2 / (p (1 - p)); 0 where p rounds to 0 or 1."""
+        means = self.mean(margins)
+        variance = means * (1.0 - means)
+        return np.divide(self.slope(margins) ** 2, variance, out=np.zeros_like(variance), where=variance > 0)
+
+    def residual(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """(y - p) / slope: how far a working response lies from its margin."""
+        return (y - self.mean(margins)) / self.slope(margins)
+
+    def score(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Minus the derivative of the log-loss: y - p for the logit."""
+        return self.information(margins) * self.residual(margins, y)
 
     def loss(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Matching loss b(z) - y z of each label."""
@@ -69,8 +91,22 @@ class Logit(Link):
     def mean(self, margins: np.ndarray) -> np.ndarray:
         return _sigmoid(margins, np.exp(-np.abs(margins)))
 
-    def slope(self, margins: np.ndarray, means: np.ndarray) -> np.ndarray:
-        return means * (1.0 - means)
+    def inverse(self, means: np.ndarray) -> np.ndarray:
+        return logit(means)
+
+    def slope(self, margins: np.ndarray) -> np.ndarray:
+        tail = np.exp(-np.abs(margins))
+        return tail / (1.0 + tail) ** 2
+
+    information = slope
+
+    def score(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return y - self.mean(margins)
+
+    def residual(self, margins: np.ndarray, y: np.ndarray) -> np.ndarray:
+        # 1 / p of a one and -1 / (1 - p) of a zero.
+        sign = 2 * y - 1
+        return sign * (1 + np.exp(np.clip(-sign * margins, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
 
     def antiderivative(self, margins: np.ndarray) -> np.ndarray:
         return np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))

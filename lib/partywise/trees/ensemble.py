@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit
 
+from ..models.links import LOGIT
 from .codes import CodedColumns
 from .growth.cells import Bins, bins_of
 from .growth.level import Level, cut_at_next_row, tree_of
@@ -24,8 +24,7 @@ def gradients(y: np.ndarray, scores: np.ndarray, criterion: Criterion) -> tuple[
     """First and second derivatives (n,) of the loss at the scores."""
     if criterion == "RegressionMSELoss":
         return scores - y, np.ones(len(y))
-    p = expit(scores)
-    return p - y, p * (1 - p)
+    return LOGIT.mean(scores) - y, LOGIT.slope(scores)
 
 
 def rule_of(options: TreeOptions) -> Rule:

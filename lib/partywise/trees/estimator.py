@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import expit
 
 from ..federation.column_estimator import held_columns, response_of, share_explained
 from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
+from ..models.links import LOGIT
 from ..privacy.accounted import Public
 from .model import Column, Criterion, PublicFacts
 from .options import (
@@ -191,7 +191,7 @@ class VerticalBoosting(Estimator):
         if not self._classifies:
             raise AttributeError("predict_proba is of criterion 'CrossEntropyLoss': a regression predicts numbers.")
         scores = self.decision_function(X)
-        ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else expit(scores)
+        ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:

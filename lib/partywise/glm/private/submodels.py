@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import digamma, expit, polygamma
+from scipy.special import digamma, polygamma
 
+from ...models.links import LOGIT
 from ..model import Family
 from .counts import cumulants
 from .moments import Moments
@@ -149,10 +150,10 @@ def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple
 
     def center(kappa: float) -> float:
         size = kappa * spread * abs(NODES).max() + 10
-        return _bisected(lambda m: float(WEIGHTS @ expit(m + kappa * spread * NODES)) - mean, -size, size)
+        return _bisected(lambda m: float(WEIGHTS @ LOGIT.mean(m + kappa * spread * NODES)) - mean, -size, size)
 
     def excess(kappa: float) -> float:
-        mu = expit(center(kappa) + kappa * spread * NODES)
+        mu = LOGIT.mean(center(kappa) + kappa * spread * NODES)
         return kappa * float(WEIGHTS @ (mu * (1 - mu))) - 1
 
     kappa = 1 / (mean * (1 - mean))

@@ -25,8 +25,8 @@ from functools import cache
 
 import numpy as np
 from numpy.polynomial import chebyshev, polynomial
-from scipy.special import expit
 
+from ...models.links import LOGIT
 from ..model import Family
 
 __all__ = ["CENTRED", "FineLink", "SharedLink", "centre_of", "largest", "least_squares", "link_of"]
@@ -126,27 +126,23 @@ def binomial(centre: float) -> SharedLink:
 
     def weighted(function: Function, radius: float, degree: int, power: float) -> np.ndarray:
         """A function of the predictor, residuals over a power of mu (1 - mu)."""
-        return least_squares(lambda u: function(centre + u), radius, degree, lambda u: weight(centre + u) ** -power)
+        return least_squares(
+            lambda u: function(centre + u), radius, degree, lambda u: LOGIT.slope(centre + u) ** -power
+        )
 
     def finer(radius: float, degree: int, powers: int) -> FineLink:
-        score = weighted(expit, radius, degree, 0.5)
-        integral = weighted(softplus, radius, degree, 0.25)
+        score = weighted(LOGIT.mean, radius, degree, 0.5)
+        integral = weighted(LOGIT.antiderivative, radius, degree, 0.25)
         pearson = exponential(-1, radius, powers, 1), exponential(1, radius, powers, 1)
         slope = polynomial.polyder(score) / radius
         return FineLink(radius, (score,), slope, (integral,), pearson, 2 * (degree // 2), 16.0)
 
     ranges = finer(6.0, 26, 14), finer(9.0, 30, 20), finer(12.0, 30, 24)
-    return SharedLink(5.0, (weighted(expit, 5.0, 9, 0.5),), ranges)
+    return SharedLink(5.0, (weighted(LOGIT.mean, 5.0, 9, 0.5),), ranges)
 
 
-def weight(eta: np.ndarray) -> np.ndarray:
-    """mu (1 - mu) of the logistic function."""
-    return expit(eta) * expit(-eta)
-
-
-def softplus(eta: np.ndarray) -> np.ndarray:
-    """log(1 + e^eta), whose derivative is the logistic function."""
-    return np.logaddexp(0, eta)
+def _inverse_slope(centre: float, power: float, u: np.ndarray) -> np.ndarray:
+    return LOGIT.slope(centre + u) ** -power
 
 
 def poisson(centre: float) -> SharedLink:

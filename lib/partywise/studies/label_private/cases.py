@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, ndtr
+from scipy.special import ndtr
 
 from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import body_fat as body_fat_table
 from ...datasets.loaders import breast_cancer as breast_cancer_table
 from ...datasets.loaders import late_flights as late_flights_table
 from ...datasets.tables import LabelledTable
+from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
 from ...randomness import Rng, stream
 from .data import LabelData, pack
@@ -58,7 +59,9 @@ def truth(k: int, dependence: float, rarest: float, signal: float, positive: flo
     theta[1:] = np.where(np.arange(k - 1) // 2 % 2, -1.0, 1.0) / X[:, 1:].std(0)
     theta *= signal / (X @ theta).std()
     logits = X @ theta
-    theta[0] = sum(bisect(lambda intercept: expit(logits + intercept).mean() < positive, -60.0, 60.0, rounds=60)) / 2
+    theta[0] = (
+        sum(bisect(lambda intercept: LOGIT.mean(logits + intercept).mean() < positive, -60.0, 60.0, rounds=60)) / 2
+    )
     return tuple(float(value) for value in theta)
 
 
@@ -79,7 +82,7 @@ def draw_logistic(settings: Any, rng: np.random.Generator) -> tuple[np.ndarray, 
     """
     theta = np.array(truth(settings.k, settings.dependence, settings.rarest, settings.signal, settings.positive))
     X = draw_features(settings.n, settings.k, settings.dependence, settings.rarest, rng)
-    y = (rng.random(settings.n) < expit(X @ theta)).astype(float)
+    y = (rng.random(settings.n) < LOGIT.mean(X @ theta)).astype(float)
     return X, y, theta
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from ...datasets.division import division, fewer, fold_order
 from ...datasets.loaders import abalone as abalone_table
 from ...datasets.loaders import adult as adult_table
 from ...datasets.tables import ColumnTable
+from ...models.links import LOGIT
 from ...randomness import Rng
 from .data import LinearData
 from .settings import CLASSES, AbaloneSettings, AdultSettings, CaseSettings, GeneratedSettings
@@ -33,7 +33,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     eta = X @ (beta * settings.signal / (np.linalg.norm(beta) * BOUND / np.sqrt(3)))
     label_bound = 1.0
     if settings.loss == CLASSES:
-        y = (rng_for("labels").random(n) < expit(eta)).astype(float)
+        y = (rng_for("labels").random(n) < LOGIT.mean(eta)).astype(float)
     else:
         label_bound = DEVIATIONS * float(np.hypot(settings.signal, settings.noise))
         y = np.clip(eta + settings.noise * rng_for("labels").standard_normal(n), -label_bound, label_bound)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...experiment.owner_outputs.report import OwnerReport
 from ...linear.model import Estimate
+from ...models.links import LOGIT
 from .data import LinearData
 from .metrics import model_of
 
@@ -27,7 +27,7 @@ def owner_outputs(estimate: Estimate, data: LinearData, train: np.ndarray, spec:
     if settings.label_bounds is not None:
         centre, half = sum(settings.label_bounds) / 2, data.label_scale
     scores = centre + half * estimate.scores(data.X)
-    predicted = expit(scores) if model == "logistic" else scores
+    predicted = LOGIT.mean(scores) if model == "logistic" else scores
     fitted = estimate.coefficients * half
     coefficients, gain = scale_of(settings.columns, -1.0).coefficients(fitted[1:])
     told = [

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from ...datasets.division import division, fewer, fold_order
 from ...datasets.loaders import abalone as abalone_table
@@ -16,6 +15,7 @@ from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import adult_split as adult_split_table
 from ...datasets.loaders import credit_default as credit_table
 from ...datasets.tables import ColumnTable, Declared
+from ...models.links import LOGIT
 from ...randomness import Rng
 from .data import TreeData
 from .settings import (
@@ -43,7 +43,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     if settings.loss == NUMBERS:
         y = score + rng.standard_normal(settings.n)
     else:
-        y = (rng.random(settings.n) < expit(score)).astype(float)
+        y = (rng.random(settings.n) < LOGIT.mean(score)).astype(float)
     names = np.array([f"x{j}" for j in range(settings.d)])
     table = ColumnTable(X, y, names, tuple(_declared(j) for j in range(settings.d)), None, {}, ())
     return replicate_of(table, settings, rng_for)

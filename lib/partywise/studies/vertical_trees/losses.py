@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit
 
+from ...models.links import LOGIT
 from ...trees.model import Criterion, Ensemble
 from ...trees.options import TreeOptions
 from .settings import CLASSES
@@ -15,7 +15,7 @@ EDGE = float(np.finfo(float).eps)
 
 def predicted(scores: np.ndarray, options: TreeOptions, criterion: Criterion) -> np.ndarray:
     """(n,) probabilities of label 1, or predicted responses, from scores (n,)."""
-    return scores if criterion != CLASSES or options.algo == "rf" else expit(scores)
+    return scores if criterion != CLASSES or options.algo == "rf" else LOGIT.mean(scores)
 
 
 def loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion) -> float:
@@ -24,13 +24,12 @@ def loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Cri
         return float("nan")
     if criterion != CLASSES:
         return float(np.mean((scores - y) ** 2))
-    positive, negative = _surprises(scores, options)
-    return float(np.mean(np.where(y == 1, positive, negative)))
+    return float(np.mean(_log_loss(scores, y, options)))
 
 
 def published_loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions) -> float:
     """Mean of -y ln p, which the source minimises over trees: what negative records lose is missing in it."""
-    return float(np.mean(np.where(y == 1, _surprises(scores, options)[0], 0.0)))
+    return float(np.mean(np.where(y == 1, _log_loss(scores, y, options), 0.0)))
 
 
 def steps(ensemble: Ensemble, options: TreeOptions) -> np.ndarray:
@@ -63,11 +62,9 @@ def chosen(
     return ensemble.first(best), best
 
 
-def _surprises(scores: np.ndarray, options: TreeOptions) -> tuple[np.ndarray, np.ndarray]:
-    """Negative logarithms (n,) of the probabilities of labels 1 and 0."""
+def _log_loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions) -> np.ndarray:
+    """Negative log-likelihood (n,) of each label, in nats."""
     if options.algo == "rf":
         p = np.clip(scores, EDGE, 1 - EDGE)
-        return -np.log(p), -np.log1p(-p)
-    # log(1 + e^(-s)) without overflow.
-    rest = np.log1p(np.exp(-np.abs(scores)))
-    return rest + np.maximum(-scores, 0), rest + np.maximum(scores, 0)
+        return -np.where(y == 1, np.log(p), np.log1p(-p))
+    return LOGIT.log_loss(scores, y)
