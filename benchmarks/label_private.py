@@ -29,12 +29,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from partywise.datasets.loaders import adult
-from partywise.logistic.newton import fit_many, newton
-from partywise.logistic.objective import Objective
+from partywise.logistic.newton import fit_many
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
 from partywise.logistic.trainers import fit_walr, ordinary_mini_batch
 from partywise.models.links import LOGIT
+from partywise.models.newton import newton
+from partywise.models.objective import Objective
 from partywise.randomness import stream
 from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings

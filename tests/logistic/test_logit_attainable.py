@@ -10,12 +10,13 @@ from logit_data import logistic
 from partywise.errors import CertificationError
 from partywise.logistic import perturbation
 from partywise.logistic.evaluate import log_loss
-from partywise.logistic.newton import NewtonFit, fit_many, newton
+from partywise.logistic.newton import fit_many
 from partywise.logistic.noise import attainable, first_column, truncated_shift
-from partywise.logistic.objective import Objective
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
 from partywise.logistic.trainers import fit_walr
+from partywise.models.newton import NewtonFit, newton
+from partywise.models.objective import Objective
 from partywise.randomness import stream
 
 X, Y = logistic(300, 5)

@@ -12,13 +12,15 @@ import partywise.logistic as package
 from fingerprint import imports
 from logit_data import logistic
 from partywise.logistic.evaluate import auc, log_loss
-from partywise.logistic.newton import fit_many, newton
-from partywise.logistic.objective import Objective, dot_product, ridge_vector
+from partywise.logistic.newton import fit_many
+from partywise.logistic.objective import dot_product, ridge_vector
 from partywise.logistic.perturbation import objective_perturbation
 from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products, release_dot_product
 from partywise.logistic.trainers import fit_walr, gradient_descent, ordinary_mini_batch, penalised_optimum
 from partywise.logistic.zonotope import boundedness
+from partywise.models.newton import newton
+from partywise.models.objective import Objective
 from partywise.randomness import stream
 
 X, Y = logistic(40, 3)

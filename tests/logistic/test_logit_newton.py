@@ -8,12 +8,14 @@ from sklearn.linear_model import LogisticRegression
 
 from logit_data import logistic, objective_by_hand
 from partywise.errors import UnboundedObjectiveError
-from partywise.logistic.newton import fit_many, newton
-from partywise.logistic.objective import BLOCK, Objective, dot_product, ridge_vector, weighted_gram
+from partywise.logistic.newton import fit_many
+from partywise.logistic.objective import dot_product, ridge_vector
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
 from partywise.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum
 from partywise.logistic.zonotope import boundedness, recession_slope
+from partywise.models.newton import newton
+from partywise.models.objective import BLOCK, Objective, weighted_gram
 from partywise.randomness import stream
 
 

@@ -17,11 +17,13 @@ import pytest
 from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
 from partywise.logistic.evaluate import log_loss
 from partywise.logistic.model import Plan
-from partywise.logistic.newton import fit_many, newton
+from partywise.logistic.newton import fit_many
 from partywise.logistic.noise import certified_mu, gaussian_shapes, rr_covariance
-from partywise.logistic.objective import Objective, ridge_vector
+from partywise.logistic.objective import ridge_vector
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
+from partywise.models.newton import newton
+from partywise.models.objective import Objective
 from partywise.randomness import stream
 from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..checks import positive
 from ..federation.estimator import Estimator, Method, numbers, party
+from ..models.objective import check_labels
 from .model import PublicFacts
-from .objective import check_labels
 from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
 from .protocols import one_release, private_rows, reference, rounds
 

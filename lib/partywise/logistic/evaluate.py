@@ -8,8 +8,8 @@ import numpy as np
 
 from ..attacks.roc import rank_auc
 from ..models.links import LOGIT, Link
-from .newton import newton
-from .objective import Objective, check_features, check_labels, check_vector
+from ..models.newton import newton
+from ..models.objective import Objective, check_features, check_labels, check_vector
 
 BINS = 10
 # Probabilities are kept this far from 0 and 1 where their logit is taken.

@@ -12,9 +12,10 @@ from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
 from ..models.links import Link
+from ..models.objective import Objective
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from .model import Plan
-from .objective import INTERCEPT, Objective
+from .objective import INTERCEPT
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # The shape's ridge r, as shares of the mean diagonal of X'X/N: it bounds how much a rare row can cost.

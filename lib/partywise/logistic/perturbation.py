@@ -10,12 +10,12 @@ from scipy.special import log_ndtr
 
 from ..errors import CertificationError
 from ..models.links import LOGIT, Link, require_logit
+from ..models.newton import newton
+from ..models.objective import Objective, check_features, check_labels
 from ..privacy.accounting.roots import bisect
 from ..privacy.mechanisms.release import Release, Terms, charge_and_draw
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
-from .newton import newton
 from .noise import optimum_deviations
-from .objective import Objective, check_features, check_labels
 from .planner import noise_epsilon
 
 # Rows of which the tilt may move: how many lengths of a row.

@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from ..errors import CertificationError
+from ..models.objective import check_features, check_labels
 from ..privacy.accounted import Public
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
@@ -17,7 +18,6 @@ from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.records import entries, label_dot_product
 from .model import Plan
 from .noise import reach
-from .objective import check_features, check_labels
 
 # A plan made for these very features agrees with them to rounding; anything further off was made for others.
 SAME_FEATURES = 1e-9

@@ -12,18 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..models.links import LOGIT, Link
+from ..models.newton import TOLERANCE, newton, unbounded
+from ..models.objective import Objective, Point, check_features, check_labels, check_vector
 from .model import Plan
-from .newton import TOLERANCE, newton, unbounded
 from .noise import attainable
-from .objective import (
-    Objective,
-    Point,
-    check_features,
-    check_intercept,
-    check_labels,
-    check_ridge,
-    check_vector,
-)
+from .objective import check_intercept, check_ridge
 from .zonotope import LP_ROWS, boundedness, coordinate_test
 
 SOLVERS = ("newton", "hybrid", "full_batch")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .objective import check_features, check_vector
+from ..models.objective import check_features, check_vector
 
 # Rows up to which the LP is solved: its time grows faster than their number.
 LP_ROWS = 2000

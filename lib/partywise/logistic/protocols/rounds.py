@@ -16,10 +16,10 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
+from ...models.objective import Objective
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, Plan, delta_of, labels_of
 from ..noise import descent_deviations
-from ..objective import Objective
 from ..options import RoundsOptions
 from ..planner import label_noise_plan
 from ..release import release_dot_product

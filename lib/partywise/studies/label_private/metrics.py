@@ -13,10 +13,11 @@ import numpy as np
 
 from ...logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
 from ...logistic.model import Estimate, Plan
-from ...logistic.objective import Objective, dot_product, ridge_vector
+from ...logistic.objective import dot_product, ridge_vector
 from ...logistic.planner import fixed_plan
 from ...logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
 from ...models.links import Link
+from ...models.objective import Objective
 from .data import LabelData
 from .measures import LabelPrivateExamples, LabelPrivateMeasures
 from .redraws import audited, classic_limit, evaluator, expected, share_unbounded
