@@ -1,15 +1,17 @@
-"""The minimum of the loss itself: least squares, or logistic regression by Newton steps with halving."""
+"""The minimum of the loss itself: least squares, or logistic regression by Newton's steps."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..errors import UnboundedObjectiveError
 from ..models.links import LOGIT
+from ..models.newton import newton
+from ..models.objective import Objective
 from .steps import minimiser, shrinkage, with_ones
 
-# Squared Newton decrement below which an objective is within half of that of its minimum, and a step that is none.
-TOLERANCE, STANDSTILL = 1e-24, 1e-6
-NEWTON_STEPS, HALVINGS = 100, 60
+# Enough to give separable labels a minimum, too little to be seen otherwise.
+LEAST_RIDGE = 1e-9
 
 
 def loss(eta: np.ndarray, response: np.ndarray, model: str) -> float:
@@ -27,7 +29,7 @@ def objective(b: np.ndarray, X: np.ndarray, response: np.ndarray, model: str, ri
 def exact_fit(
     X: np.ndarray, response: np.ndarray, model: str, ridge: float, intercept: bool
 ) -> tuple[np.ndarray, bool]:
-    """Coefficients (1 + d,) of the least objective, and whether they were reached.
+    """Coefficients (1 + d,) of the least objective, and whether there is one that was reached.
 
     Parameters
     ----------
@@ -36,32 +38,18 @@ def exact_fit(
         Of -1 and 1 for a logistic model.
     model : {"logistic", "linear"}
     ridge : float
-        Without one, separable labels have no minimum: the steps end then without having reached it.
+        Without one, separable labels have no minimum: the coefficients are then those of ``LEAST_RIDGE``.
     intercept : bool
     """
     if model == "linear":
         return minimiser(X, response, model, ridge, intercept), True
     columns, shrunk = with_ones(X, intercept)[:, 1 - intercept :], shrinkage(X.shape[1], ridge)[1 - intercept :]
-    b, rank = np.zeros(columns.shape[1]), np.linalg.matrix_rank(columns.T @ columns)
-    value = _objective(columns, b, response, shrunk)
-    for _ in range(NEWTON_STEPS):
-        eta = columns @ b
-        gradient = -columns.T @ LOGIT.score(eta, response > 0) / len(X) + shrunk * b
-        curvature = (columns.T * LOGIT.slope(eta)) @ columns / len(X) + np.diag(shrunk)
-        direction = -np.linalg.lstsq(curvature, gradient, rcond=None)[0]
-        if -gradient @ direction <= TOLERANCE:
-            break
-        trials = (b + 0.5**halving * direction for halving in range(HALVINGS))
-        values = ((_objective(columns, one, response, shrunk), one) for one in trials)
-        better = next((pair for pair in values if pair[0] < value), None)
-        if better is None:  # rounding hides what is left of the way down
-            break
-        value, b = better
-    # Separable labels: the steps go on although the loss falls no more, or the curvature vanishes along a direction.
-    still = np.linalg.norm(direction) <= STANDSTILL * (1 + np.linalg.norm(b))
-    reached = still and (ridge > 0 or np.linalg.matrix_rank(curvature) == rank)
-    return b if intercept else np.concatenate([np.zeros(1), b]), bool(reached)
-
-
-def _objective(columns: np.ndarray, b: np.ndarray, response: np.ndarray, shrunk: np.ndarray) -> float:
-    return loss(columns @ b, response, "logistic") + float(shrunk @ b**2) / 2
+    problem = Objective(columns, columns.T @ (response > 0) / len(X), shrunk)
+    try:
+        fit = newton(problem)
+    except UnboundedObjectiveError:
+        return exact_fit(X, response, model, LEAST_RIDGE, intercept)[0], False
+    b = fit.theta
+    if not ridge:  # where columns depend on each other, the shortest of many
+        b = np.linalg.lstsq(columns, columns @ b, rcond=None)[0]
+    return b if intercept else np.concatenate([np.zeros(1), b]), fit.converged

@@ -24,8 +24,6 @@ from .measures import LinearExamples, LinearMeasures
 from .settings import CLASSES
 
 KEY_HOLDER = "server"
-# Enough to give separable labels an exact fit, too little to be seen otherwise.
-LEAST_RIDGE = 1e-9
 
 
 def metrics(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> LinearMeasures:
@@ -80,10 +78,7 @@ def exact_loss(data: LinearData, train: np.ndarray, options: Any) -> float:
     model, X = model_of(options), data.X[train]
     key = train.tobytes(), model, ridge, intercept
     if key not in data.memo:
-        given = X, responses(data.y[train], model), model
-        b, reached = exact_fit(*given, ridge, intercept)
-        if not reached:
-            b, _ = exact_fit(*given, LEAST_RIDGE, intercept)
+        b, _ = exact_fit(X, responses(data.y[train], model), model, ridge, intercept)
         data.memo[key] = training_loss(X @ b[1:] + b[0], data, train, model)
     return data.memo[key]
 
