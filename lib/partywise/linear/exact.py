@@ -21,11 +21,6 @@ def loss(eta: np.ndarray, response: np.ndarray, model: str) -> float:
     return float(np.mean(LOGIT.log_loss(eta, response)))
 
 
-def objective(b: np.ndarray, X: np.ndarray, response: np.ndarray, model: str, ridge: float) -> float:
-    """Mean loss with its ridge at coefficients b (1 + d,), the intercept first."""
-    return loss(X @ b[1:] + b[0], response, model) + ridge * float(b[1:] @ b[1:]) / 2
-
-
 def exact_fit(
     X: np.ndarray, response: np.ndarray, model: str, ridge: float, intercept: bool
 ) -> tuple[np.ndarray, bool]:
