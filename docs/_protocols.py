@@ -17,10 +17,10 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 import every_protocol
-from partywise.experiment.sequence.drawing import drawn
-from partywise.experiment.sequence.folding import folded
-from partywise.experiment.sequence.steps import Step, arrows_of
-from partywise.experiment.sequence.wording import listed, totals
+from _sequence.drawing import drawn
+from _sequence.folding import folded
+from _sequence.steps import Step, arrows_of
+from _sequence.wording import listed, totals
 from partywise.experiment.study import load
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate

@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from partywise.experiment.sequence.drawing import drawn, lifelines
-from partywise.experiment.sequence.steps import FIELDS, expanded
-from partywise.experiment.sequence.wording import lines
+from _sequence.drawing import drawn, lifelines
+from _sequence.steps import FIELDS, expanded
+from _sequence.wording import lines
 from partywise.experiment.study import available, load
 from pipeline import ROOT
 

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from partywise.experiment.sequence.drawing import FOLDED, KINDS, drawn, lifelines
-from partywise.experiment.sequence.folding import folded
-from partywise.experiment.sequence.steps import FIELDS, Arrow, Loop, expanded
-from partywise.experiment.sequence.wording import lines, listed, series, totals
+from _sequence.drawing import FOLDED, KINDS, drawn, lifelines
+from _sequence.folding import folded
+from _sequence.steps import FIELDS, Arrow, Loop, expanded
+from _sequence.wording import lines, listed, series, totals
 
 NAMES = ("client 1", "client 2", "client 3", "server")
 SVG = "{http://www.w3.org/2000/svg}"
