@@ -9,8 +9,6 @@ from html import escape
 from .steps import Step
 from .wording import Line, lines, numbered, totals
 
-__all__ = ["KINDS", "Lifeline", "drawn", "lifelines"]
-
 # Width in pixels, and what one line for each takes at least.
 WIDTH, NARROWEST = 680, 88
 # Parties of one name that share a line if all of them do the same.

@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .steps import Arrow, Loop, Step, arrow_of, arrows_of
-from .words import words_of
-
-__all__ = ["folded"]
+from .steps import Arrow, Loop, Step, arrow_of, arrows_of, words_of
 
 # Steps of the longest round that is looked for.
 LONGEST = 500

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from .steps import HOLE, Arrow, Loop, Step, arrows_of, expanded
-from .words import Number, Words
-
-__all__ = ["Line", "ends", "lines", "listed", "numbered", "series", "totals"]
+from .steps import HOLE, Arrow, Loop, Number, Step, Words, arrows_of, expanded
 
 # What counts the passes of a loop, the outermost first.
 LETTERS = "kjihgfedcba"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from types import ModuleType
 
 import pytest
 
+import _protocols as page
 from _sequence.drawing import drawn, lifelines
 from _sequence.steps import FIELDS, expanded
 from _sequence.wording import lines
@@ -22,17 +20,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
-def page() -> ModuleType:
-    """The module that writes the page."""
-    spec = importlib.util.spec_from_file_location("_protocols", DOCS / "_protocols.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["_protocols"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def found(page):
+def found():
     """All methods of all studies, run once."""
     return list(page.diagrams())
 
@@ -44,7 +32,7 @@ def test_the_steps_of_every_method_give_back_its_transcript(found):
         assert expanded(one.steps) == rows, one.image
 
 
-def test_every_protocol_of_every_study_has_its_diagram(page, found):
+def test_every_protocol_of_every_study_has_its_diagram(found):
     shown = {(one.study, one.protocol) for one in page.distinct(found)}
     assert shown == {(study, protocol) for study in available() for protocol in load(study).methods}
 
@@ -75,7 +63,7 @@ def test_what_is_drawn_lies_on_the_lines_of_who_sends_and_who_gets_it(found):
         assert all(f"{line.number}  {line.title}" in texts and line.details in texts for line in told), one.image
 
 
-def test_the_committed_page_is_what_the_runs_give(page, found):
+def test_the_committed_page_is_what_the_runs_give(found):
     """Else: ``.venv/bin/python docs/_protocols.py``, and look at what has changed."""
     made = page.pages(page.distinct(found))
     assert {name for name in made if name != page.PAGE} == {
