@@ -235,10 +235,10 @@ def test_heavy_and_foreign_packages_stay_where_they_belong():
 
 
 # Only these files know who carries bytes over a network, and who makes certificates.
-CARRIERS = {"aiohttp": {"connection", "pool"}, "tno": {"carrier"}, "cryptography": {"authority", "credential"}}
+CARRIERS = {"aiohttp": {"connection", "pool"}, "tno": {"connection"}, "cryptography": {"authority", "credential"}}
 
 
-def test_the_extra_of_networks_is_imported_in_five_files():
+def test_the_extra_of_networks_is_imported_in_four_files():
     """By nobody at once, or within functions: nothing changes for who asks for no network."""
     for name in MODULES:
         for top in {other.split(".")[0] for other in foreign_imports(MODULES[name])} & {*CARRIERS, "ormsgpack"}:
@@ -247,11 +247,11 @@ def test_the_extra_of_networks_is_imported_in_five_files():
         node for node in tree(MODULES["federation.transport.authority"]).body if isinstance(node, ast.ImportFrom)
     ]
     assert not [node.module for node in at_once if (node.module or "").startswith("cryptography")]
-    heavy = {f"federation.transport.{name}" for name in ("carrier", "connection", "pool")}
+    heavy = {f"federation.transport.{name}" for name in ("connection", "pool")}
     users = [name for name in MODULES if heavy & own_imports(name) and name not in heavy]
     assert users == ["federation.transport.network"]
     plain = [node for node in tree(MODULES[users[0]]).body if isinstance(node, ast.ImportFrom) and node.level]
-    assert not {"carrier", "connection", "pool"} & {node.module for node in plain}
+    assert not {"connection", "pool"} & {node.module for node in plain}
 
 
 def test_the_reader_of_own_files_imports_netcdf_when_it_reads_one():

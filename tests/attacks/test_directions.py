@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partywise.attacks.directions import directions_seen
+from partywise.attacks.messages import directions_seen
 from partywise.randomness import stream
 
 ROWS = stream(1, "rows").uniform(-1, 1, size=(20, 3))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from partywise.attacks.gradients import labels_from_signs
+from partywise.attacks.messages import labels_from_signs
 from partywise.randomness import stream
 from partywise.trees import options as tree_options
 from partywise.trees.protocols.label_scattering import fit

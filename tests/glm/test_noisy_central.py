@@ -13,7 +13,7 @@ from partywise.errors import BudgetExceeded
 from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.run import simulate
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions
-from partywise.glm.private.budget import allotted
+from partywise.glm.private.scaled import allotted
 from partywise.glm.protocols import noisy_gradient, noisy_newton
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gdp_mu

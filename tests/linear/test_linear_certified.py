@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from linear_driver import BOUND, fitted, rows, start
-from partywise.attacks.directions import directions_seen
+from partywise.attacks.messages import directions_seen
 from partywise.audits.contract import same
 from partywise.errors import CertificationError
 from partywise.federation.exchanges.homomorphic import masked as exchange

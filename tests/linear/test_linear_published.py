@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linear_driver import fitted, rows
-from partywise.attacks.directions import directions_seen
+from partywise.attacks.messages import directions_seen
 from partywise.linear.options import CertifiedOptions, PooledOptions, PublishedOptions
 from partywise.linear.protocols import certified, pooled, published
 from pipeline import ROOT

@@ -1,4 +1,4 @@
-"""The active party's response with its weights and offset, checked before it is used."""
+"""Columns and response of the parties, checked before they are used; the response with its weights and offset."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.held import vector_of
+from ..alignment.held import columns_of, vector_of
+from ..federation.parties import Party
 from ..models.families import FAMILIES, Family, LogLink
-from .exact import intercept_only
+from .exact import check_size, intercept_only
+from .model import PublicFacts
+from .standardise import Scaling, scaling_of
 
 __all__ = ["Response", "response_of"]
 
@@ -81,3 +84,25 @@ def response_of(
             f"{np.exp(min(np.ptp(offset), 700)):.0e}-fold; of family {family!r} it is the logarithm of an exposure."
         )
     return Response(found["y"], FAMILIES[family], weights, offset)
+
+
+def local_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+    """(n, p_k) the party's columns at the used records, after a look at them."""
+    return columns_of(party.block, rows, [public.names[column] for column in party.columns], party.name)
+
+
+def local_scaling(party: Party, columns: np.ndarray) -> Scaling:
+    """Means and standard deviations of the party's columns."""
+    return scaling_of(columns)
+
+
+def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling) -> np.ndarray:
+    """(n, p_k) the party's columns with mean 0 and standard deviation 1."""
+    return scaling.applied(columns)
+
+
+def local_response(active: Party, rows: np.ndarray, public: PublicFacts, ridge: float) -> Response:
+    """The response at the used records with its weights and offset, after a look at them."""
+    found = response_of(active.block, rows, public.family, active.name)
+    check_size(found.used, 1 + len(public.names), ridge)
+    return found

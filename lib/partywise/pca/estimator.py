@@ -15,12 +15,11 @@ from ..federation.estimator import Estimator, Method, party
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
-from .components import shares
+from .components import shares, standardise
 from .inference import correlation_of, pvalues, variance_inflation
 from .model import PublicFacts
 from .options import BlockSvdOptions, CorrelationOptions
 from .protocols import block_svd, correlation
-from .records import standardise
 
 __all__ = ["VerticalPCA"]
 

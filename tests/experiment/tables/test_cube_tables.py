@@ -66,7 +66,7 @@ def test_tidy_is_the_cube_cell_by_cell_to_the_last_bit(gathered):
 
 def test_tidy_does_not_depend_on_how_many_fits_become_text_at_a_time(plan, blocks, gathered, tmp_path, monkeypatch):
     for most in (1, 3):
-        monkeypatch.setattr("partywise.experiment.tables.tidy.MOST_FITS", most)
+        monkeypatch.setattr("partywise.experiment.tables.dictionary.MOST_FITS", most)
         again = gather(plan, blocks, tmp_path / str(most))
         assert (again / "tidy.csv").read_bytes() == (gathered / "tidy.csv").read_bytes()
 

@@ -19,8 +19,8 @@ from partywise.privacy.statistics.bounded import clip_curves
 from partywise.randomness import stream
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.evaluation import listed
+from partywise.studies.vertical_glm.evaluation.listed import aligned
 from partywise.studies.vertical_glm.evaluation.seen import MESSAGES, known_rows
-from partywise.studies.vertical_glm.evaluation.used import aligned
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
 from partywise.studies.vertical_glm.settings import GeneratedSettings
 from partywise.studies.vertical_glm.shown import KEPT, example_fits

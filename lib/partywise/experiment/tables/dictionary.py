@@ -1,19 +1,25 @@
-"""What the columns of the tables beside a cube mean: one row for each column of each table."""
+"""The table of one row per fit, and what the columns of all tables beside a cube mean: one row for each column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice, product
+from typing import Any
 
 from ...privacy.ledger.total import MEANINGS
 from ..cells import COMMON, STATUS
+from ..plan import Plan
 from ..results.assemble import COORDS
 from ..results.columns import Columns
 from ..results.labels import dim_of
 from ..timings import COLUMNS as TIMINGS
-from .tidy import KEYS, tidy_names
 from .wire import WIRE
 
 Entry = tuple[str, str]
+# Fits that are turned into text at a time.
+MOST_FITS = 1000
+# What stands before the numbers of a fit: the dims of the cube, and `TITLES`.
+KEYS = ("case", "method", "replicate", "parties", "fold", "epsilon")
 STUDY = {"study": ("name of the study", "1")}
 LABELS: dict[str, Entry] = {word: COORDS[dim_of(word)] for word in KEYS}
 TARGET = {"epsilon_target": COORDS["epsilon"]}
@@ -134,3 +140,23 @@ def dictionary_rows(columns: Columns, predictions: Sequence[str] = ()) -> Iterat
     for table, entries in tables(columns, predictions).items():
         for name, (meaning, unit) in entries.items():
             yield {"table": table, "column": name, "meaning": meaning, "unit": unit}
+
+
+def tidy_names(columns: Columns) -> tuple[str, ...]:
+    """Headings of the table: keys, titles, status, and all scalars of the cube."""
+    return (*KEYS, *TITLES, *columns.names())
+
+
+def tidy_rows(plan: Plan, columns: Columns) -> Iterator[dict[str, Any]]:
+    """The rows in the order of the cube, made part by part."""
+    names, scalars = tidy_names(columns), ("status", *columns.names())
+    for block in columns.places.blocks:
+        method = plan.methods[block.method]
+        titles = (plan.cases[block.case].title, method.title, method.protocol_name)
+        replicates, _, folds, _ = block.shape
+        places = product(range(replicates), block.parties, range(folds), block.epsilons)
+        for first in range(block.first, block.stop, MOST_FITS):
+            at = slice(first, min(first + MOST_FITS, block.stop))
+            values = zip(*(columns.shown(name, at) for name in scalars), strict=True)
+            for place, row in zip(islice(places, at.stop - at.start), values, strict=True):
+                yield dict(zip(names, (block.case, block.method, *place, *titles, *row), strict=True))

@@ -1,4 +1,4 @@
-"""What a study says of itself in a few lines at the end of a run: fits, the worst epsilon, its headline rows.
+"""What a study says of itself in a few lines, and in one: fits, the worst epsilon beside the claim, its headline rows.
 
 The first two lines stand on every screen; of the others, which come by their weight, as many as there is room for.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from itertools import groupby
+from itertools import groupby, islice
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from ..plan import Plan
 from ..results.columns import Columns
 from .run_totals import CELL, RUN
 from .summary import Slot, heading, slots
+from .templates import short
 
 WIDTH = 100
+OVERVIEW = ("fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "headline")
+# Characters of a headline row, and how many of them a line holds.
+HEADLINE, MOST = 160, 2
 CLAIMED = "epsilon_claimed"
 # Of several targets the one whose guarantee most people ask for.
 USUAL = 1.0
@@ -195,3 +199,16 @@ def _number(value: float) -> str:
 
 def _short(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"
+
+
+def overview(plan: Plan, columns: Columns) -> dict[str, str]:
+    """Texts of ``OVERVIEW``, headline rows as lines; both epsilons are those of the fit with the worst certificate."""
+    found = worst(plan, columns)
+    claimed = certified = method = "-"
+    if found:
+        claimed, certified, method = short(found[0].claimed), short(found[0].certified), found[0].title
+    if found[1:]:
+        certified += f" (finite: {short(found[1].certified)})"
+    unit = plan.spec.unit if plan.study.certified == CELL else "of each claim"
+    headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, HEADLINE), MOST))
+    return dict(zip(OVERVIEW, (ended(columns), claimed, certified, method, unit, headline), strict=True))

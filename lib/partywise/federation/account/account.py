@@ -21,9 +21,8 @@ from ..deployment.account import RELEASE
 from .agreement import Agreement
 from .chain import Row, Scan
 from .file import AccountFile, Entry
-from .reading import cost_digest, counted, event_of, paid_events
+from .reading import AccountState, cost_digest, counted, event_of, paid_events
 from .spending import Budget, Spending, Spent, spent_of
-from .state import AccountState
 
 __all__ = ["FILE", "FORMAT", "Account"]
 

@@ -1,10 +1,11 @@
-"""What an account tells to others: its messages, of which the transcript of all is made, and its payments."""
+"""What the rows of an account say: its state, its messages (the transcript of all is made of them) and its payments."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, line_of, read_chain
 
 __all__ = [
+    "AccountState",
     "cost_digest",
     "counted",
     "event_of",
@@ -177,3 +179,29 @@ def _text(text: Any) -> str:
     if not isinstance(text, str):
         raise TypeError("no text")
     return text
+
+
+@dataclass
+class AccountState:
+    """What an account remembers of its rows.
+
+    head : the first row; runs : ids of all; open : that of the last one, if it never ended; mode : of the last one
+    budget : as it was stated last
+    """
+
+    head: Row | None = None
+    runs: set[str] = field(default_factory=set)
+    open: str = ""
+    mode: str = ""
+    budget: Mapping[str, Any] | None = None
+
+    def add(self, row: Row) -> None:
+        """One row more."""
+        self.head = self.head or row
+        if row.kind == "began":
+            self.runs.add(row.run)
+            self.open, self.mode = row.run, mode_of(row)
+        elif row.kind == "ended":
+            self.open = ""
+        elif row.kind == "budget":
+            self.budget = row.fields["budget"]

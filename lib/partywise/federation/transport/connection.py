@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -22,10 +24,28 @@ from aiohttp import (
 )
 
 from ...errors import PartyError, Refused, Unreachable
-from .carrier import HttpConnection
 from .tls import host_name, reason
 
-__all__ = ["NamedConnection", "Own"]
+__all__ = ["HttpCommunicator", "HttpConnection", "NamedConnection", "Own", "Packer", "Pool"]
+
+
+@contextmanager
+def _without(*names: str) -> Iterator[None]:
+    """Packages look absent inside, unless somebody has imported them before."""
+    hidden = [name for name in names if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
+# Its serialisers of data frames and tensors are optional and not used here: importing their packages would take longer
+# than all the rest.
+with _without("pandas", "torch"):
+    from tno.mpc.communication import HttpCommunicator, HttpConnection, Packer, Pool
+
 
 # Bytes that are handed to TLS at once: the loop turns in between.
 CHUNK = 2**18

@@ -16,8 +16,7 @@ from typing import Any, cast
 from aiohttp import web
 
 from ...errors import Refused
-from .carrier import HttpCommunicator, HttpConnection, Packer, Pool
-from .connection import NamedConnection, Own
+from .connection import HttpCommunicator, HttpConnection, NamedConnection, Own, Packer, Pool
 from .inbox import Inbox
 from .tls import common_name
 

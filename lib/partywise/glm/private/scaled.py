@@ -3,19 +3,22 @@
 A party centres and scales its columns by location and scale that are public by the meaning of the columns, and clips
 each record of its block to its radius c_k (1.4 sqrt(p_k) where none is given). A record of all blocks together is then
 no longer than S, S^2 = sum of c_k^2, however the columns are dealt. Whatever says where these numbers come from is an
-`Accounted`; nothing here is computed from data.
+`Accounted`; nothing here is computed from data. One budget is divided among releases before anything is sent.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...alignment.held import columns_of
+from ...errors import BudgetExceeded
 from ...federation.parties import Party
 from ...privacy.accounted import Accounted, Public, parameter
+from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.geometry import lengths
@@ -24,6 +27,7 @@ from ..records import response_of
 
 __all__ = [
     "LOGARITHMIC",
+    "allotted",
     "check_columns",
     "check_eta_start",
     "check_statistic",
@@ -148,3 +152,20 @@ def constant(public: PublicFacts, name: str) -> np.ndarray:
             f"the data; give {NEEDED[name]}."
         )
     return np.asarray(parameter(name, given), dtype=float)
+
+
+def allotted(epsilon: float, delta: float, shares: Sequence[float], group: int = 1) -> tuple[float, ...]:
+    """Gaussian-DP parameters of releases that together cost epsilon at delta."""
+    if not epsilon > 0:
+        raise ValueError(f"epsilon is {epsilon}: a calibrated release needs a positive target.")
+    if not all(share > 0 for share in shares):
+        raise ValueError(f"shares={list(shares)} of a budget must all be positive: a release needs a part of it.")
+    spent = math.fsum(shares)
+    if spent > 1 + 1e-12:
+        raise BudgetExceeded(
+            f"shares of {len(shares)} releases are {spent:.6g} of the squared budget of epsilon = {epsilon:.6g} "
+            f"at delta = {delta:.3g}: they must come to 1."
+        )
+    mu = float(gdp_mu(epsilon, delta)) / group
+    # Equal to the last digit or below: a sum of many squares rounds either way.
+    return tuple(mu * math.sqrt(share / max(spent, 1.0)) * (1 - 1e-15) for share in shares)

@@ -11,8 +11,7 @@ from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.shared import SharedGaussian
 from ..model import PublicFacts
 from .blocks import BITS, lengthened, score_certificate
-from .budget import allotted
-from .scaled import radius_of, statistic_range
+from .scaled import allotted, radius_of, statistic_range
 
 __all__ = ["Block", "Plan", "check_family", "named"]
 

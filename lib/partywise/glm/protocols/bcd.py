@@ -41,10 +41,9 @@ from ..blocks import Block, corrected_step, published_step, updated
 from ..exact import SEPARATED, check_size
 from ..model import Estimate, Status
 from ..options import BcdOptions
-from ..records import Response
+from ..records import Response, local_columns, local_response
 from ..solvers import rank_of, unit_of
 from ..standardise import Scaling, scaling_of, with_ones
-from .common import local_columns, local_response
 
 # Sweeps whose predictors are kept for whoever attacks the analyst's view.
 KEPT = 30

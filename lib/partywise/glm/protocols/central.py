@@ -31,8 +31,8 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, announcement
 from ...randomness import Rng
 from ..model import Estimate, PublicFacts
-from ..private.budget import allotted
 from ..private.scaled import (
+    allotted,
     check_columns,
     check_eta_start,
     check_statistic,

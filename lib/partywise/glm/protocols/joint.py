@@ -72,9 +72,9 @@ from ..joint.places import (
 )
 from ..joint.steering import LAST, MAJORANT, STEP
 from ..model import Estimate
+from ..records import local_columns, local_response, local_scaling, local_standardised
 from ..standardise import Scaling
 from . import shared
-from .common import local_columns, local_response, local_scaling, local_standardised
 from .weighted_sums import Closed, closed_columns, gram, information, scores
 
 

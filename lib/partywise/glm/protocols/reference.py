@@ -25,8 +25,7 @@ from ..diagnostics import diagnosed, sums_of
 from ..exact import Fit, fitted
 from ..model import Estimate
 from ..options import ReferenceOptions
-from ..records import Response
-from .common import local_columns, local_response
+from ..records import Response, local_columns, local_response
 
 
 def local_null(active: Party, response: Response) -> tuple[float, float]:

@@ -53,7 +53,7 @@ from ...federation.roles import ANALYST, involved, others_than, roles
 from ...federation.run import PerPlace, Run, per_place
 from ..exact import check_size
 from ..model import Estimate
-from ..records import Response
+from ..records import Response, local_columns, local_response, local_scaling
 from ..shared.links import CENTRED
 from ..shared.places import (
     GOING,
@@ -77,7 +77,6 @@ from ..shared.places import (
 from ..shared.plan import COLUMN, pearson_of, planned
 from ..shared.terms import Terms
 from ..standardise import Scaling
-from .common import local_columns, local_response, local_scaling
 from .shared_sums import Dealt, at_optimum, ends_of, evaluated, opened_gram, vector_of
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from ...alignment.held import columns_of
 from ...federation.parties import Party
 from ...federation.roles import check_holders
+from ..components import check_spread, standardise
 from ..model import Estimate
-from ..records import check_spread, standardise
 
 __all__ = ["Columns", "check_parties", "local_columns", "to_estimate"]
 

@@ -13,7 +13,7 @@ from ..accounting.compose import Composition, check_delta, compose
 from ..accounting.law import Law
 from .budget import PrivacyFilter
 from .event import Event
-from .sampling import warn_of_sampling
+from .total import warn_of_sampling
 
 __all__ = ["Composition", "PrivacyFilter", "compose", "delta", "epsilon", "subsampled_sigma"]
 

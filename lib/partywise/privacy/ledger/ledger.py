@@ -27,8 +27,7 @@ from .coalitions import Coalitions
 from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, clear_event
 from .odometer import Reading, odometer
 from .reach import Ways, classes_of, reveals
-from .sampling import warn_of_sampling
-from .total import Total, default_views, sum_view, total_of
+from .total import Total, default_views, sum_view, total_of, warn_of_sampling
 
 __all__ = ["Event", "Ledger", "Total", "clear_event", "default_views"]
 

@@ -1,6 +1,10 @@
-"""What one view has learnt about one unit: laws by stratum in, an epsilon with what is proved of it out."""
+"""What one view has learnt about one unit: laws by stratum in, an epsilon with what is proved of it out.
+
+Sampling gains nothing where nothing is proved, which is said, because the difference is a factor of hundreds.
+"""
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -14,8 +18,14 @@ from ..accounting.tradeoff import mu_upper, power
 from .event import Event
 from .parallel import by_partition, joint_cells
 
-__all__ = ["MEANINGS", "REPORTED", "Total", "ViewSum", "default_views", "sum_view", "total_of"]
+__all__ = ["MEANINGS", "REPORTED", "Total", "ViewSum", "default_views", "sum_view", "total_of", "warn_of_sampling"]
 
+REMEDY = {
+    "replace_one": "state relation='add_remove' or 'label_flip' where one of two neighbours contributes nothing to the "
+    "sampled sum, and ask partywise.privacy.ledger.compose.epsilon",
+    "add_remove": "a total is about the replacement of a record, a group of two; for a record added or removed ask "
+    "partywise.privacy.ledger.compose.epsilon",
+}
 # Accountants whose epsilon every total holds.
 REPORTED = {name: accountant for name, accountant in accountants().items() if accountant.variable}
 
@@ -198,3 +208,19 @@ def default_views(parties: Sequence[str]) -> dict[str, frozenset[str]]:
     if len(names) > 2:
         views |= {f"all but {name}": names - {name} for name in parties}
     return views | {"public": frozenset()}
+
+
+def warn_of_sampling(rows: Iterable[tuple[Event, Law | float | None]]) -> None:
+    """Warn of the first release that is charged as if every record were included, though it was sampled.
+
+    For questions about one record: whoever asks about persons states groups, for which no gain by sampling is proved.
+    """
+    for event, cost in rows:
+        if event.rate < 1 and isinstance(cost, Law) and cost.rate == 1 and not cost.free:
+            warnings.warn(
+                f"sampling at rate={event.rate:g} of release {event.release_id!r} is not credited under "
+                f"relation={event.relation!r}: its law is charged as if every record were included; "
+                f"{REMEDY[event.relation]}.",
+                stacklevel=4,
+            )
+            return

@@ -18,9 +18,9 @@ from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
 from ...privacy.statistics.geometry import lengths
 from .data import GlmData
+from .evaluation.listed import aligned, used_persons
 from .evaluation.pooled import Pooled, pooled, response_at
 from .evaluation.seen import reconstruction_shares
-from .evaluation.used import aligned, used_persons
 from .measures import GlmMeasures
 
 # Relative rise of an objective that is more than rounding.

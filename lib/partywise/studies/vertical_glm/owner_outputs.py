@@ -11,7 +11,7 @@ from ...experiment.owner_outputs.report import OwnerReport
 from ...glm.model import Estimate as GlmEstimate
 from ...models.families import FAMILIES
 from .data import GlmData
-from .evaluation.used import used_persons
+from .evaluation.listed import used_persons
 from .metrics import matrix_of
 
 SCALE = (

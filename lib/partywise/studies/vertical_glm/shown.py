@@ -8,10 +8,10 @@ import numpy as np
 
 from ...glm.model import Estimate as GlmEstimate
 from .data import GlmData
+from .evaluation.listed import used_persons
 from .evaluation.nested import nested
 from .evaluation.pooled import pooled
 from .evaluation.seen import MESSAGES, space_by_message
-from .evaluation.used import used_persons
 from .measures import GlmExamples
 from .metrics import matrix_of, ridge_of, truth_of
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...attacks.directions import directions_seen
+from ...attacks.messages import directions_seen
 from ...attacks.roc import rank_auc
 from ...linear.exact import exact_fit, loss
 from ...linear.model import Estimate

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...attacks.gradients import labels_from_signs
+from ...attacks.messages import labels_from_signs
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import slots
 from ...federation.exchanges.homomorphic.ciphertexts import carried

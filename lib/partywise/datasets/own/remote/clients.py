@@ -12,8 +12,7 @@ from ..csv import TextTable, nearest, read_table
 from ..records.load import complete
 from ..records.persons import bounded
 from ..records.settings import HeldFile
-from .placeholders import PartyFiles, check_count, own_content, text_of
-from .values import column_of, cycled
+from .placeholders import PartyFiles, check_count, column_of, cycled, own_content, text_of
 
 __all__ = ["placeholders"]
 

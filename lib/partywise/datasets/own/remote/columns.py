@@ -10,8 +10,17 @@ from typing import Any
 from ....errors import DataMissing
 from ..csv import TextTable, read_table
 from ..table_files import TableFile
-from .placeholders import PartyFiles, ascending, check_count, own_content, placeholder_ids, text_of
-from .values import column_of, cycled, labels_of
+from .placeholders import (
+    PartyFiles,
+    ascending,
+    check_count,
+    column_of,
+    cycled,
+    labels_of,
+    own_content,
+    placeholder_ids,
+    text_of,
+)
 
 __all__ = ["placeholders", "shared_column"]
 

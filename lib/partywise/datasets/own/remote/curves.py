@@ -15,8 +15,7 @@ from ..files import CurveFile
 from ..netcdf import read_groups
 from ..reader import Reader
 from .columns import shared_column
-from .placeholders import PartyFiles, ascending, check_count, own_content, placeholder_ids, text_of
-from .values import cycled
+from .placeholders import PartyFiles, ascending, check_count, cycled, own_content, placeholder_ids, text_of
 
 __all__ = ["placeholders"]
 

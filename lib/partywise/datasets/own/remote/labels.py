@@ -9,8 +9,7 @@ from typing import Any
 
 from ..csv import read_table
 from .columns import shared_column
-from .placeholders import PartyFiles, ascending, check_count, own_content, placeholder_ids, text_of
-from .values import column_of, cycled
+from .placeholders import PartyFiles, ascending, check_count, column_of, cycled, own_content, placeholder_ids, text_of
 
 __all__ = ["placeholders"]
 

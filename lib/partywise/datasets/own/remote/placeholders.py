@@ -14,10 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ....errors import DataMissing
 from ..csv import PLACEHOLDERS, read_bytes
+from ..table_files import ColumnBlock
 
-__all__ = ["PartyFiles", "ascending", "check_count", "own_content", "placeholder_ids", "text_of"]
+__all__ = [
+    "PartyFiles",
+    "ascending",
+    "check_count",
+    "column_of",
+    "cycled",
+    "labels_of",
+    "own_content",
+    "placeholder_ids",
+    "text_of",
+]
 
 
 @dataclass(frozen=True)
@@ -81,3 +94,28 @@ def ascending(ids: Sequence[str], file: str, column: str) -> None:
                 f"{file}: {column} {ids[place]!r} stands behind {ids[place - 1]!r}: where parties run apart, the ids "
                 f"of every file ascend, as {'whole numbers' if whole else 'text'}, so that all have one order; sort it."
             )
+
+
+def cycled(entries: Sequence[object], n: int) -> list[str]:
+    """(n,) entries in turn, as text."""
+    return [str(entries[i % len(entries)]) for i in range(n)]
+
+
+def column_of(column: ColumnBlock, n: int) -> list[str]:
+    """Entries of a column that pass the checks of one: levels in turn, or two numbers."""
+    if column.levels is not None:
+        return cycled(column.levels, n)
+    low, high = column.bounds or (0.0, 1.0)
+    if column.edges is None:
+        return cycled((low, high), n)
+    cuts = column.edges
+    if column.bounds is not None and np.ptp(np.searchsorted(cuts, (low, high))):
+        return cycled((low, high), n)
+    # Bounds between two edges: at most every second entry lies outside them, the first inside.
+    inside = low if column.bounds is not None else cuts[0] - 1.0
+    return cycled((inside, cuts[0] - 1.0 if inside > cuts[0] else cuts[-1] + 1.0), n)
+
+
+def labels_of(classes: bool, n: int) -> list[str]:
+    """Labels 0 and 1 in turn; 1 and 2 where they are numbers, which every family of responses takes."""
+    return cycled((0, 1) if classes else (1, 2), n)

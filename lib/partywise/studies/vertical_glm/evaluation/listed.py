@@ -1,19 +1,22 @@
-"""What a dictionary finds behind a party's list of identifiers as the matcher gets it, by how records are aligned."""
+"""Which persons a fit used, what aligning them took, and what a dictionary finds behind a list of identifiers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
 from ....alignment.digests import local_key, local_keyed, local_published
 from ....alignment.options import Mode
+from ....alignment.rows import work
 from ....attacks.identifiers import attack_ids
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party
 from ....privacy.mechanisms.random import SecureRandom
 from ..data import GlmData
+from ..measures import GlmMeasures
 
 # Points cost a millisecond each: so many identifiers of a list are attacked at most.
 MOST = 200
@@ -64,3 +67,29 @@ def digest(name: str) -> bytes:
 def point(name: str) -> bytes:
     """What anybody can map to the curve."""
     return points_of([name])[0].tobytes()
+
+
+def used_persons(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> np.ndarray:
+    """(n,) persons of the records that a protocol used, as its active party has them."""
+    if estimate.rows is None:
+        return np.flatnonzero(train)
+    return _persons(estimate, data, spec)[spec.settings.active_index]
+
+
+def _persons(estimate: Any, data: GlmData, spec: Any) -> np.ndarray:
+    """(parties, n) persons of the used records of each party."""
+    named = zip(spec.settings.names(spec.n_parties), data.held(spec.n_parties), strict=True)
+    return np.stack([held[estimate.rows[name]] for name, held in named])
+
+
+def aligned(estimate: Any, data: GlmData, spec: Any) -> GlmMeasures:
+    """Of records that arrived unaligned: how many were found in common, and what a dictionary finds of identifiers."""
+    if data.identifiers is None:
+        return GlmMeasures()
+    persons, mode = _persons(estimate, data, spec), spec.options.alignment
+    same = np.all(persons == persons[0], axis=0)
+    products = work(mode, [len(held) for held in data.held(spec.n_parties)])["exponentiations"]
+    found = GlmMeasures(common_records=int(np.sum(same)), exponentiations=products)
+    if data.population:
+        found |= GlmMeasures(attack_ids=found_by_dictionary(data, spec.n_parties, mode))
+    return found

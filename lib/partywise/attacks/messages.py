@@ -1,13 +1,23 @@
-"""Rows whose direction somebody saw: a multiple of a record tells all of it up to one factor."""
+"""What single messages give away at sight: labels by the signs of gradients, rows by a multiple of them.
+
+The source of vertical trees sends gradients of all rows to the owners of columns (seed 003, "Label-scattering
+tree-based models"); of linear models the messages of a step are multiples of a record, which tell all of it up to one
+factor. The functions below are attacks by whoever receives them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["directions_seen"]
+__all__ = ["directions_seen", "labels_from_signs"]
 
 # Cosines nearer to 1 or -1 are those of one direction, to rounding of the values that crossed.
 TOLERANCE = 1e-9
+
+
+def labels_from_signs(gradients: np.ndarray) -> np.ndarray:
+    """Labels (n,) bool of rows by their gradients p - y of the log loss (n,): negative where the label is 1."""
+    return np.asarray(gradients) < 0
 
 
 def directions_seen(seen: np.ndarray, rows: np.ndarray) -> np.ndarray:
