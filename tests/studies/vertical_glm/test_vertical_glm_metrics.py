@@ -150,7 +150,7 @@ def test_persons_that_parties_match_wrongly_are_counted():
     rows = {"active": np.argsort(one)[np.searchsorted(np.sort(one), common)]}
     rows["passive 1"] = np.argsort(two)[np.searchsorted(np.sort(two), common)]
     estimate = Estimate(np.zeros(5), rows=rows)
-    assert aligned(estimate, data, spec)["common_records"] == 40
+    assert aligned(estimate, data, spec).common_records == 40
     wrong = rows | {"passive 1": np.roll(rows["passive 1"], 1)}
     assert aligned(replace(estimate, rows=wrong), data, spec)["common_records"] == 0
 
