@@ -1,4 +1,4 @@
-"""Captions of figures: the docstring of the function that draws one, read without importing it.
+"""Captions of figures: the docstring of the function that draws one, or the words of its declaration, not imported.
 
 ``{replicates}`` in it stands for the numbers of replicates of the configuration in force.
 """
@@ -9,24 +9,39 @@ import ast
 import inspect
 
 from fingerprint import source
+from partywise.experiment.plotting.words import caption_of
 
 PLACE = "{replicates}"
+# Declared figures, and the words of a declaration in the order of its fields.
+KINDS = {"Lines": ("title", "x"), "Bars": ("title",), "Panels": ("title",)}
 
 
 def caption(address: str, replicates: str) -> str:
-    """The docstring behind ``package.module:function``, with the numbers of replicates in words in their place.
+    """The caption of the figure ``package.module:name``, with the numbers of replicates in words in their place.
 
     Raises
     ------
     ValueError
-        When there is no such function or it says nothing: every figure of a report has a caption.
+        When there is no such figure or it says nothing: every figure of a report has a caption.
     """
     module, _, name = address.partition(":")
     path = source(module, [module.partition(".")[0]])
     tree = ast.parse(path.read_bytes()) if path is not None else ast.Module(body=[], type_ignores=[])
     for node in tree.body:
+        text = None
         if isinstance(node, ast.FunctionDef) and node.name == name:
             text = ast.get_docstring(node)
-            if text:
-                return inspect.cleandoc(text).replace(PLACE, replicates)
-    raise ValueError(f"address is {address!r}: no function of that name with a docstring, which is the caption.")
+        elif isinstance(node, ast.Assign) and [ast.unparse(one) for one in node.targets] == [name]:
+            text = _declared(node.value)
+        if text:
+            return inspect.cleandoc(text).replace(PLACE, replicates)
+    raise ValueError(f"address is {address!r}: no figure of that name with a docstring or a title, its caption.")
+
+
+def _declared(call: ast.expr) -> str | None:
+    """Caption of a declaration; None of anything else."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in KINDS:
+        return None
+    given = dict(zip(KINDS[call.func.id], call.args, strict=False))
+    given |= {str(entry.arg): entry.value for entry in call.keywords if entry.arg in ("title", "caption", "x")}
+    return caption_of(call.func.id, **{name: ast.literal_eval(value) for name, value in given.items()})

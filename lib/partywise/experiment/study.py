@@ -7,7 +7,7 @@ called:
 data.py        split, folds, and the dataclass of the data
 cases.py       one function for each source, of its name; own_cases.py and owner_outputs.py for own files
 metrics.py     metrics, example_fits
-figures/       one function for each figure, of its name
+figures/       one function or declaration (Lines, Bars, Panels) for each figure, of its name
 trials.py      TRIALS
 protocols/     beside the options of a method, ``fit`` in a file of its name
 
@@ -76,9 +76,9 @@ CERTIFIED = "epsilon_certified"
 
 @dataclass(frozen=True)
 class Figure(Lazy):
-    """One figure of a study: a function (cube) -> matplotlib Figure, or `partywise.experiment.plotting.typeset.Table`.
+    """One figure of a study: `Lines`, `Bars`, `Panels`, or a function (cube) -> matplotlib Figure or `Table`.
 
-    address : file in ``figures/`` that has a function of the figure's name, empty for a file ``figures.py``; or a whole
+    address : file in ``figures/`` in which it stands under its name, empty for a file ``figures.py``; or a whole
         address ``package.module:name``
     output : ``image`` (SVG, PDF, PNG) or ``table`` (HTML, CSV)
     records : whether it shows single records; reports of own data leave such figures out unless they are asked for
@@ -267,7 +267,10 @@ class Study:
     def __post_init__(self) -> None:
         for name, figure in self.figures.items():
             if not isinstance(figure, Figure):
-                raise ValueError(f"figures gives {name!r} as a {type(figure).__name__}: it must be a Figure.")
+                raise ValueError(
+                    f"figures gives {name!r} as a {type(figure).__name__}: fits read this file and draw "
+                    f"nothing; put it into a file of figures/ as {name} and give Figure with the name of that file."
+                )
         if not issubclass(self.measures, Measures):
             raise ValueError(f"measures is {self.measures.__name__}: it must be a dataclass of Measures.")
         places = Counter(one.headline for one in declared(self.measures).values() if one.headline)

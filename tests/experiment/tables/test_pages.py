@@ -111,7 +111,7 @@ def test_numbers_of_replicates_are_those_of_the_plan():
 
 
 def test_a_figure_without_a_caption_is_refused():
-    with pytest.raises(ValueError, match="no function of that name with a docstring"):
+    with pytest.raises(ValueError, match="no figure of that name with a docstring"):
         caption("partywise.experiment.plotting.style:nothing", "3 replicates")
 
 

@@ -307,7 +307,10 @@ def test_figures_say_why_there_is_nothing_to_show(cube, name):
 def test_utility_shows_the_cube(cube):
     """One quantity under one name: the score of the one fit of each cell, for every method, as tables show it."""
     figure = label_utility.utility_by_epsilon(cube)
-    assert [ax.get_ylabel() for ax in figure.axes] == ["test log-loss, nats", "test AUC"]
+    assert [ax.get_ylabel() for ax in figure.axes] == [
+        "test log-loss, nats\n(lower is better)",
+        "test AUC\n(higher is better)",
+    ]
     shown = {method: look(cube, method).label for method in methods_of(cube, "generated")}
     assert len(set(shown.values())) == len(shown) > 2
     for ax, name in zip(figure.axes, ("log_loss", "auc"), strict=True):

@@ -192,7 +192,13 @@ def test_dictionaries_find_all_or_nobody(cube):
 def test_private_methods_say_whom_they_trust(cube):
     figure = STUDY.figures["deviance_by_epsilon"](cube)
     words = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert words[:2] == ["noise; trusts a non-colluding dealer", "noisy steps; trusts the aggregator"]
+    assert words[1:3] == ["noise; trusts a non-colluding dealer", "noisy steps; trusts the aggregator"]
+
+
+def test_a_method_without_a_target_stands_beside_private_ones(cube):
+    """It was left out; its 0 is below what a logarithmic axis can show, and its legend says so."""
+    figure = STUDY.figures["deviance_by_epsilon"](cube)
+    assert figure.legends[0].get_texts()[0].get_text() == "in one place: 0, below the axis"
 
 
 def test_columns_of_own_tables_have_their_names():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
+from ....experiment.plotting.layout import Axis
+from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
-from ....experiment.plotting.series import cases_of, draw, methods_of, series, spread
+from ....experiment.plotting.series import methods_of, series
 from ....experiment.plotting.style import (
     BLACK,
     COLORS,
@@ -16,56 +17,27 @@ from ....experiment.plotting.style import (
     MARKERS,
     compact,
     empty,
-    heading,
     legend_below,
-    look,
     panels,
     run_ticks,
 )
 
-
-def error_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Held-out error against the certified epsilon of the whole release, a panel for each case; lower is better.
-
-    Lines: methods with a target, means over {replicates} (of each the mean over its folds), bands: ± 1 standard error.
-    Horizontal lines: methods for which no finite epsilon is certified. 1 is the risk of the training mean curve, 0
-    (of excess risk) that at the true operators.
-    """
-    targets = cube["epsilon"].values[np.isfinite(cube["epsilon"].values)]
-    done = (cube["status"].sel(epsilon=targets) > 0).any(["replicate", "parties", "fold"])
-    cases = [str(case) for case in cube["case"].values if (done.sel(case=case).sum("epsilon") > 1).any()]
-    if not cases:
-        return empty("No case with several targets of epsilon in this configuration.")
-    oracle = having(cube, "method", protocol="baseline", kind="oracle")
-    columns = min(len(cases), 3)
-    rows = -(-len(cases) // columns)
-    # One panel alone is made as wide as the title.
-    figure, axes = panels(rows, columns, max(3.9, 7.4 / columns), 3.2)
-    for ax in axes[len(cases) :]:
-        ax.set_axis_off()
-    for ax, case in zip(axes, cases, strict=False):
-        variable = "excess" if case in cases_of(cube, "excess") else "relative_error"
-        for method in methods_of(cube, case):
-            line, style = series(cube, variable, case, method, "epsilon"), look(cube, method)
-            finite = np.isfinite(line.x)
-            if finite.sum() > 1:
-                draw(ax, type(line)(line.x[finite], line.mean[finite], line.se[finite]), style)
-            elif len(line.mean) and method not in oracle:
-                ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
-        label = (
-            "normalised excess risk\n(0: truth, 1: mean curve)"
-            if variable == "excess"
-            else "risk relative to the mean curve"
-        )
-        ax.set(title=title(cube, "case", case), xlabel="certified ε of the whole release", ylabel=label)
-        ax.set(xscale="log", yscale="log")
-        if variable == "relative_error":
-            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
-            ax.yaxis.set_minor_formatter(NullFormatter())
-    legend_below(figure, axes, 3)
-    heading(figure, f"What privacy costs; horizontal lines: no finite epsilon certified; {spread(cube, cases)}")
-    return figure
+error_by_epsilon = Lines(
+    "What privacy costs on held-out records",
+    x="epsilon",
+    y=Axis(
+        {
+            "excess": "normalised excess risk\n0: truth, 1: mean curve",
+            "relative_error": "risk relative to the mean curve",
+        },
+        log=True,
+    ),
+    omit={"protocol": "baseline", "kind": "oracle"},
+    least=2,
+    none="No case with several targets of epsilon in this configuration.",
+    caption="Held-out error against the target epsilon of the whole release, a panel for each case. 1 is the risk of "
+    "the training mean curve, 0 (of excess risk) that at the true operators.",
+)
 
 
 def claimed_and_certified(cube: xr.Dataset) -> Figure:

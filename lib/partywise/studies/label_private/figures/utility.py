@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FormatStrFormatter, NullLocator
 
+from ....experiment.plotting.layout import Axis
+from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
-from ....experiment.plotting.series import Series, cases_of, draw, draw_bars, methods_of, series, spread
+from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series, spread
 from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 
 # Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
-# Factor between the places of two methods at one target, so that their bars stand side by side.
-APART = 1.04
-SCORES = {"log_loss": "test log-loss, nats", "auc": "test AUC"}
 
 
 def data_cases(cube: xr.Dataset, variable: str) -> list[str]:
@@ -66,60 +65,24 @@ def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
     return sorted(places.items(), key=lambda entry: entry[1])
 
 
-def utility_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Test log-loss (lower is better) and AUC (higher is better) against the target epsilon of one label.
-
-    A column for each data set. Every score is that of the one fit of its cell, the same number of draws of the noise
-    for every method: means over {replicates}, bars are ± 1 standard error. A thin dotted line is the method of its
-    colour without noise; the dashed line is another model. Methods stand side by side at each target.
-    """
-    cases = data_cases(cube, "log_loss")
-    if not cases:
-        return empty("No case with several targets of epsilon in this configuration.")
-    figure, axes = panels(2, len(cases), 3.9, 2.9, sharex="col")
-    for column, case in enumerate(cases):
-        for row, (name, label) in enumerate(SCORES.items()):
-            ax = axes[row * len(cases) + column]
-            _scores(ax, cube, name, case)
-            ax.set(xscale="log", ylabel=label if column == 0 else "")
-            if row == 0:
-                ax.set(yscale="log", title=data_title(cube, case))
-                _plain_ticks(ax.yaxis)
-                means = [line.get_ydata() for line in ax.get_lines()]
-                ax.set_ylim(bottom=0.9 * min(np.min(mean) for mean in means))
-            else:
-                ax.set_xlabel(f"target ε of {protected(cube)}")
-    for column, case in enumerate(cases):
-        targets = _targets(cube, "log_loss", case)
-        axes[column].xaxis.set_major_locator(FixedLocator(targets))
-        axes[column].xaxis.set_minor_locator(NullLocator())
-        axes[column].xaxis.set_major_formatter(FormatStrFormatter("%g"))
-    legend_below(figure, axes, 3)
-    words = "thin dotted lines: the same method without noise; dashed: another model"
-    heading(figure, f"What label privacy costs; {words}; {spread(cube, cases, 'bars')}")
-    return figure
+def _compared(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases where methods are compared at several targets, nothing being swept."""
+    return data_cases(cube, "log_loss")
 
 
-def _scores(ax: Axes, cube: xr.Dataset, name: str, case: str) -> None:
-    """One score of all methods of a case; a method without a target is a horizontal line."""
-    methods = methods_of(cube, case)
-    for place, method in enumerate(methods):
-        line, style = series(cube, name, case, method, "epsilon"), look(cube, method)
-        finite = np.isfinite(line.x)
-        if finite.any():
-            shift = APART ** (place - len(methods) / 2)
-            draw_bars(ax, Series(line.x[finite], line.mean[finite], line.se[finite]), style, shift, markersize=4)
-            for mean in line.mean[~finite]:
-                ax.axhline(mean, color=style.color, linestyle=":", linewidth=0.9)
-        elif len(line.mean):
-            ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
-
-
-def _plain_ticks(axis: Any, subs: tuple[int, ...] = (1, 2, 5)) -> None:
-    """Plain numbers at a few places of each decade."""
-    axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FormatStrFormatter("%g"))
-    axis.set_minor_formatter(NullFormatter())
+utility_by_epsilon = Lines(
+    "What label privacy costs",
+    x="epsilon",
+    y=(Axis({"log_loss": "test log-loss, nats"}, log=True), "auc"),
+    select=_compared,
+    panel=data_title,
+    bars=True,
+    size=(3.9, 2.9),
+    none="No case with several targets of epsilon in this configuration.",
+    caption="Test log-loss and AUC against the target epsilon, a column for each data set. Every score is that of the "
+    "one fit of its cell, the same number of draws of the noise for every method. Methods stand side by side at each "
+    "target.",
+)
 
 
 def excess_by_size(cube: xr.Dataset) -> Figure:

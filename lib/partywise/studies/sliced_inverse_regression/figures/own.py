@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
-from ....experiment.plotting.select import having, plan_behind, title
-from ....experiment.plotting.series import draw, example_fit, example_fits_of, methods_of, series, spread
+from ....experiment.plotting.lines import Lines
+from ....experiment.plotting.select import having, plan_behind
+from ....experiment.plotting.series import example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 from ..own_settings import OwnSettings
 from .projections import INKS, SIGNS
@@ -26,38 +27,23 @@ def own_cases(cube: xr.Dataset) -> dict[str, OwnSettings]:
     return {case: cases[case].settings for case in having(cube, "case", source="table")}
 
 
-def separation_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Share of the variance of projected records between slices, against the target epsilon; a panel for each case.
+def _own(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Those of own data."""
+    own = own_cases(cube)
+    return [case for case in cases if case in own]
 
-    Higher is better. Lines: means over {replicates}, bands: ± 1 standard error; horizontal lines: methods without a
-    target. Hollow: a method as published, whose target is that of each kind of release, for one record.
-    """
-    cases = own_cases(cube)
-    if not cases:
-        return empty(NONE)
-    unit = PROTECTED[plan_behind(cube).spec.unit]
-    # The formulas as published are about one record, whatever the unit, and about one kind of release.
-    apart = having(cube, "method", protocol="published")
-    figure, axes = panels(1, len(cases), 5.6, 3.6, sharey=True)
-    for ax, case in zip(axes, cases, strict=True):
-        for method in methods_of(cube, case):
-            line, style = series(cube, "separation", case, method, "epsilon"), look(cube, method)
-            if np.isfinite(line.x).any():
-                draw(ax, line, style, **({"markerfacecolor": "white"} if method in apart else {}))
-            elif line:
-                ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, label=style.label)
-        ax.set(xscale="log", title=title(cube, "case", case))
-        words = f"target epsilon of all releases, for {unit}"
-        ax.set_xlabel(
-            words + ("\n(hollow: of each kind, for a record)" if set(apart) & set(methods_of(cube, case)) else "")
-        )
-        targets = [value for value in plan_behind(cube).cases[case].epsilon if np.isfinite(value)]
-        ax.set_xticks(targets, [f"{value:g}" for value in targets])
-        ax.xaxis.set_minor_locator(NullLocator())
-    axes[0].set_ylabel("share of variance\nbetween slices")
-    legend_below(figure, axes, 2)
-    heading(figure, f"How well the estimated subspace tells the slices apart; {spread(cube, list(cases))}")
-    return figure
+
+separation_by_epsilon = Lines(
+    "How well the estimated subspace tells the slices apart",
+    x="epsilon",
+    y={"separation": "share of variance\nbetween slices"},
+    select=_own,
+    share=True,
+    legend=2,
+    none=NONE,
+    caption="Share of the variance of projected records between slices, against the target epsilon of all releases; "
+    "a panel for each case. Of a method as published the target is that of each kind of release, for one record.",
+)
 
 
 def projected_records(cube: xr.Dataset) -> Figure:

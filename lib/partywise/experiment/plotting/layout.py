@@ -1,0 +1,224 @@
+"""What declared figures share: which cases they show, a grid of panels with labels, legend and title; axes of measures.
+
+A study names a declared figure as it names a function that draws one; `Lines`, `Bars` and `Panels` are called with the
+cube.  Meaning, unit and direction of a measure come from the study's `measures.py`, titles of cases and methods from
+the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
+
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, PercentFormatter
+
+from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, declared
+from .replicates import banded
+from .select import plan_behind, title
+from .series import cases_of
+from .style import GREY, empty, heading, legend_below, panels
+from .ticks import down_to_zero, plain_ticks
+
+if TYPE_CHECKING:
+    from ..study import Study
+
+# Inches of a figure with few panels; letters of a label under a panel, and beside an inch of one; large counts.
+LEAST, LETTERS, LETTERS_PER_INCH, LARGE = 6.4, 40, 9, 1e5
+COMMON = {"bytes_measured": BYTES_MEASURED, "epsilon_claimed": EPSILON_CLAIMED}
+DIRECTIONS = {"lower": "lower is better", "higher": "higher is better"}
+
+
+def quantity_of(cube: xr.Dataset, name: str) -> Quantity:
+    """What a variable means: as its study declares it, else as the cube says."""
+    study: Study = plan_behind(cube).study
+    known = {key: one.quantity for key, one in (declared(study.measures) | dict(study.declared)).items()} | COMMON
+    if name in known:
+        return known[name]
+    told = cube[name].attrs if name in cube else {}
+    return Quantity(told.get("long_name", name), told.get("units", "1"))
+
+
+def label_of(cube: xr.Dataset, name: str, words: str = "", letters: int = LETTERS) -> str:
+    """Label of an axis: words (by default the heading or the meaning of a variable), its unit and its direction."""
+    quantity = quantity_of(cube, name)
+    # The heading of bytes counts MiB, as tables do.
+    own = quantity.meaning if quantity.unit == "byte" else quantity.heading or quantity.meaning
+    parts = [quantity.unit if quantity.unit not in ("1", "byte") else "", DIRECTIONS.get(quantity.better, "")]
+    ending = ", ".join(filter(None, parts))
+    return (words or fill(own, letters)) + (f"\n({ending})" if ending else "")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One row of panels: a measure on its axis.
+
+    Parameters
+    ----------
+    measures : str, sequence of str or mapping
+        One measure, or several of which a case is shown by the first that it has; a mapping gives each the words of
+        its axis, which are otherwise its heading or its meaning.
+    log, percent : bool
+        A logarithmic axis; shares as percentages.
+    linear : float
+        Below this a logarithmic axis is linear, so that it shows 0; 0 where it need not.
+    levels : mapping
+        Values that are lines across the panel, with their words.
+    bottom, top : float, optional
+        Ends of the axis.
+    """
+
+    measures: str | Sequence[str] | Mapping[str, str]
+    log: bool = False
+    percent: bool = False
+    linear: float = 0.0
+    levels: Mapping[float, str] = field(default_factory=dict)
+    bottom: float | None = None
+    top: float | None = None
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Measures and the words of their axes, empty where they are those of the measure."""
+        names = [self.measures] if isinstance(self.measures, str) else self.measures
+        return dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, "")
+
+    def measure_of(self, cube: xr.Dataset, case: str) -> str | None:
+        """The measure by which a case is shown."""
+        return next((name for name in self.words if case in cases_of(cube, name)), None)
+
+    def finish(
+        self, ax: Axes, cube: xr.Dataset, name: str, which: Literal["x", "y"] = "y", letters: int = LETTERS
+    ) -> None:
+        """Scale, ends, ticks and label of the axis of a measure, after its values are drawn."""
+        axis: Any = ax.yaxis if which == "y" else ax.xaxis
+        for value, label in self.levels.items():
+            (ax.axhline if which == "y" else ax.axvline)(value, color=GREY, linewidth=0.9, linestyle="--", label=label)
+        words = EngFormatter(unit="B") if quantity_of(cube, name).unit == "byte" else None
+        if self.linear:
+            down_to_zero(ax, which, self.linear)
+        elif self.log:
+            plain_ticks(ax, which, words)
+        elif words or self.percent or axis.get_view_interval()[1] > LARGE:
+            plain = PercentFormatter(1, decimals=0) if self.percent else EngFormatter()
+            axis.set_major_formatter(words or plain)
+        low, high = axis.get_view_interval()
+        ends = (low if self.bottom is None else self.bottom, high if self.top is None else self.top)
+        label = label_of(cube, name, self.words.get(name, ""), letters)
+        ax.set(**{f"{which}lim": ends, f"{which}label": label})
+
+
+def axes_of(y: str | Axis | Mapping[str, str] | Sequence[str | Axis]) -> tuple[Axis, ...]:
+    """One axis for each row of panels."""
+    if isinstance(y, str | Axis | Mapping):
+        return (y if isinstance(y, Axis) else Axis(y),)
+    return tuple(one if isinstance(one, Axis) else Axis(one) for one in y)
+
+
+def every_case(cube: xr.Dataset, cases: Sequence[str]) -> Sequence[str]:
+    """All cases that have what a figure shows."""
+    return cases
+
+
+def case_title(cube: xr.Dataset, case: str) -> str:
+    """The title of the case."""
+    return title(cube, "case", case)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Cases of a declared figure and how its panels stand.
+
+    title : what the figure shows, above all panels
+    caption : of reports: sentences in place of the title, before what is said of every such figure
+    none : what is said where a configuration has nothing to show
+    needs : a variable without which a case is not shown
+    select : (cube, cases that have what is shown) -> those that are drawn
+    panel : (cube, case) -> words above its panel
+    columns, size : panels side by side, unless rows show several measures; inches of one panel
+    share : whether the panels of a row have one axis of values
+    legend : columns of the legend
+    note : words below the title
+    """
+
+    title: str
+    caption: str = field(default="", kw_only=True)
+    none: str = field(default="", kw_only=True)
+    needs: str = field(default="", kw_only=True)
+    select: Callable[[xr.Dataset, Sequence[str]], Sequence[str]] = field(default=every_case, kw_only=True)
+    panel: Callable[[xr.Dataset, str], str] = field(default=case_title, kw_only=True)
+    columns: int = field(default=3, kw_only=True)
+    size: tuple[float, float] = field(default=(3.7, 3.1), kw_only=True)
+    share: bool = field(default=False, kw_only=True)
+    legend: int = field(default=3, kw_only=True)
+    note: str = field(default="", kw_only=True)
+
+    @property
+    def letters(self) -> int:
+        """Letters of a label beside a panel."""
+        return int(LETTERS_PER_INCH * self.size[1])
+
+    def chosen(self, cube: xr.Dataset, names: Iterable[str]) -> list[str]:
+        """Cases to show, of those that have one of some variables."""
+        known = {case for name in names for case in cases_of(cube, name)}
+        known &= set(cases_of(cube, self.needs)) if self.needs else known
+        return list(self.select(cube, [case for case in map(str, cube["case"].values) if case in known]))
+
+    def nothing(self) -> Figure:
+        """A figure that says what is missing."""
+        return empty(self.none or f"{self.title}: no case of this kind in this configuration.")
+
+    def grid(
+        self, cube: xr.Dataset, shown: Sequence[str], rows: int, draw: Callable[[Axes, str, int], Iterable[str]]
+    ) -> Figure:
+        """A figure of one panel for each case, or of a row of them for each measure.
+
+        ``draw`` is given the axes, the case and the row, and returns notes, which stand below the title once each.
+        """
+        abreast = len(shown) if rows > 1 else min(self.columns, len(shown))
+        down = rows if rows > 1 else -(-len(shown) // abreast)
+        options: dict[str, Any] = {"sharey": "row" if self.share else False, "sharex": "col" if rows > 1 else False}
+        figure, axes = panels(down, abreast, max(self.size[0], LEAST / abreast), self.size[1], **options)
+        notes, labels = dict.fromkeys(filter(None, [self.note])), list[str]()
+        for place, ax in enumerate(axes):
+            case = shown[place % abreast if rows > 1 else place] if rows > 1 or place < len(shown) else None
+            if case is None:
+                ax.set_axis_off()
+                continue
+            notes |= dict.fromkeys(draw(ax, case, place // abreast if rows > 1 else 0))
+            if rows == 1 or place < abreast:
+                ax.set_title(self.panel(cube, case))
+            left = labels[-1:] if place % abreast else []
+            labels.append(ax.get_ylabel())
+            if labels[-1:] == left:
+                ax.set_ylabel("")
+            if rows > 1 and place < (rows - 1) * abreast:
+                ax.set_xlabel("")
+        legend_below(figure, axes, self.legend)
+        heading(figure, f"{self.title}\n{'; '.join(notes)}" if notes else self.title)
+        return figure
+
+
+@dataclass(frozen=True)
+class Panels(Layout):
+    """One panel for each case, drawn by a function: for what is neither lines over an axis nor bars.
+
+    draw : (axes, cube, case) -> notes, or None
+    measure : cases are those that have this variable
+    over : whether the panels show means over replicates with bands, which the title then says
+    """
+
+    draw: Callable[[Axes, xr.Dataset, str], Iterable[str] | None]
+    measure: str
+    over: bool = field(default=False, kw_only=True)
+
+    def __call__(self, cube: xr.Dataset) -> Figure:
+        """Draw it from a cube."""
+        shown = self.chosen(cube, [self.measure])
+        if not shown:
+            return self.nothing()
+        words = [banded(cube, shown)] if self.over else []
+        return self.grid(cube, shown, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())])

@@ -1,0 +1,228 @@
+"""Lines of methods over epsilon, parties, a setting that a sweep varies, or the path of one fit, as a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ...errors import CubeError
+from .layout import Axis, Layout, axes_of, label_of
+from .replicates import banded
+from .select import coordinate_of, having, plan_behind
+from .series import Series, draw, draw_bars, example_fit, example_fits_of, methods_of, replicate_means, series
+from .style import Look, compact, look, nested, run_ticks
+from .ticks import ticks_at
+from .words import PROTECTED
+
+# Factor between the places of two methods whose bars stand side by side; marks of a long line.
+APART, MARKS = 1.04, 12
+DIMS = {"epsilon": "", "parties": "number of parties"}
+
+
+def no_words(cube: xr.Dataset, case: str, method: str) -> str:
+    """The legend says the title of a method and no more."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is drawn of one method: its line, and its values without an epsilon, which are horizontal lines."""
+
+    method: str
+    line: Series
+    flat: np.ndarray
+
+
+@dataclass(frozen=True)
+class Lines(Layout):
+    """Measures of all methods over an axis, a panel for each case: means over replicates with bands of one error.
+
+    A method without a target of epsilon is a horizontal line; what a method with targets gives without noise is a thin
+    dotted one of its colour.  Where the ledger does not certify a target, marks are hollow.
+
+    Parameters
+    ----------
+    title : str
+        What the figure shows.
+    x : str
+        ``epsilon``, ``parties``, a setting that a sweep varies, or the array of the example fits along which their
+        paths run (first replicate and fold, fewest parties, largest target; no means).
+    y : str, Axis, mapping or sequence
+        A measure, or a row of panels for each of several; see `Axis`.
+    xlabel : str
+        By default whom the target is of, with delta; or the meaning of x.
+    omit : mapping
+        Methods with these coordinates are left out.
+    suffix : callable
+        (cube, case, method) -> what the legend adds to its title.
+    style : callable
+        (cube, method) -> its look; `shade` where those that claim no epsilon need colours.
+    by : str
+        Of a sweep, another setting whose values have panels of their own.
+    least : int
+        Places on the axis without which a case is not shown. By default one, and where some case has several, two;
+        with 0 a case whose methods have no target is shown too.
+    bars, overlap : bool
+        Methods stand side by side with a bar at each place; marks of lines that may lie on each other are nested.
+    logx : bool
+        A logarithmic axis of x, which epsilon always has.
+    """
+
+    x: str
+    y: str | Axis | Mapping[str, str] | Sequence[str | Axis]
+    xlabel: str = field(default="", kw_only=True)
+    omit: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    suffix: Callable[[xr.Dataset, str, str], str] = field(default=no_words, kw_only=True)
+    style: Callable[[xr.Dataset, str], Look] = field(default=look, kw_only=True)
+    by: str = field(default="", kw_only=True)
+    least: int = field(default=1, kw_only=True)
+    bars: bool = field(default=False, kw_only=True)
+    overlap: bool = field(default=False, kw_only=True)
+    logx: bool = field(default=False, kw_only=True)
+
+    def __call__(self, cube: xr.Dataset) -> Figure:
+        """Draw it from a cube."""
+        rows = axes_of(self.y)
+        members = self._members(cube, rows)
+        if not members:
+            return self.nothing()
+        cases = [case for own in members.values() for case in own]
+        words = [] if self._path(cube) else [banded(cube, cases).replace("bands", "bars" if self.bars else "bands")]
+        words = words or ["first replicate and fold, fewest parties"]
+
+        def draw_panel(ax: Axes, case: str, row: int) -> list[str]:
+            return [*words, *self._panel(ax, cube, members[case], rows[row])]
+
+        return self.grid(cube, list(members), len(rows), draw_panel)
+
+    def _path(self, cube: xr.Dataset) -> bool:
+        return self.x in cube and "example_fit" in cube[self.x].dims
+
+    def _members(self, cube: xr.Dataset, rows: Sequence[Axis]) -> dict[str, list[str]]:
+        """Cases of each panel, by the first of them."""
+        panels: dict[Any, list[str]] = {}
+        for case in self.chosen(cube, [name for axis in rows for name in axis.words]):
+            swept = self.x not in DIMS and not self._path(cube)
+            group = (coordinate_of(cube, "case", case, "group"), coordinate_of(cube, "case", case, self.by or "group"))
+            if not swept or coordinate_of(cube, "case", case, self.x) is not None:
+                panels.setdefault(group if swept else case, []).append(case)
+        counts = {own[0]: self._places(cube, own, rows) for own in panels.values()}
+        most = 2 if self.least and any(count > 1 for count in counts.values()) else self.least
+        return {own[0]: own for own in panels.values() if counts[own[0]] >= most}
+
+    def _places(self, cube: xr.Dataset, cases: Sequence[str], rows: Sequence[Axis]) -> int:
+        """At how many places of the axis methods have a value."""
+        curves = (one for axis in rows for one in self._curves(cube, cases, axis))
+        return len({float(x) for one in curves for x in one.line.x})
+
+    def _curves(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> Iterator[Curve]:
+        """What is drawn of each method."""
+        name, left_out = axis.measure_of(cube, cases[0]), having(cube, "method", **self.omit) if self.omit else []
+        own = {method for case in cases for method in methods_of(cube, case)} - set(left_out)
+        for method in (m for m in map(str, cube["method_label"].values) if m in own and name is not None):
+            assert name is not None
+            line = self._series(cube, name, cases, method)
+            known = np.isfinite(line.x)
+            if line:
+                yield Curve(method, Series(line.x[known], line.mean[known], line.se[known]), line.mean[~known])
+
+    def _series(self, cube: xr.Dataset, name: str, cases: Sequence[str], method: str) -> Series:
+        """Values of a method along the axis."""
+        if self.x in DIMS:
+            return series(cube, name, cases[0], method, self.x)
+        if self._path(cube):
+            return _path_of(cube, cases[0], method, (self.x, name))
+        points = []
+        for case in cases:
+            each = replicate_means(cube, name, case, method, "epsilon").mean("epsilon").values
+            each = each[np.isfinite(each)]
+            if len(each):
+                se = each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
+                points.append((float(coordinate_of(cube, "case", case, self.x)), each.mean(), se))
+        return Series(*np.array(sorted(points)).reshape(-1, 3).T)
+
+    def _panel(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> Iterator[str]:
+        """One measure of a case; what is to be said of it."""
+        curves = list(self._curves(cube, cases, axis))
+        for number, one in enumerate(curves):
+            style, words = self.style(cube, one.method), self.suffix(cube, cases[0], one.method)
+            label = f"{style.label}{words}"
+            if one.line:
+                hollow = self.x == "epsilon" and not _certified(cube, cases[0], one)
+                self._line(ax, one.line, style, label, (number, len(curves)), hollow)
+                for value in one.flat:
+                    ax.axhline(value, color=style.color, linestyle=":", linewidth=0.9)
+                yield from ["hollow: not certified at the target"] * hollow
+                yield from ["thin dotted: the same method without noise"] * bool(len(one.flat))
+            else:
+                _horizontal(ax, float(one.flat[-1]), style, label, axis.log and not axis.linear)
+                yield "horizontal: no target of ε"
+        axis.finish(ax, cube, axis.measure_of(cube, cases[0]) or "", letters=self.letters)
+        self._x_axis(ax, cube, cases[0], [float(x) for one in curves for x in one.line.x])
+
+    def _line(self, ax: Axes, line: Series, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
+        """One line in the look of its method, at its place among so many."""
+        number, count = place
+        marks: dict[str, Any] = {"label": label} | (nested(number) if self.overlap else {})
+        if len(line.x) > MARKS:
+            step = -(-len(line.x) // 6)
+            marks["markevery"] = (number % step, step)
+        marks |= {"markerfacecolor": "white"} if hollow else {}
+        if self.bars:
+            draw_bars(ax, line, style, APART ** (number - count / 2), markersize=4, **marks)
+        else:
+            draw(ax, line, style, **marks)
+
+    def _x_axis(self, ax: Axes, cube: xr.Dataset, case: str, places: Sequence[float]) -> None:
+        """Scale, ticks and label of the axis that is declared."""
+        if self.x == "epsilon":
+            plan = plan_behind(cube)
+            unit = PROTECTED.get(plan.spec.unit, plan.spec.unit)
+            label = self.xlabel or f"target ε of {unit}, δ = {compact(plan.delta(case))}"
+            if places:
+                ticks_at(ax, places)
+            else:
+                ax.set_xticks([])
+                label = "no method has a target ε"
+        else:
+            label = self.xlabel or DIMS.get(self.x) or (label_of(cube, self.x) if self.x in cube else self.x)
+            if self.logx:
+                ticks_at(ax, places)
+            else:
+                run_ticks(ax, places)
+        ax.set_xlabel(label)
+
+
+def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> None:
+    """A value without an epsilon; one that a logarithmic axis cannot hold lies at its lower end, and says so."""
+    look_of: dict[str, Any] = {"color": style.color, "linestyle": style.rule, "linewidth": 1.2}
+    if log and value <= 0:
+        ax.plot([0, 1], [0, 0], transform=ax.transAxes, label=f"{label}: {value:.2g}, below the axis", **look_of)
+    else:
+        ax.axhline(value, label=label, **look_of)
+
+
+def _certified(cube: xr.Dataset, case: str, one: Curve) -> bool:
+    """Whether the ledger certifies no more than the target at every target of a method."""
+    certified = series(cube, plan_behind(cube).study.certified, case, one.method, "epsilon")
+    values = dict(zip(certified.x.tolist(), certified.mean.tolist(), strict=True))
+    return all(values.get(float(target), np.inf) <= float(target) * (1 + 1e-6) for target in one.line.x)
+
+
+def _path_of(cube: xr.Dataset, case: str, method: str, names: tuple[str, str]) -> Series:
+    """Two arrays of the example fit of a method at its largest target, where both are known."""
+    shown = example_fits_of(cube, case)
+    targets = shown["example_epsilon"].values[shown["example_method"].values == method]
+    finite = targets[np.isfinite(targets)]
+    try:
+        x, y = (example_fit(shown, name, method, float(max(finite, default=np.inf))) for name in names)
+    except CubeError:
+        return Series(*np.zeros((3, 0)))
+    known = np.isfinite(x) & np.isfinite(y)
+    return Series(x[known], y[known], np.full(int(known.sum()), np.nan))

@@ -1,0 +1,59 @@
+"""Ticks of axes: at what was run, and plain numbers on logarithmic axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.scale import SymmetricalLogScale
+from matplotlib.ticker import (
+    FixedLocator,
+    FormatStrFormatter,
+    Formatter,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+)
+
+from .style import compact
+
+# At most so many numbers fit under a panel.
+MOST = 9
+
+
+def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
+    """A logarithmic axis of x with the epsilons that are drawn as ticks, if their numbers do not touch."""
+    ax.set_xscale("log")
+    own = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
+    low, high = ax.get_xlim()
+    if len(own) and (np.diff(np.log(own)) > np.log(high / low) / MOST).all():
+        ax.xaxis.set_major_locator(FixedLocator(own.tolist()))
+        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        plain_ticks(ax)
+
+
+def plain_ticks(ax: Axes, which: Literal["x", "y"] = "x", words: Formatter | None = None) -> None:
+    """A logarithmic axis with plain numbers: each power of ten where it is long, more where it is short."""
+    ax.set(**{f"{which}scale": "log"})
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5), numticks=12))
+    axis.set_major_formatter(words or FormatStrFormatter("%g"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def down_to_zero(ax: Axes, which: Literal["x", "y"], least: float) -> None:
+    """An axis that is logarithmic above ``least`` and linear below, with ticks at 0 and at every other power of ten."""
+    ax.set(**{f"{which}scale": SymmetricalLogScale(None, linthresh=least)})
+    axis, most = (ax.xaxis, ax.dataLim.x1) if which == "x" else (ax.yaxis, ax.dataLim.y1)
+    end = 10 * max(most, 10 * least)
+    ax.set(**{f"{which}lim": (-least / 2, end)})
+    powers = range(0, int(np.ceil(np.log10(end / least))), 1 + int(np.log10(end / least)) // 4)
+    axis.set_major_locator(FixedLocator([0, *(least * 10.0**power for power in powers)]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    axis.set_minor_locator(NullLocator())

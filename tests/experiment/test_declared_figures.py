@@ -1,0 +1,118 @@
+"""Declared figures: labels, units, directions and methods without an epsilon are there, though nobody wrote them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from captions import caption
+from invented import invented
+from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import read_configuration
+from partywise.experiment.plotting.layout import Axis
+from partywise.experiment.plotting.lines import Lines
+from partywise.experiment.plotting.select import title
+from partywise.experiment.plotting.series import cases_of, methods_of, series
+from partywise.experiment.plotting.words import caption_of
+from partywise.experiment.study import Figure
+from pipeline import ROOT
+
+AUC_BY_EPSILON = Lines("How well scores rank the test rows", x="epsilon", y="auc")
+ANGLE_BY_EPSILON = Lines("How far components are turned", x="epsilon", y=Axis("loading_angle", bottom=0))
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Figures of a test are closed after it."""
+    yield
+    plt.close("all")
+
+
+def shipped(study: str) -> Plan:
+    """The study as `config.yaml` runs it."""
+    made = read_configuration(ROOT / "config.yaml")
+    return plan(study, made["studies"][study], made["root_seed"])
+
+
+@pytest.fixture(scope="module")
+def cube():
+    return invented(shipped("vertical_trees"), replicates=2)
+
+
+def panels(figure):
+    """Axes that are drawn, by their titles."""
+    return {ax.get_title(): ax for ax in figure.axes if ax.axison}
+
+
+def test_a_figure_over_epsilon_is_one_declaration_and_draws_every_method(cube):
+    """Of nine methods five, those without an epsilon, were lost where a figure forgot them."""
+    shown = panels(AUC_BY_EPSILON(cube))
+    kinds = set()
+    for case in cases_of(cube, "auc"):
+        if title(cube, "case", case) not in shown:
+            continue
+        lines = {line.get_label(): line for line in shown[title(cube, "case", case)].get_lines()}
+        for method in methods_of(cube, case):
+            found = series(cube, "auc", case, method, "epsilon")
+            line, finite = lines[title(cube, "method", method)], np.isfinite(found.x)
+            horizontal = not finite.any()
+            wanted = found.mean[-1:].repeat(2) if horizontal else found.mean[finite]
+            np.testing.assert_array_equal(np.asarray(line.get_ydata(), float), wanted)
+            if horizontal:
+                assert list(line.get_xdata()) == [0, 1], "from one side of the panel to the other"
+            else:
+                np.testing.assert_array_equal(line.get_xdata(), found.x[finite])
+            kinds.add(horizontal)
+    assert kinds == {True, False}
+
+
+def test_its_labels_are_those_of_the_measure_and_of_the_plan(cube):
+    ax = AUC_BY_EPSILON(cube).axes[0]
+    assert ax.get_ylabel() == "test AUC\n(higher is better)"
+    assert ax.get_xlabel() == "target ε of a record's features, δ = 1e-5" and ax.get_xscale() == "log"
+
+
+def test_a_unit_and_a_direction_stand_in_the_label():
+    ax = ANGLE_BY_EPSILON(invented(shipped("vertical_glm"), replicates=2)).axes[0]
+    assert ax.get_ylabel().replace("\n", " ") == "largest angle between a component and that of the records (radian)"
+
+
+def test_bands_are_one_standard_error_of_the_replicates(cube):
+    ax = next(iter(panels(AUC_BY_EPSILON(cube)).values()))
+    case = next(case for case in cases_of(cube, "auc") if title(cube, "case", case) == ax.get_title())
+    lines = [series(cube, "auc", case, method, "epsilon") for method in methods_of(cube, case)]
+    wanted = {round(float(x), 9) for one in lines for x in (one.mean - one.se)[np.isfinite(one.x)]}
+    drawn = {round(float(y), 9) for band in ax.collections for y in band.get_paths()[0].vertices[:, 1]}
+    assert wanted and wanted <= drawn
+
+
+def test_a_target_that_is_not_certified_is_hollow(cube):
+    """No figure plots a published claim as if it held."""
+    for which, face in ((cube, False), (cube.assign(epsilon_certified=100 * cube["epsilon_certified"]), True)):
+        (ax, *_) = AUC_BY_EPSILON(which).axes
+        private = [line for line in ax.get_lines() if len(line.get_xdata()) > 2]
+        assert any(line.get_markerfacecolor() != "white" for line in private) is not face
+    assert "hollow: not certified at the target" in AUC_BY_EPSILON(which)._suptitle.get_text().replace("\n", " ")
+
+
+def test_what_a_configuration_does_not_have_is_said(cube):
+    (ax,) = AUC_BY_EPSILON(cube.drop_vars("auc")).axes
+    assert "no case of this kind in this configuration" in ax.texts[0].get_text() and not ax.lines
+
+
+def test_a_study_names_a_declaration_as_it_names_a_function(cube):
+    named = Figure(f"{__name__}:AUC_BY_EPSILON")
+    assert len(panels(named(cube))) == len(panels(AUC_BY_EPSILON(cube)))
+
+
+def test_its_caption_is_read_without_importing_it():
+    """The end is that of every figure over epsilon; the start is the title where nothing else is said."""
+    text = caption(f"{__name__}:AUC_BY_EPSILON", "3 replicates")
+    assert text == caption_of("Lines", AUC_BY_EPSILON.title, x="epsilon").replace("{replicates}", "3 replicates")
+    assert text.startswith("How well scores rank the test rows. Lines: means over 3 replicates")
+
+
+@pytest.mark.parametrize("measures", ["auc", ["auc"], {"auc": ""}])
+def test_a_measure_is_given_by_its_name_or_with_words(cube, measures):
+    assert Axis(measures).words == {"auc": ""} and Axis(measures).measure_of(cube, cases_of(cube, "auc")[0]) == "auc"
