@@ -14,10 +14,10 @@ import pytest
 
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member
+from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.loaders import abalone, adult, adult_split, credit_default
 from partywise.datasets.tables import ColumnTable, Declared, levels, steps
 from partywise.errors import DataMissing
-from partywise.studies.vertical_trees.settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,22 +111,22 @@ EDGES = {
     },
 }
 DECLARED = {
-    "adult": (adult.COLUMNS, adult.declared(), (AdultSettings(), AdultSplitSettings())),
-    "credit_default": (credit_default.NAMES, tuple(credit_default.declared().values()), (CreditSettings(),)),
-    "abalone": (tuple(abalone.declared()), tuple(abalone.declared().values()), (AbaloneSettings(),)),
+    "adult": (adult.COLUMNS, adult.declared(), ("adult", "adult_split")),
+    "credit_default": (credit_default.NAMES, tuple(credit_default.declared().values()), ("credit_default",)),
+    "abalone": (tuple(abalone.declared()), tuple(abalone.declared().values()), ("abalone",)),
 }
 
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of_them(name):
-    names, declared, settings = DECLARED[name]
+    names, declared, datasets = DECLARED[name]
     for column, about in zip(names, declared, strict=True):
         if about.edges is None:
             assert column not in EDGES[name]
         else:
             np.testing.assert_allclose(about.edges, EDGES[name][column], rtol=1e-12)
         assert about.because and (about.bounds is None or about.bounds[0] < about.bounds[1])
-    for one in settings:
+    for one in (DatasetSettings(dataset=dataset) for dataset in datasets):
         assert one.n_columns == len(names)
         assert one.columns_without_edges == tuple(j for j, about in enumerate(declared) if about.edges is None)
         assert one.columns_without_bounds == tuple(j for j, about in enumerate(declared) if about.bounds is None)

@@ -40,9 +40,9 @@ METHODS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A table dealt to parties: its source, settings beside the defaults, number of parties."""
+    """A table dealt to parties: its name, settings beside the defaults, number of parties."""
 
-    source: str
+    dataset: str
     settings: tuple[tuple[str, Any], ...] = ()
     parties: int = 2
 
@@ -58,10 +58,10 @@ WEIGHTS = Case("abalone")
 def scores(case: Case, method: str, epsilon: float = 1.0) -> dict[str, np.ndarray]:
     """Numbers of a method by name, one for each replicate of the case; ``loss`` is log-loss or mean squared error."""
     options = dict(METHODS[method])
-    if case.source == "abalone" and options["protocol"] == "tables":
+    if case.dataset == "abalone" and options["protocol"] == "tables":
         options["residual_bound"] = 5.0
     made, data = _planned(case, options, epsilon), _data(case)
-    cells = run(made, case.source, "measured", [case.parties], data, [0], data)
+    cells = run(made, case.dataset, "measured", [case.parties], data, [0], data)
     found = [cell.scalars for cell in cells]
     rows = [{"loss": one["log_loss"] if one["mse"] is None else one["mse"]} | one for one in found]
     names = ("loss", "auc", "epsilon_certified", "epsilon_label")
@@ -71,17 +71,19 @@ def scores(case: Case, method: str, epsilon: float = 1.0) -> dict[str, np.ndarra
 @cache
 def _data(case: Case) -> dict[int, Any]:
     """Replicates of a case."""
-    if case.source != "generated":
-        resources.fetch(case.source, ROOT / "resources" / case.source)
+    if case.dataset != "generated":
+        resources.fetch(case.dataset, ROOT / "resources" / case.dataset)
     made = _planned(case, METHODS["pooled"], 1.0)
-    return generate(made, case.source, range(REPLICATES[case.source]), ROOT / "resources")
+    return generate(made, case.dataset, range(REPLICATES[case.dataset]), ROOT / "resources")
 
 
 def _planned(case: Case, options: dict[str, Any], epsilon: float) -> Plan:
-    count = REPLICATES[case.source]
+    count = REPLICATES[case.dataset]
     grid = {"methods": ["measured"], "replicates": count, "parties": [case.parties], "folds": 1, "epsilon": [epsilon]}
     settings = {name: list(value) if isinstance(value, tuple) else value for name, value in case.settings}
-    cases = {case.source: {"source": case.source, "settings": settings, "grid": grid}}
+    source = "generated" if case.dataset == "generated" else "dataset"
+    own = {"dataset": case.dataset} if source == "dataset" else {}
+    cases = {case.dataset: {"source": source, "settings": own | settings, "grid": grid}}
     return plan("vertical_trees", {"methods": {"measured": options}, "cases": cases, "figures": []}, ROOT_SEED)
 
 

@@ -87,7 +87,7 @@ def planned(found: Any) -> Any:
 def test_the_printed_configuration_of_trees():
     found = from_source(TREES)
     made = planned(found)
-    assert (found.study, found.source, found.protocol) == ("vertical_trees", "abalone", "feature_gathering")
+    assert (found.study, found.dataset, found.protocol) == ("vertical_trees", "abalone", "feature_gathering")
     assert found.settings == {"test_share": 0.2, "dims": [4, 8], "criterion": "RegressionMSELoss"}
     assert (found.parties, found.epsilon) == (2, None)
     assert made.methods["source"].options == GatheringOptions(
@@ -105,7 +105,7 @@ def test_the_printed_configuration_of_trees():
 def test_the_printed_example():
     found = from_source(EXAMPLE)
     made = planned(found)
-    assert (found.source, found.epsilon, made.cases["adult_split"].epsilon) == ("adult_split", 10.0, (10.0,))
+    assert (found.dataset, found.epsilon, made.cases["adult_split"].epsilon) == ("adult_split", 10.0, (10.0,))
     assert made.cases["adult_split"].settings.data_size_for_debug == 2000
     assert made.methods["source"].options == GatheringOptions(
         protect="dp",
@@ -207,7 +207,7 @@ def test_keys_of_inference_and_batches_are_read_where_they_count():
 def test_the_shares_of_adult_say_which_table_is_meant():
     adult = merged(EXAMPLE, {"data": {"splits": [0.8, 0.2]}, "vertical": {"data_size_for_debug": 2000}})
     found = from_source(adult)
-    assert (found.source, found.settings["test_share"]) == ("adult", 0.2)
+    assert (found.dataset, found.settings["test_share"]) == ("adult", 0.2)
     # Of the 2000 rows 1600 train, so that a batch of as many is all of them.
     planned(found)
     assert "batch_size" not in from_source(merged(adult, {"dataloader": {"batch_size": 1600}})).options
@@ -229,7 +229,7 @@ LINEAR = {
 def test_a_linear_model():
     found = from_source(LINEAR)
     made = planned(found)
-    assert (found.study, found.protocol, found.source) == ("vertical_linear", "published", "generated")
+    assert (found.study, found.protocol, found.dataset) == ("vertical_linear", "published", None)
     options = made.methods["source"].options
     assert (options.batch_size, options.total_round_num, options.learning_rate) == (50, 30, 0.05)
     assert made.cases["generated"].settings.dims == (5, 10)
@@ -241,7 +241,7 @@ def test_a_linear_model_of_a_real_table():
         merged(LINEAR, {"data": {"type": "adult", "splits": [0.7, 0.3]}, "vertical": {"dims": [7, 14]}})
     )
     made = planned(found)
-    assert found.source == "adult" and made.cases["adult"].settings.test_share == 0.3
+    assert found.dataset == "adult" and made.cases["adult"].settings.test_share == 0.3
 
 
 # What runs ----------------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def on_generated_records(base: Mapping[str, Any], n: int = 120) -> Any:
     found = from_source(base)
     study = found.configuration()["studies"][found.study]
     case = study["cases"].pop("abalone")
-    settings = {**case["settings"], "n": n, "d": 8}
+    settings = {name: value for name, value in case["settings"].items() if name != "dataset"} | {"n": n, "d": 8}
     made = plan("vertical_trees", study | {"cases": {"made": case | {"source": "generated", "settings": settings}}}, 3)
     (cell,) = run(made, "made", "source", [2], [0], [0], generate(made, "made", [0], ROOT))
     assert cell.scalars["status"] == "ok" and cell.scalars["mse"] > 0

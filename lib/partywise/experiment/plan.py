@@ -304,7 +304,9 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
     elif isinstance(source, str) and source in study.sources:
         chosen = study.sources[source]
     else:
-        raise ConfigError(f"{where}.source is {source!r}: {choices(source, study.sources)}.")
+        has_tables = "dataset" in study.sources
+        hint = "; a shipped table is source dataset, with its name as settings.dataset" if has_tables else ""
+        raise ConfigError(f"{where}.source is {source!r}: {choices(source, study.sources)}{hint}.")
     settings: Any = build(chosen.settings, block.get("settings"), f"{where}.settings")
     grid = block.get("grid")
     if not complete:

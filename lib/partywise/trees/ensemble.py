@@ -7,24 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..models.links import LOGIT
+from ..models.losses import Criterion, derivatives
 from .codes import CodedColumns
 from .growth.cells import Bins, bins_of
 from .growth.level import Level, cut_at_next_row, tree_of
 from .growth.splits import Rule, grid, on_grid
 from .growth.tree import grow
-from .model import LEAF, Criterion, Ensemble, Tree
+from .model import LEAF, Ensemble, Tree
 from .options import TreeOptions
 
 # What is drawn for one tree: which columns it may split, how often each row takes part (None: once each).
 Draws = tuple[Sequence[int], np.ndarray | None]
-
-
-def gradients(y: np.ndarray, scores: np.ndarray, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
-    """First and second derivatives (n,) of the loss at the scores."""
-    if criterion == "RegressionMSELoss":
-        return scores - y, np.ones(len(y))
-    return LOGIT.mean(scores) - y, LOGIT.slope(scores)
 
 
 def rule_of(options: TreeOptions) -> Rule:
@@ -43,7 +36,7 @@ def statistics(
     if options.algo == "rf":
         count = np.ones(len(y)) if times is None else times.astype(float)
         return y * count, count
-    g, h = gradients(y, scores, criterion)
+    g, h = derivatives(scores, y, criterion)
     return g, h if options.algo == "xgb" else np.ones(len(y))
 
 

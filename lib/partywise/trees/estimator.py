@@ -14,8 +14,9 @@ from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
 from ..models.links import LOGIT
+from ..models.losses import Criterion
 from ..privacy.accounted import Public
-from .model import Column, Criterion, PublicFacts
+from .model import Column, PublicFacts
 from .options import (
     ActiveOnlyOptions,
     GatheringOptions,

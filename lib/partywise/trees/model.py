@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
+from ..models.losses import Criterion
 from ..privacy.accounted import Accounted
 
-Criterion = Literal["CrossEntropyLoss", "RegressionMSELoss"]
 # Mark of a leaf in `Tree.feature`.
 LEAF = -1
 

@@ -19,7 +19,7 @@ from .source.protection import READERS, inference_of, protection_of
 # Our name of a data set of the source, and rows that may train: what a batch must hold to be all of them.
 TREE_DATA = {"abalone": ("abalone", 4177), "adult": ("adult", 45_222)}
 ADULT_SPLIT = ("adult_split", 30_162)
-LINEAR_DATA = {"vertical_fl_data": "generated", "adult": "adult"}
+LINEAR_DATA = {"vertical_fl_data": None, "adult": "adult"}
 MODELS = {"xgb_tree": "xgb", "gbdt_tree": "gbdt", "random_forest": "rf"}
 LINEAR_MODEL = "lr"
 CRITERIA = ("CrossEntropyLoss", "RegressionMSELoss")
@@ -30,7 +30,7 @@ class SourceRun:
     """A configuration of the source in words of ours.
 
     study : ``vertical_trees`` or ``vertical_linear``
-    source, settings : data of the case, and keys of its settings
+    dataset, settings : shipped table of the case, None for generated records, and keys of its settings
     protocol, options : of the method, and keys of its options
     parties : their number
     epsilon : claim for a feature; None where nothing uses one
@@ -38,7 +38,7 @@ class SourceRun:
     """
 
     study: str
-    source: str
+    dataset: str | None
     settings: Mapping[str, Any]
     protocol: str
     options: Mapping[str, Any]
@@ -55,9 +55,11 @@ class SourceRun:
             "folds": 1,
             "epsilon": [float("inf") if self.epsilon is None else self.epsilon],
         }
-        case = {"source": self.source, "settings": dict(self.settings), "grid": grid}
+        own = {} if self.dataset is None else {"dataset": self.dataset}
+        source = "generated" if self.dataset is None else "dataset"
+        case = {"source": source, "settings": {**own, **self.settings}, "grid": grid}
         method = {"protocol": self.protocol, **self.options}
-        block = {"methods": {"source": method}, "cases": {self.source: case}}
+        block = {"methods": {"source": method}, "cases": {self.dataset or source: case}}
         return {"root_seed": root_seed, "studies": {self.study: block}}
 
     def comments(self) -> list[str]:
@@ -125,7 +127,7 @@ def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
     if algo != MODELS[model]:
         raise ValueError(f"vertical.algo is {algo!r}: model.type is {model!r}, which goes with {MODELS[model]!r}.")
     dims = _parties(keys)
-    source, settings, rows = _data(keys)
+    dataset, settings, rows = _data(keys)
     settings |= {
         "dims": dims,
         "criterion": keys.take("criterion.type", str, allowed=CRITERIA),
@@ -139,25 +141,25 @@ def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
     kind: type[DeployedOptions] = GatheringOptions if protocol == "feature_gathering" else ScatteringOptions
     # Keys that contradict each other are refused here, before anything is printed.
     kind(**options)
-    return SourceRun("vertical_trees", source, settings, protocol, options, len(dims), epsilon, tuple(notes))
+    return SourceRun("vertical_trees", dataset, settings, protocol, options, len(dims), epsilon, tuple(notes))
 
 
 def _data(keys: Keys) -> tuple[str, dict[str, Any], int]:
-    """Source, settings, and the most rows that can train."""
+    """Shipped table, settings, and the most rows that can train."""
     name = keys.take("data.type", str, allowed=tuple(TREE_DATA))
     share = _test_share(keys)
-    source, rows = TREE_DATA[name]
+    dataset, rows = TREE_DATA[name]
     settings: dict[str, Any] = {"test_share": share}
     if name == "adult" and share == 0:
         # All of the table trains: the authors' own division has test rows apart.
-        (source, rows), settings = ADULT_SPLIT, {}
+        (dataset, rows), settings = ADULT_SPLIT, {}
     fewer = keys.take("vertical.data_size_for_debug", int, 0)
     if fewer < 0:
         raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which stands for all rows.")
     if fewer:
         settings["data_size_for_debug"] = fewer
     rows = fewer or rows
-    return source, settings, rows - int(settings.get("test_share", 0.0) * rows)
+    return dataset, settings, rows - int(settings.get("test_share", 0.0) * rows)
 
 
 def _test_share(keys: Keys) -> float:
@@ -172,9 +174,9 @@ def _linear(keys: Keys, notes: list[str]) -> SourceRun:
     keys.take("trainer.type", str, "none", allowed=("none", "verticaltrainer"))
     keys.take("model.use_bias", bool, False, allowed=(False,))
     dims = _parties(keys)
-    source = LINEAR_DATA[keys.take("data.type", str, allowed=tuple(LINEAR_DATA))]
+    dataset = LINEAR_DATA[keys.take("data.type", str, allowed=tuple(LINEAR_DATA))]
     settings: dict[str, Any] = {"dims": dims}
-    if source == "generated":
+    if dataset is None:
         settings["d"] = dims[-1]
         notes.append("data.type is 'vertical_fl_data': its records are drawn anew, by our generator.")
     if "data.splits" in keys:
@@ -192,4 +194,4 @@ def _linear(keys: Keys, notes: list[str]) -> SourceRun:
     keys.take("criterion.type", str, "CrossEntropyLoss", allowed=("CrossEntropyLoss",))
     if keys.take("vertical.key_size", int, None) is not None:
         notes.append("vertical.key_size has no effect: the published encryption is one in name only.")
-    return SourceRun("vertical_linear", source, settings, "published", options, len(dims), None, tuple(notes))
+    return SourceRun("vertical_linear", dataset, settings, "published", options, len(dims), None, tuple(notes))

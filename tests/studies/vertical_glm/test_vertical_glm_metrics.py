@@ -152,7 +152,7 @@ def test_persons_that_parties_match_wrongly_are_counted():
     estimate = Estimate(np.zeros(5), rows=rows)
     assert aligned(estimate, data, spec).common_records == 40
     wrong = rows | {"passive 1": np.roll(rows["passive 1"], 1)}
-    assert aligned(replace(estimate, rows=wrong), data, spec)["common_records"] == 0
+    assert aligned(replace(estimate, rows=wrong), data, spec).common_records == 0
 
 
 def arrays(value):

@@ -95,7 +95,7 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
         (),
     )
     settings = GeneratedSettings(d=2, criterion="RegressionMSELoss", test_share=0.0)
-    drawn = cases.deal(4, None, settings, lambda *names: stream(7, *names))
+    drawn = cases.deal(4, settings, lambda *names: stream(7, *names))
     data = cases.scaled(table, settings, drawn, (0.0, 30.0))
     assert data.X.tolist() == [[-1, 0], [0, 1], [1, -1], [1, -1]] and data.y.tolist() == [-1, 1, 0, 1]
     assert data.label_scale == 15 and data.bounds.tolist() == [1, 1] and data.label_bound == 1
@@ -104,22 +104,22 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
         cases.scaled(without, settings, drawn)
 
 
-@pytest.mark.parametrize("source", ["adult", "abalone"])
-def test_real_tables_are_scaled_by_what_their_loaders_declare(source, monkeypatch):
+@pytest.mark.parametrize("dataset", ["adult", "abalone"])
+def test_real_tables_are_scaled_by_what_their_loaders_declare(dataset, monkeypatch):
     """Rows between the ends of every declared range stand for the table, which other tests read."""
-    declared = abalone_table.declared() if source == "abalone" else dict(enumerate(adult_table.declared()))
+    declared = abalone_table.declared() if dataset == "abalone" else dict(enumerate(adult_table.declared()))
     low, high = np.array([column.bounds for column in declared.values()]).T
     share = stream(5, "rows").random((200, len(declared)))
     share[0], share[1] = 0, 1
-    y = np.round(29 * share[:, 0]) if source == "abalone" else (share[:, 0] > 0.5).astype(float)
+    y = np.round(29 * share[:, 0]) if dataset == "abalone" else (share[:, 0] > 0.5).astype(float)
     names = np.array(list(map(str, declared)))
     table = ColumnTable(low + share * (high - low), y, names, tuple(declared.values()), None, {}, ())
-    monkeypatch.setattr(cases, f"_{source}", lambda folder: table)
-    settings = {"test_share": 0.0}
-    method = {**SIZED, "total_round_num": 5} | ({"model": "linear"} if source == "abalone" else {})
-    found, data = cell(source=source, method=method, settings=settings)
+    monkeypatch.setattr(cases, "read_table", lambda name, response, resources: table)
+    settings = {"dataset": dataset, "test_share": 0.0}
+    method = {**SIZED, "total_round_num": 5} | ({"model": "linear"} if dataset == "abalone" else {})
+    found, data = cell(source="dataset", method=method, settings=settings)
     np.testing.assert_allclose(data.X, 2 * share - 1, atol=1e-12)
-    if source == "abalone":
+    if dataset == "abalone":
         np.testing.assert_allclose(15 * data.y + 15, y)
     assert found.scalars["max_coefficient_difference"] < 1e-9 and found.scalars["rows_recovered"] == 0
 
@@ -170,10 +170,13 @@ def test_every_method_keeps_the_contract(method):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"settings": {"dims": [7, 13]}}, r"dims is \[7, 13\]: it must end with 14, the number of columns"),
-        ({"settings": {"dims": [7, 7, 14]}}, r"dims is \[7, 7, 14\]: give the ends of the columns of each party"),
+        ({"settings": {"dims": [7, 13]}}, r"dims is \[7, 13\]: its last end must be 14, the number of columns"),
+        ({"settings": {"dims": [7, 7, 14]}}, r"dims is \[7, 7, 14\]: the ends of the parties' columns must be increas"),
         ({"settings": {"dims": [7, 14]}, "grid": {"parties": [3]}}, r"dims is \[7, 14\]: grid\.parties is \[3\]"),
-        ({"grid": {"parties": [16]}}, r"grid\.parties is 16: there must be 2 to 15 of them for 14 columns"),
+        (
+            {"grid": {"parties": [16]}},
+            r"grid\.parties is 16: there must be 2 to 15 for 14 columns and one",
+        ),
         ({"grid": {"parties": [1]}}, r"grid\.parties is 1: there must be 2"),
         ({"settings": {"test_share": 0.1}, "grid": {"folds": 3}}, r"test_share is 0\.1: it is read with 1 fold"),
         ({"settings": {"n": 100, "data_size_for_debug": 101}}, "data_size_for_debug is 101: there are 100 rows"),
@@ -183,7 +186,10 @@ def test_every_method_keeps_the_contract(method):
             "its model is 'logistic', and criterion 'RegressionMSELoss'",
         ),
         ({"settings": {"criterion": "RegressionMSELoss"}, "method": {"protocol": "published"}}, "needs 'linear'"),
-        ({"source": "abalone", "settings": {"criterion": "CrossEntropyLoss"}}, "the labels of these data are numbers"),
+        (
+            {"source": "dataset", "settings": {"dataset": "abalone", "criterion": "CrossEntropyLoss"}},
+            "the labels of these data are numbers",
+        ),
         ({"method": {"protocol": "published", "ridge": 0.1}}, r"ridge is unknown"),
         ({"method": {"protocol": "certified", "key_size": 1024}}, "key_size is 1024: it must be at least 2048"),
     ],

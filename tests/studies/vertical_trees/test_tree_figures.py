@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
+from partywise.datasets.columns.settings import DatasetSettings
 from partywise.studies.vertical_trees.figures import lossless, privacy, tables, utility, wire
 from partywise.studies.vertical_trees.study import STUDY
 from relabel import content, relabelled
@@ -72,10 +73,9 @@ def test_without_its_cases_a_figure_says_so(cube, name):
 
 def test_bins_of_a_category_have_the_names_of_its_levels():
     """Numbers of levels stood there, which nobody can look up."""
-    adult = tables.AdultSettings()
-    names = list(tables.NAMES[tables.AdultSettings])
-    assert tables.levels_of(adult, names.index("sex")) == ("Female", "Male")
-    assert tables.levels_of(adult, names.index("age")) == ()
+    adult = DatasetSettings(dataset="adult")
+    assert adult.levels_of(adult.column_names.index("sex")) == ("Female", "Male")
+    assert adult.levels_of(adult.column_names.index("age")) == ()
     _, ax = plt.subplots()
     tables.name_levels(ax, ("Female", "Male"), 2)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Female", "Male"]

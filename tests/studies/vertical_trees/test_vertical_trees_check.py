@@ -14,9 +14,10 @@ GATHERING = {"protocol": "feature_gathering"}
 GRID = {"methods": ["pooled"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
 
 
-def planned(settings=None, grid=None, method=None, source="generated"):
+def planned(settings=None, grid=None, method=None, dataset=None):
+    source, own = ("generated", {}) if dataset is None else ("dataset", {"dataset": dataset})
     methods = {"tried": {"protocol": "pooled"} | (method or {})}
-    case = {"source": source, "settings": settings or {}, "grid": GRID | {"methods": ["tried"]} | (grid or {})}
+    case = {"source": source, "settings": own | (settings or {}), "grid": GRID | {"methods": ["tried"]} | (grid or {})}
     return plan("vertical_trees", {"methods": methods, "cases": {"made": case}, "figures": []}, 7)
 
 
@@ -30,7 +31,7 @@ def planned(settings=None, grid=None, method=None, source="generated"):
             {"settings": {"dims": [7, 14]}, "grid": {"parties": [3]}},
             r"dims is \[7, 14\]: that makes 2 parties where grid\.parties is \[3\]; give one end for each party",
         ),
-        ({"grid": {"parties": [15]}}, "grid.parties is 15: there must be 2 to 14, as every party holds a column"),
+        ({"grid": {"parties": [15]}}, "grid.parties is 15: there must be 2 to 14 for 14 columns"),
         ({"grid": {"parties": [1]}}, "grid.parties is 1: there must be 2 to 14"),
         ({"settings": {"test_share": 1.0}}, r"test_share is 1\.0: it must lie in \[0, 1\)"),
         ({"settings": {"active": "middle"}}, "active is 'middle': it must be one of last, first"),
@@ -92,40 +93,43 @@ def test_what_passive_columns_do_not_declare_is_told_where_a_method_needs_it():
         ({"protocol": "local_tables"}, "adult", 7, "column 10 .* has no declared edges, which the tables are made of"),
     ):
         with pytest.raises(CertificationError, match=says) as caught:
-            planned(grid={"parties": [count]}, method=method, source=source)
+            planned(grid={"parties": [count]}, method=method, dataset=source)
         assert isinstance(caught.value, ConfigError) and "studies.vertical_trees.cases.made" in str(caught.value)
-        assert planned(grid={"parties": [2]}, method=method, source=source).n_cells == 1
+        assert planned(grid={"parties": [2]}, method=method, dataset=source).n_cells == 1
     scattering = {"protocol": "label_scattering", "edges": "public", "bucket_num": None}
     with pytest.raises(ConfigError, match=r"column 10 .* has no declared edges") as caught:
-        planned(grid={"parties": [7]}, method=scattering, source="adult")
+        planned(grid={"parties": [7]}, method=scattering, dataset="adult")
     assert not isinstance(caught.value, CertificationError)
-    assert planned(grid={"parties": [7]}, method=gathering | {"bucket_num": 10}, source="adult").n_cells == 1
+    assert planned(grid={"parties": [7]}, method=gathering | {"bucket_num": 10}, dataset="adult").n_cells == 1
 
 
 def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
     with pytest.raises(CertificationError, match="residual_bound is None, and residuals of regression have no bound"):
-        planned(method={"protocol": "tables"}, source="abalone")
+        planned(method={"protocol": "tables"}, dataset="abalone")
     with pytest.raises(ConfigError, match="residual_bound is None, and the lanes of 'sized' need one"):
-        planned(method={"protocol": "label_scattering", "cipher": "sized"}, source="abalone")
+        planned(method={"protocol": "label_scattering", "cipher": "sized"}, dataset="abalone")
     for method in (
         {"protocol": "tables", "residual_bound": 5.0},
         {"protocol": "local_tables"},
         {"protocol": "label_scattering", "cipher": "identity"},
         {"protocol": "feature_gathering", "protect": "dp"},
     ):
-        assert planned(method=method, source="abalone").n_cells == 1
+        assert planned(method=method, dataset="abalone").n_cells == 1
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (
-            {"source": "abalone", "settings": {"criterion": "CrossEntropyLoss"}},
+            {"dataset": "abalone", "settings": {"criterion": "CrossEntropyLoss"}},
             "criterion is 'CrossEntropyLoss': the lab",
         ),
-        ({"source": "adult_split", "grid": {"folds": 5}}, "grid.folds is 5: these data have their own test rows"),
-        ({"source": "adult_split", "settings": {"test_share": 0.5}}, "settings.test_share is unknown"),
-        ({"source": "abalone", "settings": {"dims": [4, 9]}}, r"dims is \[4, 9\]: its last end must be 8"),
+        ({"dataset": "adult_split", "grid": {"folds": 5}}, "grid.folds is 5: these data have their own test rows"),
+        (
+            {"dataset": "adult_split", "settings": {"test_share": 0.5}},
+            "test_share is 0.5: dataset .adult_split. has its own test rows; leave it out",
+        ),
+        ({"dataset": "abalone", "settings": {"dims": [4, 9]}}, r"dims is \[4, 9\]: its last end must be 8"),
         (
             {"method": {"protocol": "local_tables", "algo": "rf"}},
             "algo is 'rf': tables are boosted; use 'xgb' or 'gbdt'",

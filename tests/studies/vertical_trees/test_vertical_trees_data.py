@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.tables import ColumnTable, Declared
 from partywise.errors import DataMissing
 from partywise.randomness import stream
 from partywise.studies.vertical_trees import cases
 from partywise.studies.vertical_trees.cases import draw_score, generated
 from partywise.studies.vertical_trees.data import TreeData, folds, split
-from partywise.studies.vertical_trees.settings import AdultSplitSettings, GeneratedSettings
+from partywise.studies.vertical_trees.settings import GeneratedSettings
 from partywise.studies.vertical_trees.study import STUDY
 
 
@@ -118,23 +119,21 @@ def tabled(n=50, d=14, train=None):
 def test_a_table_with_its_own_division_keeps_it(monkeypatch):
     """30 rows train and 20 test; of fewer training rows all that test are left."""
     own = np.arange(50) % 5 < 3
-    monkeypatch.setattr(cases, "_adult_split", lambda folder: tabled(train=own))
-    data = cases.adult_split(AdultSplitSettings(), None, rng_for, Path("resources"))
+    monkeypatch.setattr(cases, "read_table", lambda name, response, resources: tabled(train=own))
+    data = cases.dataset(DatasetSettings(dataset="adult_split"), None, rng_for, Path("resources"))
     np.testing.assert_array_equal(data.train, own)
-    settings = AdultSplitSettings(data_size_for_debug=7, dims=(7, 14))
-    fewer = cases.adult_split(settings, None, rng_for, Path("resources"))
+    settings = DatasetSettings(dataset="adult_split", data_size_for_debug=7, dims=(7, 14))
+    fewer = cases.dataset(settings, None, rng_for, Path("resources"))
     assert fewer.train.sum() == 7 and (~fewer.train).sum() == 20
     assert (folds(fewer, 1, settings) == np.where(fewer.train, -1, 0)).all()
     assert [party.columns for party in split(fewer, 2, None, settings)] == [tuple(range(7)), tuple(range(7, 14))]
 
 
-@pytest.mark.parametrize(
-    ("name", "loader"), [("adult", "_adult"), ("abalone", "_abalone"), ("credit_default", "_credit")]
-)
-def test_other_tables_are_divided_here_and_anew_for_each_replicate(monkeypatch, name, loader):
-    source = STUDY.sources[name]
-    settings = source.settings(test_share=0.3)
-    monkeypatch.setattr(cases, loader, lambda folder: tabled(d=settings.n_columns))
+@pytest.mark.parametrize("name", ["adult", "abalone", "credit_default", "nmes"])
+def test_other_tables_are_divided_here_and_anew_for_each_replicate(monkeypatch, name):
+    source = STUDY.sources["dataset"]
+    settings = source.settings(dataset=name, test_share=0.3)
+    monkeypatch.setattr(cases, "read_table", lambda name, response, resources: tabled(d=settings.n_columns))
     first, second = (source.generate(settings, None, one, Path("resources")) for one in (rng_for, other_rng_for))
     assert first.train.sum() == second.train.sum() == 35 and (first.train != second.train).any()
     assert first.criterion == settings.loss and first.X.shape == (50, settings.n_columns)

@@ -113,16 +113,18 @@ def test_rows_that_parties_scored_are_judged_beside_the_evaluator():
 def test_scores_that_are_not_finite_are_a_status():
     X, y = drawn()
     data = data_of(X, y, 100)
-    found = metrics(Estimate(Ensemble((stump(0.0, np.inf, 1.0),), 0.0, 0.5), 0.0), data, data.train, spec_of())
+    found = metrics(
+        Estimate(Ensemble((stump(0.0, np.inf, 1.0),), 0.0, 0.5), 0.0), data, data.train, spec_of()
+    ).reported()
     assert found["diverged"] and "log_loss" not in found
 
 
 def test_the_example_fit_has_losses_of_training_and_test_rows_and_what_the_fit_shows():
     X, y = drawn()
     data = data_of(X, y, 100)
-    estimate = Estimate(Ensemble(TREES, 0.0, 0.5), 0.0, arrays={"band": (("bucket",), np.zeros(3))})
+    estimate = Estimate(Ensemble(TREES, 0.0, 0.5), 0.0, arrays={"table_column": (("table",), np.zeros(3))})
     shown = example_fits(estimate, data, data.train, spec_of()).arrays()
-    assert shown["path_trees"][1].tolist() == [0, 3, 4] and shown["band"][1].shape == (3,)
+    assert shown["path_trees"][1].tolist() == [0, 3, 4] and shown["table_column"][1].shape == (3,)
     scores = estimate.ensemble.scores(X)
     assert shown["path_train_loss"][1][-1] == pytest.approx(oracle.log_loss(y[:100], expit(scores[:100])))
     assert shown["path_test_loss"][1][-1] == pytest.approx(oracle.log_loss(y[100:], expit(scores[100:])))
@@ -139,6 +141,6 @@ def test_trees_against_the_mean_response_and_residuals_beyond_their_bound():
     assert found[0]["residual_clip_share"] is None, "gradients of classes are at most 1"
     numbers = data_of(X, 3.0 * y, 120, NUMBERS)
     spec = SimpleNamespace(options=TablesOptions(residual_bound=2.5))
-    nothing = metrics(Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0), numbers, train, spec)
+    nothing = metrics(Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0), numbers, train, spec).reported()
     assert nothing["residual_clip_share"] == pytest.approx(np.mean(y[train])) and nothing["worse_than_mean"]
     assert metrics(good, data_of(X, y, 200), np.ones(200, dtype=bool), spec_of()).reported()["worse_than_mean"] is None

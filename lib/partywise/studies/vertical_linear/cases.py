@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...datasets.division import division, fewer, fold_order
-from ...datasets.loaders import abalone as abalone_table
-from ...datasets.loaders import adult as adult_table
+from ...datasets.columns.replicate import deal
+from ...datasets.columns.settings import ColumnSettings
+from ...datasets.columns.shipped import read_table
 from ...datasets.tables import ColumnTable
 from ...models.links import LOGIT
+from ...models.losses import CLASSES
 from ...randomness import Rng
 from .data import LinearData
-from .settings import CLASSES, AbaloneSettings, AdultSettings, CaseSettings, GeneratedSettings
+from .settings import GeneratedSettings, ShippedSettings
 
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
 BOUND, DEVIATIONS = 3.0, 6.0
-# Whole rings: no abalone reaches more.
-RINGS = (0.0, 30.0)
 
 
 def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
@@ -37,7 +35,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     else:
         label_bound = DEVIATIONS * float(np.hypot(settings.signal, settings.noise))
         y = np.clip(eta + settings.noise * rng_for("labels").standard_normal(n), -label_bound, label_bound)
-    rows = deal(n, None, settings, rng_for)
+    rows = deal(n, settings, rng_for)
     return LinearData(
         **select_rows(X, y, rows),
         names=np.array([f"x{j}" for j in range(d)]),
@@ -48,26 +46,20 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     )
 
 
-def adult(settings: AdultSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
-    """Adult: income above 50 000 dollars; a category counts as the number of its level, as in the source's columns."""
-    table = _adult(Path(resources) / adult_table.RESOURCE)
-    return scaled(table, settings, deal(len(table.y), table.person, settings, rng_for))
+def dataset(settings: ShippedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+    """A shipped table; a number that is predicted is fitted as one from -1 to 1."""
+    table = read_table(settings.dataset, settings.response, Path(resources))
+    return scaled(table, settings, deal_table(table, settings, rng_for), settings.label_bounds)
 
 
-def abalone(settings: AbaloneSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
-    """Abalone: rings, fitted as numbers from -1 (none) to 1."""
-    table = _abalone(Path(resources) / abalone_table.RESOURCE)
-    return scaled(table, settings, deal(len(table.y), table.person, settings, rng_for), RINGS)
-
-
-# The replicates of one job read a table once.
-_adult = lru_cache(maxsize=1)(adult_table.load_folded)
-_abalone = lru_cache(maxsize=1)(abalone_table.load)
+def deal_table(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+    """What a replicate differs in."""
+    return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
 
 
 def scaled(
     table: ColumnTable,
-    settings: CaseSettings,
+    settings: ColumnSettings,
     drawn: Mapping[str, np.ndarray],
     response: tuple[float, float] | None = None,
 ) -> LinearData:
@@ -96,16 +88,6 @@ def scaled(
         criterion=settings.loss,
         label_scale=scale,
     )
-
-
-def deal(rows: int, person: np.ndarray | None, settings: CaseSettings, rng_for: Rng) -> dict[str, np.ndarray]:
-    """What a replicate differs in: which rows it has, which of them train, and the permutation of folds."""
-    kept = np.ones(rows, dtype=bool)
-    if settings.data_size_for_debug:
-        kept = fewer(kept, settings.data_size_for_debug, rng_for("sample"))
-    n, persons = int(kept.sum()), None if person is None else person[kept]
-    train = division(n, persons, settings.test_share, rng_for("split"))
-    return {"kept": kept, "train": train, "order": fold_order(n, persons, rng_for("folds"))}
 
 
 def select_rows(

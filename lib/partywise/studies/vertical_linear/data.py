@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.division import cut
+from ...datasets.columns.replicate import folds_of, split_columns
+from ...datasets.columns.settings import ColumnSettings
 from ...federation.parties import Party
 from ...linear.model import PublicFacts
+from ...models.losses import CLASSES, Criterion
 from ...privacy.accounted import Public
-from .settings import CLASSES, CaseSettings, Criterion
 
 
 @dataclass(frozen=True)
@@ -61,18 +62,11 @@ class LinearData:
         return PublicFacts(tuple(map(str, self.names)), bounds, label_bound)
 
 
-def split(data: LinearData, n_parties: int, spec: Any, settings: CaseSettings) -> list[Party]:
+def split(data: LinearData, n_parties: int, spec: Any, settings: ColumnSettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has y too."""
-    parties, passive = list[Party](), 0
-    for number, columns in enumerate(settings.groups(n_parties)):
-        active = number == settings.active_index(n_parties)
-        passive += not active
-        name = settings.party_names[number] if settings.party_names else "active" if active else f"passive {passive}"
-        block = {"X": np.ascontiguousarray(data.X[:, list(columns)])} | ({"y": data.y} if active else {})
-        parties.append(Party(name, "active" if active else "passive", block, columns))
-    return parties
+    return split_columns(data.X, data.y, n_parties, settings)
 
 
 def folds(data: LinearData, n_folds: int, settings: Any) -> np.ndarray:
     """Fold of every row: of one, the rows that train never test; several cut the permutation."""
-    return np.where(data.train, -1, 0) if n_folds == 1 else cut(data.order, n_folds)
+    return folds_of(data.train, data.order, n_folds)

@@ -18,10 +18,10 @@ from ...linear.exact import exact_fit, loss
 from ...linear.model import Estimate
 from ...linear.options import PooledOptions
 from ...linear.steps import descend, minimiser, responses
+from ...models.losses import CLASSES
 from ...privacy.ledger.ledger import Ledger
 from .data import LinearData
 from .measures import LinearExamples, LinearMeasures
-from .settings import CLASSES
 
 KEY_HOLDER = "server"
 

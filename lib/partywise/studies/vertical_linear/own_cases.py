@@ -13,7 +13,7 @@ from ...datasets.own.indicators import indicator_names, indicators
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared
-from .cases import deal, scaled
+from .cases import deal_table, scaled
 from .data import LinearData
 from .own_settings import TableSettings
 
@@ -22,8 +22,7 @@ def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """What a replicate differs in: it splits the records anew."""
-    read = _table(settings, read_files(settings.tables))
-    return deal(len(read.y), read.person, settings, rng_for)
+    return deal_table(_table(settings, read_files(settings.tables)), settings, rng_for)
 
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:

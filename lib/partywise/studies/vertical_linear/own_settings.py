@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...datasets.columns.settings import ColumnSettings
 from ...datasets.own.files import increasing
 from ...datasets.own.indicators import runs, width
 from ...datasets.own.table_files import OwnTables
-from .settings import CLASSES, NUMBERS, CaseSettings
+from ...models.losses import CLASSES, NUMBERS
 
 # The name of the key holder on the channel between the parties.
 RESERVED = ("server",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(OwnTables, CaseSettings):
+class TableSettings(OwnTables, ColumnSettings):
     """Own data: a file of each party, whose rows carry ids.
 
     label_bounds : public range of the label in regression, which becomes [-1, 1]
@@ -48,8 +49,7 @@ class TableSettings(OwnTables, CaseSettings):
         """Features of the data."""
         return sum(map(width, self.columns))
 
-    @property
-    def party_names(self) -> tuple[str, ...]:
+    def party_names(self, n_parties: int) -> tuple[str, ...]:
         """The names that the files give."""
         return tuple(one.party for one in self.tables)
 

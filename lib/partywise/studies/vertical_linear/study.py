@@ -13,9 +13,10 @@ from ...checks import Checked, Delta, UserUnit
 from ...errors import ConfigError
 from ...experiment.study import Figure, Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
+from ...models.losses import CLASSES, NUMBERS
 from .measures import LinearExamples, LinearMeasures
 from .own_settings import TableSettings
-from .settings import CLASSES, NUMBERS, AbaloneSettings, AdultSettings, GeneratedSettings
+from .settings import GeneratedSettings, ShippedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -78,8 +79,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
-        "adult": Source(AdultSettings, resources=("adult",)),
-        "abalone": Source(AbaloneSettings, resources=("abalone",)),
+        "dataset": Source(ShippedSettings),
         "table": Source.own(TableSettings, "columns"),
     },
     methods={

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...experiment.trial import Trial
+from ...models.losses import CLASSES
 from .data import LinearData
-from .settings import CLASSES
 
 
 def neighbours(

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...datasets.division import division, fewer, fold_order
-from ...datasets.loaders import abalone as abalone_table
-from ...datasets.loaders import adult as adult_table
-from ...datasets.loaders import adult_split as adult_split_table
-from ...datasets.loaders import credit_default as credit_table
+from ...datasets.columns.replicate import deal
+from ...datasets.columns.settings import ColumnSettings, DatasetSettings
+from ...datasets.columns.shipped import read_table
 from ...datasets.tables import ColumnTable, Declared
 from ...models.links import LOGIT
+from ...models.losses import NUMBERS
 from ...randomness import Rng
 from .data import TreeData
-from .settings import (
-    NUMBERS,
-    AbaloneSettings,
-    AdultSettings,
-    AdultSplitSettings,
-    CaseSettings,
-    CreditSettings,
-    GeneratedSettings,
-    PartySettings,
-)
+from .settings import GeneratedSettings
 
 # Every third generated column has so many whole numbers, and ties.
 LEVELS = 10
@@ -49,31 +38,9 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     return replicate_of(table, settings, rng_for)
 
 
-def abalone(settings: AbaloneSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
-    """Abalone: rings."""
-    return replicate_of(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for)
-
-
-def adult(settings: AdultSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
-    """Adult: income above 50 000 dollars, split here."""
-    return replicate_of(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
-
-
-def adult_split(settings: AdultSplitSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
-    """Adult as its authors split it."""
-    return replicate_of(_adult_split(Path(resources) / adult_split_table.RESOURCE), settings, rng_for)
-
-
-def credit_default(settings: CreditSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
-    """Credit cards: default in the next month."""
-    return replicate_of(_credit(Path(resources) / credit_table.RESOURCE), settings, rng_for)
-
-
-# The replicates of one job read a table once.
-_abalone = lru_cache(maxsize=1)(abalone_table.load)
-_adult = lru_cache(maxsize=1)(adult_table.load_folded)
-_adult_split = lru_cache(maxsize=1)(adult_split_table.load)
-_credit = lru_cache(maxsize=1)(credit_table.load)
+def dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+    """A shipped table."""
+    return replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
 
 
 def draw_score(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -105,27 +72,17 @@ def _declared(j: int) -> Declared:
     return Declared(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
 
 
-def replicate_of(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData:
+def replicate_of(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> TreeData:
     """A replicate of a table."""
-    return select_rows(table, settings, deal(table, settings, rng_for))
+    return select_rows(table, settings, deal_table(table, settings, rng_for))
 
 
-def deal(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> dict[str, np.ndarray]:
-    """What a replicate differs in: which rows it has, which of them train, and the permutation of folds."""
-    kept = np.ones(len(table.y), dtype=bool)
-    if settings.data_size_for_debug:
-        rows = kept if table.train is None else table.train
-        kept = fewer(rows, settings.data_size_for_debug, rng_for("sample"))
-    person = None if table.person is None else table.person[kept]
-    if table.train is None:
-        assert isinstance(settings, CaseSettings)
-        train = division(int(kept.sum()), person, settings.test_share, rng_for("split"))
-    else:
-        train = table.train[kept]
-    return {"kept": kept, "train": train, "order": fold_order(int(kept.sum()), person, rng_for("folds"))}
+def deal_table(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+    """What a replicate differs in."""
+    return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
 
 
-def select_rows(table: ColumnTable, settings: PartySettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
+def select_rows(table: ColumnTable, settings: ColumnSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
     """The replicate of a table that has these rows."""
     kept = drawn["kept"]
     return TreeData(

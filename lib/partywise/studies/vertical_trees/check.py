@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...datasets.columns.settings import ColumnSettings
 from ...errors import CertificationError, ConfigError
+from ...models.losses import CLASSES, NUMBERS
 from ...trees.options import (
     DeployedOptions,
     GatheringOptions,
@@ -13,7 +15,7 @@ from ...trees.options import (
     TablesOptions,
 )
 from .own_settings import TableSettings
-from .settings import CLASSES, NUMBERS, CaseSettings, GeneratedSettings, PartySettings
+from .settings import GeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import CasePlan, MethodPlan, Plan
@@ -35,7 +37,7 @@ def check(plan: Plan) -> None:
     plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_trees.cases.{name}"
-        if not isinstance(case.settings, PartySettings):
+        if not isinstance(case.settings, ColumnSettings):
             continue
         _check_parties(case, where)
         _check_rows(case, where)
@@ -70,7 +72,7 @@ def _check_rows(case: CasePlan, where: str) -> None:
     """Options of the rows that the folds or the data leave unread."""
     settings, given = case.settings, case.given
     if case.folds > 1:
-        if not isinstance(settings, CaseSettings):
+        if settings.own_test_rows:
             raise ConfigError(f"{where}.grid.folds is {case.folds}: these data have their own test rows, so it is 1.")
         for name in ("test_share", "data_size_for_debug"):
             if name in given:
@@ -98,7 +100,7 @@ def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
 
 
 def _tests(case: CasePlan) -> bool:
-    return case.folds > 1 or getattr(case.settings, "test_share", 1) > 0
+    return case.folds > 1 or case.settings.own_test_rows or case.settings.test_share > 0
 
 
 def _check_bound(options: Any, at: str) -> None:
@@ -111,7 +113,7 @@ def _check_bound(options: Any, at: str) -> None:
         raise ConfigError(f"{at}: residual_bound is None, and the lanes of {options.cipher!r} need one in regression.")
 
 
-def _check_declared(settings: PartySettings, counts: tuple[int, ...], options: Any, at: str) -> None:
+def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: Any, at: str) -> None:
     """Passive columns without the public edges or ranges that a method rests on."""
     what, wanted, certified = _wanted(options)
     lacking = set(getattr(settings, f"columns_without_{what}")) if wanted else set()

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.division import cut
+from ...datasets.columns.replicate import folds_of, split_columns
+from ...datasets.columns.settings import ColumnSettings
 from ...datasets.tables import Declared
 from ...errors import DataMissing
 from ...federation.parties import Party
+from ...models.losses import CLASSES, Criterion
 from ...privacy.accounted import Public
-from ...trees.model import Column, Criterion, PublicFacts
-from .settings import CLASSES, PartySettings
+from ...trees.model import Column, PublicFacts
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,9 @@ def _column(name: str, declared: Declared) -> Column:
     return Column(str(name), edges, bounds)
 
 
-def split(data: TreeData, n_parties: int, spec: Any, settings: PartySettings) -> list[Party]:
+def split(data: TreeData, n_parties: int, spec: Any, settings: ColumnSettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has the labels too."""
-    active, names, parties = settings.active_index(n_parties), settings.party_names(n_parties), []
-    for number, (name, columns) in enumerate(zip(names, settings.groups(n_parties), strict=True)):
-        block = {"X": np.ascontiguousarray(data.X[:, columns])}
-        labels = {"y": data.y} if number == active else {}
-        parties.append(Party(name, "active" if labels else "passive", block | labels, columns))
-    return parties
+    return split_columns(data.X, data.y, n_parties, settings)
 
 
 def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
@@ -79,7 +75,7 @@ def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
     DataMissing
         When the training rows of a fold are of one class, which leaves nothing to learn.
     """
-    of = np.where(data.train, -1, 0) if n_folds == 1 else cut(data.order, n_folds)
+    of = folds_of(data.train, data.order, n_folds)
     if data.criterion == CLASSES:
         for held_out in range(n_folds):
             labels = data.y[of != held_out]

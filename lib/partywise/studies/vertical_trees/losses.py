@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...models.links import LOGIT
-from ...trees.model import Criterion, Ensemble
+from ...models.losses import CLASSES, Criterion, losses
+from ...trees.model import Ensemble
 from ...trees.options import TreeOptions
-from .settings import CLASSES
 
 # Probabilities of a forest may be 0 and 1; their logarithm is taken this far inside.
 EDGE = float(np.finfo(float).eps)
@@ -22,14 +22,15 @@ def loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Cri
     """Mean squared error, or log-loss in nats, of scores (n,) at responses y (n,); NaN without rows."""
     if not len(y):
         return float("nan")
-    if criterion != CLASSES:
-        return float(np.mean((scores - y) ** 2))
-    return float(np.mean(_log_loss(scores, y, options)))
+    if criterion == CLASSES and options.algo == "rf":
+        return float(np.mean(_forest_loss(scores, y)))
+    return float(np.mean(losses(scores, y, criterion)))
 
 
 def published_loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions) -> float:
     """Mean of -y ln p, which the source minimises over trees: what negative records lose is missing in it."""
-    return float(np.mean(np.where(y == 1, _log_loss(scores, y, options), 0.0)))
+    surprise = _forest_loss(scores, y) if options.algo == "rf" else losses(scores, y, CLASSES)
+    return float(np.mean(np.where(y == 1, surprise, 0.0)))
 
 
 def steps(ensemble: Ensemble, options: TreeOptions) -> np.ndarray:
@@ -55,16 +56,14 @@ def chosen(
     if not len(counts):
         return ensemble, 0
     if options.as_published and criterion == CLASSES:
-        losses = [published_loss(path[count], y, options) for count in counts]
+        found = [published_loss(path[count], y, options) for count in counts]
     else:
-        losses = [loss(path[count], y, options, criterion) for count in counts]
-    best = int(counts[int(np.argmin(losses))])
+        found = [loss(path[count], y, options, criterion) for count in counts]
+    best = int(counts[int(np.argmin(found))])
     return ensemble.first(best), best
 
 
-def _log_loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions) -> np.ndarray:
-    """Negative log-likelihood (n,) of each label, in nats."""
-    if options.algo == "rf":
-        p = np.clip(scores, EDGE, 1 - EDGE)
-        return -np.where(y == 1, np.log(p), np.log1p(-p))
-    return LOGIT.log_loss(scores, y)
+def _forest_loss(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Negative log-likelihood (n,) of each label, in nats, at a forest's probabilities."""
+    p = np.clip(scores, EDGE, 1 - EDGE)
+    return -np.where(y == 1, np.log(p), np.log1p(-p))

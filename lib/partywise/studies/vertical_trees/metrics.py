@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...attacks.roc import rank_auc
+from ...models.losses import CLASSES, Criterion
 from ...privacy.ledger.event import clear_event
 from ...privacy.ledger.ledger import Ledger
-from ...trees.model import Criterion, Ensemble, Estimate
+from ...trees.model import Ensemble, Estimate
 from ...trees.options import TreeOptions
 from .data import TreeData
 from .losses import along, chosen, loss, predicted, published_loss, steps
 from .measures import TreeExamples, TreeMeasures
-from .settings import CLASSES
 
 
 def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> TreeMeasures:

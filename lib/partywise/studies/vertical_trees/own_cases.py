@@ -12,7 +12,7 @@ import numpy as np
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared, levels
-from .cases import deal, select_rows
+from .cases import deal_table, select_rows
 from .data import TreeData
 from .own_settings import TableSettings
 
@@ -21,7 +21,7 @@ def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """What a replicate differs in: it splits the records anew."""
-    return deal(_table(settings, read_files(settings.tables)), settings, rng_for)
+    return deal_table(_table(settings, read_files(settings.tables)), settings, rng_for)
 
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...datasets.columns.settings import ColumnSettings
 from ...datasets.own.table_files import OwnTables
-from .settings import CaseSettings
 
 # Names that protocols use for themselves on the channel between the parties.
 RESERVED = ("dealer",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(OwnTables, CaseSettings):
+class TableSettings(OwnTables, ColumnSettings):
     """Own data: a file of each party, whose rows carry ids."""
 
     def __post_init__(self) -> None:
@@ -26,6 +26,11 @@ class TableSettings(OwnTables, CaseSettings):
     def n_columns(self) -> int:
         """Columns of the data."""
         return len(self.columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names that the files give."""
+        return tuple(column.name for column in self.columns)
 
     @property
     def party_counts(self) -> tuple[int, ...]:
@@ -49,11 +54,15 @@ class TableSettings(OwnTables, CaseSettings):
         return tuple(one.party for one in self.tables)
 
     @property
-    def columns_without_edges(self) -> tuple[int, ...]:  # type: ignore[override]
+    def columns_without_edges(self) -> tuple[int, ...]:
         """Columns of which no cuts are declared."""
         return tuple(j for j, one in enumerate(self.columns) if one.edges is None and one.levels is None)
 
     @property
-    def columns_without_bounds(self) -> tuple[int, ...]:  # type: ignore[override]
+    def columns_without_bounds(self) -> tuple[int, ...]:
         """Columns of which no range is declared."""
         return tuple(j for j, one in enumerate(self.columns) if one.bounds is None and one.levels is None)
+
+    def levels_of(self, number: int) -> tuple[str, ...]:
+        """Names of the levels of a column that is a category."""
+        return tuple(map(str, self.columns[number].levels or ()))

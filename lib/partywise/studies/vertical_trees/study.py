@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import Checked, Delta, UserUnit
+from ...datasets.columns.settings import DatasetSettings
 from ...experiment.study import Figure, Lazy, Protocol, Source, Study
 from ...trees.options import (
     ActiveOnlyOptions,
@@ -22,7 +23,7 @@ from ...trees.options import (
 from .check import check
 from .measures import TreeExamples, TreeMeasures
 from .own_settings import TableSettings
-from .settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings, GeneratedSettings
+from .settings import GeneratedSettings
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,8 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
-        "abalone": Source(AbaloneSettings, resources=("abalone",)),
-        "adult": Source(AdultSettings, resources=("adult",)),
-        "adult_split": Source(AdultSplitSettings, resources=("adult_split",)),
+        "dataset": Source(DatasetSettings),
         "table": Source.own(TableSettings, "columns"),
-        "credit_default": Source(CreditSettings, resources=("credit_default",)),
     },
     methods={
         "pooled": Protocol(PooledOptions),

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...experiment.trial import Trial
+from ...models.losses import CLASSES
 from ...randomness import stream
 from ...trees.model import Estimate
 from .cases import draw_score
 from .data import TreeData
-from .settings import CLASSES
 
 PARTIES, COLUMNS, PROBES = 2, 4, 64
 

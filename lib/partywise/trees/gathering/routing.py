@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ...models.losses import Criterion
 from ..codes import CodedColumns, public_buckets
 from ..ensemble import Draws, grown
-from ..model import Criterion, Ensemble
+from ..model import Ensemble
 from ..options import TreeOptions
 
 

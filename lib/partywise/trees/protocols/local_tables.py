@@ -24,12 +24,12 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
+from ...models.losses import derivatives
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
 from ..codes import public_buckets
-from ..ensemble import gradients
 from ..model import Ensemble, Estimate, Table
 from ..newton_tables import fitted_tables, noise_of_steps
 from ..tables.debiased import debiased_tables
@@ -74,7 +74,7 @@ def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec:
     X = np.full((int(train.sum()), len(spec.public.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
     scores = ensemble.scores(X)
-    g, h = gradients(active.block["y"][train], scores, spec.public.criterion)
+    g, h = derivatives(active.block["y"][train], scores, spec.public.criterion)
     if spec.options.algo == "gbdt" and spec.public.criterion == "CrossEntropyLoss":
         h = np.full(len(g), QUARTER)
     # Gradients of classes are at most 1.

@@ -32,12 +32,12 @@ from ...federation.exchanges.homomorphic.slots import merge_slots
 from ...federation.parties import Party
 from ...federation.roles import involved
 from ...federation.run import Run
+from ...models.losses import derivatives
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.closed import EncryptedIntegers
 from ..codes import public_buckets
-from ..ensemble import gradients
 from ..model import Ensemble, Estimate, PublicFacts
 from ..newton_tables import fitted_tables, noise_of_steps
 from ..options import TablesOptions
@@ -62,7 +62,7 @@ def local_gradients(
     """Gradients and hessians (n,) at the scores of the trees, as integers."""
     X = np.full((int(train.sum()), len(facts.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
-    g, _ = gradients(active.block["y"][train], ensemble.scores(X), facts.criterion)
+    g, _ = derivatives(active.block["y"][train], ensemble.scores(X), facts.criterion)
     return integers_of(g, plan)
 
 

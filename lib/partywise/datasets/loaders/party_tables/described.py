@@ -19,6 +19,7 @@ class Column:
     location, scale : by which private fits centre and scale it; because : where both come from
     source : column of the file, where its name is another one; levels : entries that count as 1, of an indicator
     log1p : whether the logarithm of one more than the entry is used
+    binary : whether it is an indicator, of 0 and 1
     """
 
     name: str
@@ -28,6 +29,7 @@ class Column:
     source: str | None = None
     levels: tuple[str, ...] = ()
     log1p: bool = False
+    binary: bool = False
 
     @property
     def read_from(self) -> str:
@@ -37,7 +39,8 @@ class Column:
 
 def indicator(name: str, public: tuple[float, float] = SOME, levels: tuple[str, ...] = (), source: str = "") -> Column:
     """A column of 0 and 1; ``public`` says how common what it indicates is held to be."""
-    return Column(name, *public, f"an indicator, {_COMMON.get(public, 'common')} by its meaning", source, levels)
+    because = f"an indicator, {_COMMON.get(public, 'common')} by its meaning"
+    return Column(name, *public, because, source, levels, binary=True)
 
 
 _COMMON = {RARE: "rare", SOME: "less common", EVEN: "as common as not", USUAL: "usual"}

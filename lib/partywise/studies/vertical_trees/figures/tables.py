@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -11,22 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FormatStrFormatter, MaxNLocator
 
-from ....datasets.loaders import abalone, adult, credit_default
 from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import example_fit, example_fits_of
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, empty, heading, legend_below, panels
-from ..settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings
 
 # Panels, panels side by side, letters of the name of a level, and levels that find room under a panel.
 PANELS, COLUMNS, LONGEST, NAMED = 8, 4, 17, 16
 COLORS = (SKY, GREEN, BLUE, PURPLE, ORANGE)
-# Of the real tables; other data have numbers, or own names in their settings.
-NAMES = {
-    AdultSettings: adult.COLUMNS,
-    AdultSplitSettings: adult.COLUMNS,
-    AbaloneSettings: tuple(abalone.declared()),
-    CreditSettings: credit_default.NAMES,
-}
 
 
 def tables_by_epsilon(cube: xr.Dataset) -> Figure:
@@ -45,17 +35,17 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     spread = np.nan_to_num(np.nanmax(values, 1, initial=0) - np.nanmin(values, 1, initial=0))
     order = [row for row in np.argsort(-spread).tolist()[:PANELS] if np.isfinite(columns[row])]
     abreast, settings = min(COLUMNS, len(order)), plan_behind(cube).cases[case].settings
-    height = 3.1 if any(levels_of(settings, int(columns[row])) for row in order) else 2.1
+    height = 3.1 if any(settings.levels_of(int(columns[row])) for row in order) else 2.1
     figure, axes = panels(-(-len(order) // abreast), abreast, max(2.7, 6.0 / abreast), height, sharey=True)
     for ax in axes[len(order) :]:
         ax.set_axis_off()
-    names = NAMES.get(type(settings)) or [column.name for column in getattr(settings, "columns", ())]
+    names = settings.column_names
     for ax, row in zip(axes, order, strict=False):
         _panel(ax, fits, row)
         number = int(columns[row])
         ax.set_xlabel(names[number] if number < len(names) else f"column {number}")
         bins = int(np.isfinite(fits[epsilons[-1]][2][row]).sum())
-        name_levels(ax, levels_of(settings, number), bins)
+        name_levels(ax, settings.levels_of(number), bins)
     highest = max(float(np.nanmax(np.abs(own[2][order]))) for own in fits.values())
     for ax in axes[: len(order) : abreast]:
         # Bands of bins that are nearly empty reach far beyond; they end at the frame.
@@ -64,16 +54,6 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}, first replicate"
     heading(figure, f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bin")
     return figure
-
-
-def levels_of(settings: Any, number: int) -> tuple[str, ...]:
-    """Names of the levels of a column that is a category, in the order of their codes; of another none."""
-    if isinstance(settings, AdultSettings | AdultSplitSettings):
-        return tuple(adult.LEVELS.get(adult.COLUMNS[number], "").split())
-    if isinstance(settings, AbaloneSettings):
-        return abalone.SEXES if tuple(abalone.declared())[number] == "sex" else ()
-    own = getattr(settings, "columns", ())
-    return tuple(map(str, own[number].levels or ())) if number < len(own) else ()
 
 
 def name_levels(ax: Axes, levels: Sequence[str], bins: int) -> None:

@@ -1,0 +1,46 @@
+"""A replicate of records whose columns lie at several parties: which rows it has, their folds, and the parties."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...randomness import Rng
+from ..division import cut, division, fewer, fold_order
+from .settings import ColumnSettings
+
+
+def deal(
+    n: int,
+    settings: ColumnSettings,
+    rng_for: Rng,
+    *,
+    person: np.ndarray | None = None,
+    train: np.ndarray | None = None,
+) -> dict[str, np.ndarray]:
+    """What a replicate of n rows differs in: which it has, which of them train, and the permutation of folds.
+
+    person : (n,) int, the person behind each row; train : (n,) bool, where the table comes with its own division
+    """
+    kept = np.ones(n, dtype=bool)
+    if settings.data_size_for_debug:
+        kept = fewer(kept if train is None else train, settings.data_size_for_debug, rng_for("sample"))
+    person = None if person is None else person[kept]
+    rows = int(kept.sum())
+    trains = division(rows, person, settings.test_share, rng_for("split")) if train is None else train[kept]
+    return {"kept": kept, "train": trains, "order": fold_order(rows, person, rng_for("folds"))}
+
+
+def folds_of(train: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:
+    """(n,) fold of every row: one fold holds the test rows and the others never test, several cut a permutation."""
+    return np.where(train, -1, 0) if n_folds == 1 else cut(order, n_folds)
+
+
+def split_columns(X: np.ndarray, y: np.ndarray, n_parties: int, settings: ColumnSettings) -> list[Party]:
+    """The parties in the order of their columns; one of them, the active one, has the labels too."""
+    active, names, parties = settings.active_index(n_parties), settings.party_names(n_parties), []
+    for number, (name, columns) in enumerate(zip(names, settings.groups(n_parties), strict=True)):
+        block = {"X": np.ascontiguousarray(X[:, list(columns)])}
+        labels = {"y": y} if number == active else {}
+        parties.append(Party(name, "active" if labels else "passive", block | labels, columns))
+    return parties

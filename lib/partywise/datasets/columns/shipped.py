@@ -1,0 +1,141 @@
+"""The shipped tables whose columns may lie at several parties: what is public of each, and how it is read.
+
+Any study whose data are columns at parties can name any of them.  A further table is a loader in
+`partywise.datasets.loaders` and an entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from math import exp
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...models.losses import CLASSES, NUMBERS, Criterion
+from ..loaders import abalone, adult, adult_split, credit_default
+from ..loaders.party_tables import read
+from ..loaders.party_tables.described import Column, Described, Response
+from ..loaders.party_tables.tables import TABLES
+from ..tables import ColumnTable, Declared, levels, steps
+
+Name = Literal[
+    "abalone",
+    "adult",
+    "adult_split",
+    "azpro",
+    "credit_default",
+    "doctor_visits",
+    "hmda",
+    "injury",
+    "injury_costs",
+    "nhefs",
+    "nmes",
+]
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A table and what is known of it before any record is seen.
+
+    resource : data set of the catalogue; load : folder of the data set -> `ColumnTable`
+    names, declared : of the columns; levels : names of the levels of a category, by column
+    criterion : what the label is for
+    label_bounds : public range of a label that is a number; None for labels 0 and 1
+    holders : natural parties with the numbers of their columns, the one with the label first; none where columns are
+        dealt in runs
+    divided : whether the table comes with its own test rows
+    """
+
+    resource: str
+    load: Callable[[Path], ColumnTable]
+    names: tuple[str, ...]
+    declared: tuple[Declared, ...]
+    levels: Mapping[str, tuple[str, ...]]
+    criterion: Criterion = CLASSES
+    label_bounds: tuple[float, float] | None = None
+    holders: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
+    divided: bool = False
+
+
+ADULT_LEVELS = {name: tuple(words.split()) for name, words in adult.LEVELS.items()}
+# Whole rings: no abalone reaches more.
+RINGS = (0.0, 30.0)
+DEALT = {
+    "abalone": Shipped(
+        abalone.RESOURCE,
+        abalone.load,
+        tuple(abalone.declared()),
+        tuple(abalone.declared().values()),
+        {"sex": abalone.SEXES},
+        NUMBERS,
+        RINGS,
+    ),
+    "adult": Shipped(adult.RESOURCE, adult.load_folded, adult.COLUMNS, adult.declared(), ADULT_LEVELS),
+    "adult_split": Shipped(
+        adult_split.RESOURCE, adult_split.load, adult.COLUMNS, adult.declared(), ADULT_LEVELS, divided=True
+    ),
+    "credit_default": Shipped(
+        credit_default.RESOURCE,
+        credit_default.load,
+        credit_default.NAMES,
+        tuple(credit_default.declared()[name] for name in credit_default.NAMES),
+        {},
+    ),
+}
+
+
+@lru_cache
+def shipped(name: Name, response: str | None = None) -> Shipped:
+    """A table with the response of that name, by default its usual one.
+
+    Raises
+    ------
+    ValueError
+        For a response that the table does not have.
+    """
+    if name not in DEALT:
+        return _of_parties(TABLES[name], TABLES[name].response(response))
+    if response is not None:
+        raise ValueError(f"response is {response!r}: dataset {name!r} has one; leave it out.")
+    return DEALT[name]
+
+
+@lru_cache(maxsize=1)
+def read_table(name: Name, response: str | None, resources: Path) -> ColumnTable:
+    """The table itself; the replicates of one job read it once."""
+    found = shipped(name, response)
+    return found.load(resources / found.resource)
+
+
+def _of_parties(table: Described, response: Response) -> Shipped:
+    """A table that has natural parties."""
+    declared = tuple(map(_declared, table.columns))
+    names = tuple(column.name for column in table.columns)
+    classes = response.families[0] == "binomial"
+    low, high = response.statistic
+    if response.families[0] in ("gamma", "inverse_gaussian"):
+        low, high = exp(low), exp(high)
+    holders = tuple((one.name, columns) for one, columns in zip(table.holders, table.groups, strict=True))
+    load = partial(_load, table, response, names, declared)
+    bounds = None if classes else (low, high)
+    return Shipped(table.resource, load, names, declared, {}, CLASSES if classes else NUMBERS, bounds, holders)
+
+
+def _declared(column: Column) -> Declared:
+    """Cuts half a scale apart, and a range of three scales on each side, from the declared location and scale."""
+    if column.binary:
+        return levels(2, column.because)
+    low, high = column.location - 3 * column.scale, column.location + 3 * column.scale
+    cuts = column.location + column.scale * np.array(steps((-1.5, 0.5, 1.5)))
+    return Declared(tuple(cuts.tolist()), (low, high), column.because)
+
+
+def _load(
+    table: Described, response: Response, names: tuple[str, ...], declared: tuple[Declared, ...], folder: Path
+) -> ColumnTable:
+    found = read.load(table, response, folder)
+    return ColumnTable(found.X, found.y, np.array(names), declared, None, found.sha256, found.notes)

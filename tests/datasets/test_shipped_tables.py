@@ -1,0 +1,63 @@
+"""A shipped table whose columns lie at parties is usable by every study of such columns, by its name alone."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from partywise.datasets import fetch
+from partywise.datasets.columns.settings import DatasetSettings
+from partywise.datasets.columns.shipped import DEALT, Name
+from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
+from partywise.experiment.plan import plan
+from partywise.models.losses import CLASSES, NUMBERS
+from pipeline import ROOT
+
+NAMES = get_args(Name)
+# Tables with natural parties, of which `adult` has 14 columns without any here.
+NATURAL = sorted(set(TABLES) - set(DEALT))
+METHODS = {
+    "vertical_trees": {"protocol": "tables", "cipher": "sized", "num_of_trees": 2, "residual_bound": 5.0},
+    "vertical_linear": {"protocol": "certified", "cipher": "sized", "total_round_num": 3},
+}
+
+
+def test_every_table_has_its_name_in_the_grammar():
+    assert set(NAMES) == set(DEALT) | set(TABLES)
+
+
+@pytest.mark.parametrize("dataset", NATURAL)
+def test_what_is_public_of_a_table_comes_from_its_description(dataset):
+    settings, table = DatasetSettings(dataset=dataset), TABLES[dataset]
+    count = len(table.holders)
+    assert settings.party_names(count) == tuple(holder.name for holder in table.holders)
+    assert settings.groups(count) == table.groups and settings.active_index(count) == 0
+    assert not settings.columns_without_bounds and not settings.columns_without_edges
+    assert settings.loss == (CLASSES if table.responses[0].families[0] == "binomial" else NUMBERS)
+    for column, about in zip(table.columns, settings.shipped.declared, strict=True):
+        (low, high), edges = about.bounds, np.array(about.edges)
+        assert low <= edges[0] and edges[-1] <= high and (np.diff(edges) > 0).all() and about.because == column.because
+        if not column.binary:
+            np.testing.assert_allclose([(low + high) / 2, high - low], [column.location, 6 * column.scale])
+            np.testing.assert_allclose(edges, column.location + column.scale * np.arange(-1.5, 2, 0.5))
+
+
+@pytest.mark.parametrize("study", METHODS)
+@pytest.mark.parametrize("dataset", NATURAL)
+def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):
+    table = TABLES[dataset]
+    fetch.fetch(table.resource, ROOT / "resources" / table.resource)
+    numbers = DatasetSettings(dataset=dataset).loss == NUMBERS
+    given = METHODS[study] | ({"model": "linear"} if study == "vertical_linear" and numbers else {})
+    if study == "vertical_trees" and not numbers:
+        given = {name: value for name, value in given.items() if name != "residual_bound"}
+    grid = {"methods": ["one"], "replicates": 1, "parties": [len(table.holders)], "folds": 1, "epsilon": [1.0]}
+    settings = {"dataset": dataset, "data_size_for_debug": 300}
+    case = {"source": "dataset", "settings": settings, "grid": grid}
+    made = plan(study, {"methods": {"one": given}, "cases": {"real": case}, "figures": []}, 7)
+    (cell,) = run(made, "real", "one", grid["parties"], [0], [0], generate(made, "real", [0], ROOT / "resources"))
+    assert cell.scalars["status"] == "ok" and np.isfinite(cell.scalars["mse" if numbers else "log_loss"])
