@@ -186,7 +186,7 @@ def test_leaks_of_blocks_reach_everything_and_of_products_nothing(cube):
 def test_dictionaries_find_all_or_nobody(cube):
     (ax,) = STUDY.figures["identifiers_by_mode"](cube).axes
     assert [patch.get_width() for patch in ax.patches] == [1.0, 0.0]
-    assert [text.get_text() for text in ax.texts] == ["100% (sha256)", "0% (psi)"]
+    assert [text.get_text() for text in ax.texts] == ["blocks: 100% (sha256)", "jointly: 0% (psi)"]
 
 
 def test_private_methods_say_whom_they_trust(cube):

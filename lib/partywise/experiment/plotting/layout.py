@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 # Inches of a figure with few panels; letters of a label under a panel, and beside an inch of one; large counts.
 LEAST, LETTERS, LETTERS_PER_INCH, LARGE = 6.4, 40, 9, 1e5
+# Share of an axis above its largest mark.
+MARGIN = 0.03
 COMMON = {"bytes_measured": BYTES_MEASURED, "epsilon_claimed": EPSILON_CLAIMED}
+Draw = Callable[[Axes, str, int], Iterable[str]]
 DIRECTIONS = {"lower": "lower is better", "higher": "higher is better"}
 
 
@@ -106,7 +109,9 @@ class Axis:
             plain = PercentFormatter(1, decimals=0) if self.percent else EngFormatter()
             axis.set_major_formatter(words or plain)
         low, high = axis.get_view_interval()
-        ends = (low if self.bottom is None else self.bottom, high if self.top is None else self.top)
+        if self.bottom is not None:
+            low, high = self.bottom, high + MARGIN * (high - self.bottom)
+        ends = (low, high if self.top is None else self.top)
         label = label_of(cube, name, self.words.get(name, ""), letters)
         ax.set(**{f"{which}lim": ends, f"{which}label": label})
 
@@ -135,6 +140,7 @@ class Layout:
     title : what the figure shows, above all panels
     caption : of reports: sentences in place of the title, before what is said of every such figure
     none : what is said where a configuration has nothing to show
+    fewest : methods without which a case is not shown
     needs : a variable without which a case is not shown
     select : (cube, cases that have what is shown) -> those that are drawn
     panel : (cube, case) -> words above its panel
@@ -147,6 +153,7 @@ class Layout:
     title: str
     caption: str = field(default="", kw_only=True)
     none: str = field(default="", kw_only=True)
+    fewest: int = field(default=1, kw_only=True)
     needs: str = field(default="", kw_only=True)
     select: Callable[[xr.Dataset, Sequence[str]], Sequence[str]] = field(default=every_case, kw_only=True)
     panel: Callable[[xr.Dataset, str], str] = field(default=case_title, kw_only=True)
@@ -161,27 +168,27 @@ class Layout:
         """Letters of a label beside a panel."""
         return int(LETTERS_PER_INCH * self.size[1])
 
-    def chosen(self, cube: xr.Dataset, names: Iterable[str]) -> list[str]:
-        """Cases to show, of those that have one of some variables."""
+    def candidates(self, cube: xr.Dataset, names: Iterable[str]) -> list[str]:
+        """Cases that have one of some variables, and what the figure needs."""
         known = {case for name in names for case in cases_of(cube, name)}
         known &= set(cases_of(cube, self.needs)) if self.needs else known
-        return list(self.select(cube, [case for case in map(str, cube["case"].values) if case in known]))
+        return [case for case in map(str, cube["case"].values) if case in known]
 
     def nothing(self) -> Figure:
         """A figure that says what is missing."""
         return empty(self.none or f"{self.title}: no case of this kind in this configuration.")
 
-    def grid(
-        self, cube: xr.Dataset, shown: Sequence[str], rows: int, draw: Callable[[Axes, str, int], Iterable[str]]
-    ) -> Figure:
+    def grid(self, cube: xr.Dataset, shown: Sequence[str], rows: int, draw: Draw, height: float = 0.0) -> Figure:
         """A figure of one panel for each case, or of a row of them for each measure.
 
-        ``draw`` is given the axes, the case and the row, and returns notes, which stand below the title once each.
+        ``draw`` is given the axes, the case and the row, and returns notes, which stand below the title once each;
+        ``height`` of a panel in inches is by default that of ``size``.
         """
         abreast = len(shown) if rows > 1 else min(self.columns, len(shown))
         down = rows if rows > 1 else -(-len(shown) // abreast)
         options: dict[str, Any] = {"sharey": "row" if self.share else False, "sharex": "col" if rows > 1 else False}
-        figure, axes = panels(down, abreast, max(self.size[0], LEAST / abreast), self.size[1], **options)
+        width = max(self.size[0], LEAST / abreast)
+        figure, axes = panels(down, abreast, width, height or self.size[1], **options)
         notes, labels = dict.fromkeys(filter(None, [self.note])), list[str]()
         for place, ax in enumerate(axes):
             case = shown[place % abreast if rows > 1 else place] if rows > 1 or place < len(shown) else None
@@ -189,15 +196,17 @@ class Layout:
                 ax.set_axis_off()
                 continue
             notes |= dict.fromkeys(draw(ax, case, place // abreast if rows > 1 else 0))
-            if rows == 1 or place < abreast:
+            if case and (rows == 1 or place < abreast):
                 ax.set_title(self.panel(cube, case))
+            # A panel beside those of cases stands for all of them.
             left = labels[-1:] if place % abreast else []
             labels.append(ax.get_ylabel())
             if labels[-1:] == left:
                 ax.set_ylabel("")
             if rows > 1 and place < (rows - 1) * abreast:
                 ax.set_xlabel("")
-        legend_below(figure, axes, self.legend)
+        if any(ax.get_legend_handles_labels()[0] for ax in axes):
+            legend_below(figure, axes, self.legend)
         heading(figure, f"{self.title}\n{'; '.join(notes)}" if notes else self.title)
         return figure
 
@@ -217,7 +226,7 @@ class Panels(Layout):
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
-        shown = self.chosen(cube, [self.measure])
+        shown = list(self.select(cube, self.candidates(cube, [self.measure])))
         if not shown:
             return self.nothing()
         words = [banded(cube, shown)] if self.over else []

@@ -12,12 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...errors import CubeError
+from .bars import Bars
 from .layout import Axis, Layout, axes_of, label_of
 from .replicates import banded
 from .select import coordinate_of, having, plan_behind
 from .series import Series, draw, draw_bars, example_fit, example_fits_of, methods_of, replicate_means, series
 from .style import Look, compact, look, nested, run_ticks
-from .ticks import ticks_at
+from .ticks import down_to_zero, ticks_at
 from .words import PROTECTED
 
 # Factor between the places of two methods whose bars stand side by side; marks of a long line.
@@ -72,6 +73,10 @@ class Lines(Layout):
         Methods stand side by side with a bar at each place; marks of lines that may lie on each other are nested.
     logx : bool
         A logarithmic axis of x, which epsilon always has.
+    start : int
+        Points of a path that are left out, at its start.
+    beside : Bars, optional
+        A further panel, at the right, of all cases.
     """
 
     x: str
@@ -85,6 +90,8 @@ class Lines(Layout):
     bars: bool = field(default=False, kw_only=True)
     overlap: bool = field(default=False, kw_only=True)
     logx: bool = field(default=False, kw_only=True)
+    start: int = field(default=0, kw_only=True)
+    beside: Bars | None = field(default=None, kw_only=True)
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
@@ -97,29 +104,34 @@ class Lines(Layout):
         words = words or ["first replicate and fold, fewest parties"]
 
         def draw_panel(ax: Axes, case: str, row: int) -> list[str]:
+            if self.beside and not case:
+                return self.beside.draw(ax, cube, known)
             return [*words, *self._panel(ax, cube, members[case], rows[row])]
 
-        return self.grid(cube, list(members), len(rows), draw_panel)
+        known = self.beside.chosen(cube) if self.beside else []
+        return self.grid(cube, [*members, *[""][: len(known)]], len(rows), draw_panel)
 
     def _path(self, cube: xr.Dataset) -> bool:
         return self.x in cube and "example_fit" in cube[self.x].dims
 
     def _members(self, cube: xr.Dataset, rows: Sequence[Axis]) -> dict[str, list[str]]:
         """Cases of each panel, by the first of them."""
+        cases = self.candidates(cube, [name for axis in rows for name in axis.words])
+        if self.x in DIMS or self._path(cube):
+            counts = {case: self._places(cube, [case], rows) for case in cases}
+            most = 2 if self.least and any(count > 1 for count in counts.values()) else self.least
+            return {case: [case] for case in self.select(cube, [case for case in cases if counts[case] >= most])}
         panels: dict[Any, list[str]] = {}
-        for case in self.chosen(cube, [name for axis in rows for name in axis.words]):
-            swept = self.x not in DIMS and not self._path(cube)
-            group = (coordinate_of(cube, "case", case, "group"), coordinate_of(cube, "case", case, self.by or "group"))
-            if not swept or coordinate_of(cube, "case", case, self.x) is not None:
-                panels.setdefault(group if swept else case, []).append(case)
-        counts = {own[0]: self._places(cube, own, rows) for own in panels.values()}
-        most = 2 if self.least and any(count > 1 for count in counts.values()) else self.least
-        return {own[0]: own for own in panels.values() if counts[own[0]] >= most}
+        for case in self.select(cube, [c for c in cases if coordinate_of(cube, "case", c, self.x) is not None]):
+            of = (coordinate_of(cube, "case", case, "group"), coordinate_of(cube, "case", case, self.by or "group"))
+            panels.setdefault(of, []).append(case)
+        return {own[0]: own for own in panels.values() if self._places(cube, own, rows) > 1}
 
     def _places(self, cube: xr.Dataset, cases: Sequence[str], rows: Sequence[Axis]) -> int:
-        """At how many places of the axis methods have a value."""
-        curves = (one for axis in rows for one in self._curves(cube, cases, axis))
-        return len({float(x) for one in curves for x in one.line.x})
+        """At how many places of the axis methods have a value; -1 where there are too few methods."""
+        curves = [one for axis in rows for one in self._curves(cube, cases, axis)]
+        enough = len({one.method for one in curves}) >= self.fewest
+        return len({float(x) for one in curves for x in one.line.x}) if enough else -1
 
     def _curves(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> Iterator[Curve]:
         """What is drawn of each method."""
@@ -137,7 +149,7 @@ class Lines(Layout):
         if self.x in DIMS:
             return series(cube, name, cases[0], method, self.x)
         if self._path(cube):
-            return _path_of(cube, cases[0], method, (self.x, name))
+            return _path_of(cube, cases[0], method, (self.x, name), self.start)
         points = []
         for case in cases:
             each = replicate_means(cube, name, case, method, "epsilon").mean("epsilon").values
@@ -192,7 +204,9 @@ class Lines(Layout):
                 label = "no method has a target ε"
         else:
             label = self.xlabel or DIMS.get(self.x) or (label_of(cube, self.x) if self.x in cube else self.x)
-            if self.logx:
+            if self.logx and min(places) <= 0:
+                down_to_zero(ax, "x", 1.0)
+            elif self.logx:
                 ticks_at(ax, places)
             else:
                 run_ticks(ax, places)
@@ -215,8 +229,8 @@ def _certified(cube: xr.Dataset, case: str, one: Curve) -> bool:
     return all(values.get(float(target), np.inf) <= float(target) * (1 + 1e-6) for target in one.line.x)
 
 
-def _path_of(cube: xr.Dataset, case: str, method: str, names: tuple[str, str]) -> Series:
-    """Two arrays of the example fit of a method at its largest target, where both are known."""
+def _path_of(cube: xr.Dataset, case: str, method: str, names: tuple[str, str], start: int) -> Series:
+    """Two arrays of the example fit of a method at its largest target from a place on, where both are known."""
     shown = example_fits_of(cube, case)
     targets = shown["example_epsilon"].values[shown["example_method"].values == method]
     finite = targets[np.isfinite(targets)]
@@ -225,4 +239,5 @@ def _path_of(cube: xr.Dataset, case: str, method: str, names: tuple[str, str]) -
     except CubeError:
         return Series(*np.zeros((3, 0)))
     known = np.isfinite(x) & np.isfinite(y)
-    return Series(x[known], y[known], np.full(int(known.sum()), np.nan))
+    x, y = x[known][start:], y[known][start:]
+    return Series(x, y, np.full(len(x), np.nan))

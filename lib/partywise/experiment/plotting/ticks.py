@@ -20,8 +20,8 @@ from matplotlib.ticker import (
 
 from .style import compact
 
-# At most so many numbers fit under a panel.
-MOST = 9
+# At most so many numbers fit under a panel; factor between the largest value and the end of an axis.
+MOST, END = 9, 4
 
 
 def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
@@ -50,8 +50,9 @@ def plain_ticks(ax: Axes, which: Literal["x", "y"] = "x", words: Formatter | Non
 def down_to_zero(ax: Axes, which: Literal["x", "y"], least: float) -> None:
     """An axis that is logarithmic above ``least`` and linear below, with ticks at 0 and at every other power of ten."""
     ax.set(**{f"{which}scale": SymmetricalLogScale(None, linthresh=least)})
-    axis, most = (ax.xaxis, ax.dataLim.x1) if which == "x" else (ax.yaxis, ax.dataLim.y1)
-    end = 10 * max(most, 10 * least)
+    axis, siblings = (ax.xaxis, ax.get_shared_x_axes()) if which == "x" else (ax.yaxis, ax.get_shared_y_axes())
+    shown = [getattr(one.dataLim, f"{which}1") for one in siblings.get_siblings(ax)]
+    end = END * max(10 * least, *(value for value in shown if np.isfinite(value)))
     ax.set(**{f"{which}lim": (-least / 2, end)})
     powers = range(0, int(np.ceil(np.log10(end / least))), 1 + int(np.log10(end / least)) // 4)
     axis.set_major_locator(FixedLocator([0, *(least * 10.0**power for power in powers)]))

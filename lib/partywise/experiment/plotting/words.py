@@ -15,7 +15,7 @@ ENDINGS = {
     "epsilon": f"{MEANS} Horizontal lines: methods without a target of epsilon; thin dotted ones: the method of that "
     "colour without noise. Hollow marks: the target is not certified.",
     "path": "The first replicate and fold at the fewest parties, of a private method at its largest target; no mean.",
-    "bars": "Means over {replicates}, at the party count with the largest value.",
+    "bars": "Bars: the largest value in {replicates}; of arrays, in the first.",
 }
 
 

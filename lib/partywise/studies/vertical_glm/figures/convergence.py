@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from ....experiment.plotting.layout import Axis
+from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.replicates import over
-from ....experiment.plotting.select import coordinate_of, title
-from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
+from ....experiment.plotting.select import coordinate_of
+from ....experiment.plotting.series import cases_of, methods_of, series
 from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import empty, heading, legend_below
-from .shared import FAMILIES, MISSING, by_title, ends, grid_of, parties_of, setting_of
+from .shared import FAMILIES, by_title, ends, grid_of, parties_of, setting_of
 
-# Below this the objective is the least one, up to rounding.
-FLOOR = 1e-12
 # Numbers of an axis stand upright where two are nearer than this share of it.
 NEAR = 0.12
 
@@ -68,40 +70,16 @@ def _at(cube: xr.Dataset, case: str, method: str, parties: int) -> float:
     return float(line.mean[at[0]]) if len(at) else float("nan")
 
 
-def objective_by_iteration(cube: xr.Dataset) -> Figure:
-    """Objective above the least deviance, in what all columns explain, by iteration; first replicate of each case."""
-    cases = [case for case in cases_of(cube, "path_excess") if len(_paths(cube, case)) > 1]
-    shown = {case: _paths(cube, case) for case in ends(cube, cases, 6)}
-    if not shown:
-        return empty("No case with the objective of several solvers in this configuration.")
-    figure, axes, left = grid_of(len(shown), 3, 3.6, 2.9, sharey=True)
-    highest = max(float(y.max()) for lines in shown.values() for _, _, y in lines)
-    for ax, (case, lines) in zip(axes, shown.items(), strict=True):
-        for method, x, y in lines:
-            style = shade(cube, method)
-            ax.plot(x + 1, np.maximum(y, FLOOR), color=style.color, linestyle=style.line)
-            last = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
-            ax.plot(x[-1:] + 1, np.maximum(y[-1:], FLOOR), **last)
-        ax.set(xscale="log", yscale="log", ylim=(FLOOR / 3, 3 * highest), title=title(cube, "case", case))
-        ax.set_xlabel("1 + iterations or sweeps")
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    for ax in left:
-        ax.set_ylabel("objective above the pooled fit\n(1: no column used)")
-    legend_below(figure, axes, 3)
-    words = "first replicate and fold, fewest parties; the last point of a line is marked"
-    heading(figure, f"How the objective falls, the ridge of a method included\n{words}")
-    return figure
-
-
-def _paths(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """Method, iterations and objective of the example fits without a target."""
-    shown, found = example_fits_of(cube, case), []
-    for method in methods_of(cube, case):
-        try:
-            x, y = (example_fit(shown, name, method) for name in ("path_iteration", "path_excess"))
-        except MISSING:
-            continue
-        kept = np.isfinite(x) & np.isfinite(y)
-        if kept.sum() > 1:
-            found.append((method, x[kept], y[kept]))
-    return found
+objective_by_iteration = Lines(
+    "How the objective falls, the ridge of a method included",
+    x="path_iteration",
+    y=Axis({"path_excess": "objective above the pooled fit\n(1: no column used)"}, log=True, linear=1e-12),
+    xlabel="iterations or sweeps",
+    fewest=2,
+    select=partial(ends, most=6),
+    style=shade,
+    share=True,
+    logx=True,
+    none="No case with the objective of several solvers in this configuration.",
+    caption="Objective above the least deviance, in what all columns explain, by iteration.",
+)

@@ -1,0 +1,99 @@
+"""Bars of methods, one measure each with its words above: a share of which the worst case matters, as a declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from textwrap import fill
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from .layout import Axis, Layout, axes_of
+from .series import example_fit, example_fits_of, methods_of
+from .shade import shade
+
+# Letters of an inch of a line above a bar; inches of a bar with its words, and of all else of a panel.
+LETTERS, BAR, REST = 15, 0.42, 1.2
+
+
+def percentage(cube: xr.Dataset, case: str, method: str, value: float) -> str:
+    """The value as a percentage."""
+    return f"{value:.0%}"
+
+
+@dataclass(frozen=True)
+class Bars(Layout):
+    """One bar for each method, a panel for each case: the worst of all replicates, folds and numbers of parties.
+
+    Of an array of the example fits it is the largest entry, of the fit without a target at the fewest parties.
+
+    Parameters
+    ----------
+    x : str, Axis or mapping
+        The measure; see `Axis`.
+    of : str
+        A measure by which it is divided.
+    words : callable
+        (cube, case, method, value) -> what is said above the bar, behind the title of the method.
+    """
+
+    x: str | Axis
+    of: str = field(default="", kw_only=True)
+    words: Callable[[xr.Dataset, str, str, float], str] = field(default=percentage, kw_only=True)
+
+    def __call__(self, cube: xr.Dataset) -> Figure:
+        """Draw it from a cube."""
+        shown = self.chosen(cube)
+        if not shown:
+            return self.nothing()
+        most = max(len(self.values(cube, case)) for case in shown)
+        height = REST + BAR * most
+        return self.grid(cube, shown, 1, lambda ax, case, _: self.draw(ax, cube, [case]), height)
+
+    def chosen(self, cube: xr.Dataset) -> list[str]:
+        """Cases that have enough bars."""
+        cases = self.candidates(cube, axes_of(self.x)[0].words)
+        return list(self.select(cube, [case for case in cases if len(self.values(cube, case)) >= self.fewest]))
+
+    def values(self, cube: xr.Dataset, case: str) -> dict[str, float]:
+        """The largest value of each method of a case that has any."""
+        (name,) = axes_of(self.x)[0].words
+        found = {method: self._value(cube, name, case, method) for method in methods_of(cube, case)}
+        if self.of:
+            found = {method: value / self._value(cube, self.of, case, method) for method, value in found.items()}
+        return {method: value for method, value in found.items() if np.isfinite(value)}
+
+    def _value(self, cube: xr.Dataset, name: str, case: str, method: str) -> float:
+        if name not in cube:
+            return np.nan
+        if "example_fit" in cube[name].dims:
+            shown = example_fits_of(cube, case)
+            known = np.isfinite(shown[name].values).any(axis=1) & np.isinf(shown["example_epsilon"].values)
+            there = method in shown["example_method"].values[known]
+            return float(np.nanmax(example_fit(shown, name, method))) if there else np.nan
+        return float(cube[name].sel(case=case, method_label=method).max())
+
+    def draw(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+        """The bars of some cases in one panel, of each method the largest."""
+        (axis,) = axes_of(self.x)
+        found: dict[str, tuple[float, str]] = {}
+        for case in cases:
+            for method, value in self.values(cube, case).items():
+                found[method] = max(found.get(method, (-np.inf, "")), (value, case))
+        for place, (method, (value, case)) in enumerate(found.items()):
+            style, words = shade(cube, method), self.words(cube, case, method, value)
+            ax.barh(place, value, height=0.32, color=style.color)
+            ax.text(
+                0.0,
+                place - 0.22,
+                fill(f"{style.label}: {words}", int(LETTERS * self.size[0])),
+                fontsize=7.5,
+                va="bottom",
+            )
+        ax.set(ylim=(len(found) - 0.6, -0.85), yticks=[])
+        ax.grid(axis="y", visible=False)
+        axis.finish(ax, cube, next(iter(axis.words)), "x")
+        return []
