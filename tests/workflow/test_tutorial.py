@@ -13,7 +13,7 @@ import yaml
 
 from gathered import data_of
 from partywise.experiment.cells import compute
-from partywise.experiment.owner_outputs.report import OwnerReport
+from partywise.experiment.owner_outputs import OwnerReport
 from partywise.experiment.plan import Plan
 from partywise.experiment.plans import plans
 from partywise.experiment.timings import Timings

@@ -18,7 +18,7 @@ from ..files import Unreadable, open_npz, save_npz
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from .cells import Cell
-from .owner_outputs.report import OwnerReport, decode_report, encode_report
+from .owner_outputs import OwnerReport, decode_report, encode_report
 
 KINDS = ("none", "bool", "int", "float", "str")
 OUTER, INNER = ("case", "method", "parties"), ("replicate", "fold", "epsilon")

@@ -21,7 +21,7 @@ from ..randomness import Streams
 from . import measures
 from .data import NamedErrors
 from .measures import Arrays
-from .owner_outputs.report import OwnerReport
+from .owner_outputs import OwnerReport
 from .plan import Plan
 from .study import MethodSpec
 from .timings import Timings

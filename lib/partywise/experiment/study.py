@@ -114,7 +114,7 @@ class Source:
     resources : data sets that the rule ``fetch`` puts into the folder ``resources``; settings may name more of them, by
         a property ``resources``, where they choose among several
     home : of own data, what the owner takes home of a fit of replicate 0: (estimate, data, train mask, MethodSpec) ->
-        `partywise.experiment.owner_outputs.report.OwnerReport`
+        `partywise.experiment.owner_outputs.OwnerReport`
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
         of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
     """

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks import Part
-from ..owner_outputs.report import OwnerReport, plain
+from ..owner_outputs import OwnerReport, plain
 from ..plan import Plan
 
 LOG = logging.getLogger("partywise")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...experiment.owner_outputs.report import OwnerReport
+from ...experiment.owner_outputs import OwnerReport
 from ...functional.bases import BSplineBasis
 from ...functional.model import BasisSpec, Estimate
 from .data import FunctionalData

@@ -19,7 +19,7 @@ from ...datasets.own.records.scale import clipped, feature_names, features
 from ...datasets.own.rows import numbers_of, values
 from ...datasets.own.table_files import ColumnBlock
 from ...errors import DataMissing
-from ...experiment.owner_outputs.report import OwnerReport
+from ...experiment.owner_outputs import OwnerReport
 from ...inverse_regression.model import Estimate
 from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
 from .cases import KEYS, reduced

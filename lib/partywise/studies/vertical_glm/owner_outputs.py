@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.records.original import feature_rows
-from ...experiment.owner_outputs.report import OwnerReport
+from ...experiment.owner_outputs import OwnerReport
 from ...glm.model import Estimate as GlmEstimate
 from ...models.families import FAMILIES
 from .data import GlmData

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.records.original import feature_rows, scale_of
-from ...experiment.owner_outputs.report import OwnerReport
+from ...experiment.owner_outputs import OwnerReport
 from ...linear.model import Estimate
 from ...models.links import LOGIT
 from .data import LinearData

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.table_files import ColumnBlock
-from ...experiment.owner_outputs.report import OwnerReport
+from ...experiment.owner_outputs import OwnerReport
 from ...trees.model import LEAF, Ensemble, Estimate, Table, Tree
 from .data import TreeData
 from .losses import predicted

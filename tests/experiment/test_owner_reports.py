@@ -14,7 +14,7 @@ import toy
 from owner_outputs_driver import EXAMPLES, ROOT, Taken, example_plan, table, taken
 from partywise import LabelPrivateLogisticRegression, VerticalGLM, VerticalLinear
 from partywise.experiment.cells import run
-from partywise.experiment.owner_outputs.report import OwnerReport, decode_report, encode_report
+from partywise.experiment.owner_outputs import OwnerReport, decode_report, encode_report
 from partywise.experiment.tables import take_home
 
 
