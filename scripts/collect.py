@@ -7,10 +7,9 @@ load_by_content(snakemake.params.sources)
 from pathlib import Path
 
 from partywise.experiment.collect import collect
-from partywise.experiment.logs import log_to
+from partywise.experiment.jobs import gather, log_to
 from partywise.experiment.plan import plan
 from partywise.experiment.results.provenance_record import as_planned, digests_before, write_record
-from partywise.experiment.timings import gather
 
 log = log_to(snakemake.log[0])
 params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())

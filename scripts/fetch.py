@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from partywise.datasets.fetch import fetch
-from partywise.experiment.logs import log_to
+from partywise.experiment.jobs import log_to
 
 log = log_to(snakemake.log[0])
 fetch(snakemake.params.dataset, Path(snakemake.output[0]).parent)

@@ -4,7 +4,7 @@ from partywise.experiment.results.sources import load_by_content
 
 load_by_content(snakemake.params.sources)
 
-from partywise.experiment.logs import log_to
+from partywise.experiment.jobs import log_to
 from partywise.experiment.plotting.save import draw_figure
 from partywise.experiment.results.provenance_record import as_planned, digests_before, write_record
 

@@ -10,10 +10,9 @@ from time import process_time
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.data import read_data
-from partywise.experiment.logs import log_to
+from partywise.experiment.jobs import Timings, log_to
 from partywise.experiment.plan import plan
 from partywise.experiment.results.provenance_record import as_planned, digest_before, write_record
-from partywise.experiment.timings import Timings
 
 log = log_to(snakemake.log[0])
 params, inputs, timings = snakemake.params, snakemake.input, Timings()

@@ -5,7 +5,7 @@ from partywise.experiment.results.sources import load_by_content
 load_by_content(snakemake.params.sources)
 
 from partywise.experiment.data import write_data
-from partywise.experiment.logs import log_to
+from partywise.experiment.jobs import log_to
 from partywise.experiment.plan import plan
 from partywise.experiment.results.provenance_record import as_planned, write_record
 

@@ -14,9 +14,9 @@ from gathered import data_of
 from partywise.experiment.batches import Block, blocks, most_blocks, runs
 from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute
+from partywise.experiment.jobs import Timings, gather
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.study import available
-from partywise.experiment.timings import Timings, gather
 
 NAMES = [f"size_{i}" for i in range(40)]
 GRID = {"methods": ("noisy", "clear"), "replicates": 3, "parties": (1, 2), "folds": 2, "epsilon": (1.0, 4.0)}

@@ -23,10 +23,10 @@ from partywise.errors import ConfigError
 from partywise.experiment.cells import compute, run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
+from partywise.experiment.jobs import Timings
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
 from partywise.experiment.study import Lazy, Study, available, load
-from partywise.experiment.timings import Timings
 from partywise.files import replacing
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 

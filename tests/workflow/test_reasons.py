@@ -42,7 +42,7 @@ import sys
 from pathlib import Path
 from partywise.errors import DataMissing
 from partywise.experiment.data import NamedErrors
-from partywise.experiment.logs import log_to
+from partywise.experiment.jobs import log_to
 log_to(sys.argv[1])
 with NamedErrors("data", case="own"):
     raise {error}("lab.csv has no column 'x':\\n  name another.")

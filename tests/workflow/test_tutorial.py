@@ -13,10 +13,10 @@ import yaml
 
 from gathered import data_of
 from partywise.experiment.cells import compute
+from partywise.experiment.jobs import Timings
 from partywise.experiment.owner_outputs import OwnerReport
 from partywise.experiment.plan import Plan
 from partywise.experiment.plans import plans
-from partywise.experiment.timings import Timings
 from pipeline import ROOT
 
 PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

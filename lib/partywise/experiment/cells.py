@@ -20,11 +20,11 @@ from ..privacy.mechanisms.release import MECHANISMS
 from ..randomness import Streams
 from . import measures
 from .data import NamedErrors
+from .jobs import Timings
 from .measures import Arrays
 from .owner_outputs import OwnerReport
 from .plan import Plan
 from .study import MethodSpec
-from .timings import Timings
 
 STATUS = ("not_in_design", "ok", "not_converged", "diverged")
 

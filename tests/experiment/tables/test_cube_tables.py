@@ -11,11 +11,11 @@ import pytest
 
 import toy
 from gathered import gather, make_blocks, table
+from partywise.experiment.jobs import Cost, Timings
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.cube import DIMS, open_cube
 from partywise.experiment.tables.summary import averages
-from partywise.experiment.timings import Cost, Timings
 from printed_rows import printed_rows
 
 

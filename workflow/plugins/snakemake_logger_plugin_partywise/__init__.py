@@ -28,7 +28,7 @@ PARTS = 20
 # How many jobs the run has finished, for whoever started it.
 COUNT = Path(".snakemake") / "jobs_finished"
 WIDTH = 100
-# How the last line of a log begins that tells a mistake in the data (`partywise.experiment.logs`).
+# How the last line of a log begins that tells a mistake in the data (`partywise.experiment.jobs`).
 NAMED = "ERROR "
 # How a line of a log begins that tells something about a person's data that did not end the job.
 NOTED = "WARNING own data: "

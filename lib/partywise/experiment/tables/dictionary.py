@@ -8,11 +8,11 @@ from typing import Any
 
 from ...privacy.ledger.total import MEANINGS
 from ..cells import COMMON, STATUS
+from ..jobs import COLUMNS as TIMINGS
 from ..plan import Plan
 from ..results.assemble import COORDS
 from ..results.columns import Columns
 from ..results.labels import dim_of
-from ..timings import COLUMNS as TIMINGS
 from .wire import WIRE
 
 Entry = tuple[str, str]
