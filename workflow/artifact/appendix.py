@@ -9,7 +9,7 @@ from pathlib import Path
 from partywise.experiment.register import table
 from partywise.experiment.register.printed_source import files
 from partywise.experiment.register.printed_source import read as read_printed
-from partywise.experiment.register.register import Row
+from partywise.experiment.register.table import Row
 from partywise.experiment.register.verb import notable
 from partywise.experiment.register.verdict import STATUSES
 from partywise.experiment.tables.templates import pipe_table

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from partywise.experiment.register import table
-from partywise.experiment.register.register import Row
+from partywise.experiment.register.table import Row
 from partywise.experiment.tables.templates import pipe_table
 
 from .measured import DATA, TABLE, Measured, read

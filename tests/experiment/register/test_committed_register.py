@@ -14,8 +14,8 @@ import pytest
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
-from partywise.experiment.register.register import Row, shown
-from partywise.experiment.register.table import counts
+from partywise.experiment.register.register import shown
+from partywise.experiment.register.table import Row, counts
 from partywise.experiment.register.table import read as read_table
 from partywise.experiment.register.text import page, sentence
 from partywise.experiment.register.verb import MARKED, fitted, notable, notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..tables.templates import render
-from .register import Row
+from .table import Row
 from .text import sentence
 from .verdict import RULE, STATUSES
 

@@ -3,59 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from math import isfinite, isnan, nan
 
 from ...errors import ConfigError
 from .numbers import Cubes, Number
 from .printed_source import Entry, PrintedSource, Reason
+from .table import Row
 from .verdict import SHARE, Verdict, verdict
 
 # Of a claim of privacy: what was found, what is certified, and the bounds that may exceed the one by counts.
 FURTHER = ("claim_refuted", "certified_for_claim", "epsilon_mu_lower", "exact_epsilon")
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the register; every field is text as it stands in ``claims.csv``.
-
-    spread : of the source, as printed
-    resolution : smallest difference that the comparison would have called one, as a share of the printed number
-    saturated : yes where nearly every choice gives the printed number
-    certified : epsilon by the ledger, for claims of privacy
-    cpu_minutes : of all fits of that case and method, all parties and epsilons together
-    """
-
-    id: str
-    source: str
-    place: str
-    quantity: str
-    kind: str
-    printed: str
-    spread: str
-    reproduction: str
-    se: str
-    replicates: str
-    z: str
-    within_5_percent: str
-    resolution: str
-    saturated: str
-    certified: str
-    status: str
-    because: str
-    study: str
-    case: str
-    method: str
-    parties: str
-    epsilon: str
-    variable: str
-    reduction: str
-    configuration: str
-    command: str
-    cpu_minutes: str
-
-
-COLUMNS = tuple(entry.name for entry in fields(Row))
 
 
 def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[Row]:

@@ -1,19 +1,61 @@
-"""The register as a CSV file, and its counts."""
+"""Rows of the register, the CSV file that holds them, and their counts."""
 
 from __future__ import annotations
 
 import csv
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from ...errors import DataMissing
 from ..tables.rows import write_csv
-from .register import COLUMNS, Row
 from .verdict import STATUSES
 
 NAME = "claims.csv"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the register; every field is text as it stands in ``claims.csv``.
+
+    spread : of the source, as printed
+    resolution : smallest difference that the comparison would have called one, as a share of the printed number
+    saturated : yes where nearly every choice gives the printed number
+    certified : epsilon by the ledger, for claims of privacy
+    cpu_minutes : of all fits of that case and method, all parties and epsilons together
+    """
+
+    id: str
+    source: str
+    place: str
+    quantity: str
+    kind: str
+    printed: str
+    spread: str
+    reproduction: str
+    se: str
+    replicates: str
+    z: str
+    within_5_percent: str
+    resolution: str
+    saturated: str
+    certified: str
+    status: str
+    because: str
+    study: str
+    case: str
+    method: str
+    parties: str
+    epsilon: str
+    variable: str
+    reduction: str
+    configuration: str
+    command: str
+    cpu_minutes: str
+
+
+COLUMNS = tuple(entry.name for entry in fields(Row))
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:

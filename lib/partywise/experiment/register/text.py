@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..tables.templates import pipe_table
-from .register import Row
-from .table import counts
+from .table import Row, counts
 from .verdict import RULE, SHARE, STATUSES, Z
 
 KINDS = {
