@@ -10,7 +10,7 @@ from partywise.experiment.cells import COMMON
 from partywise.functional.bases import FourierBasis
 from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
-from partywise.functional.protocols.communication import formula_bytes, moments_bytes, published_mib, release_bytes
+from partywise.functional.protocols.estimate import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.randomness import stream
 from partywise.studies.functional_boosting.metrics import GRID, example_fits, grid_errors, metrics, selection
 from partywise.studies.functional_boosting.study import STUDY

@@ -1,4 +1,4 @@
-"""What every protocol on curves shares: the public plan, radii, clipping at a party, what goes back and is reported."""
+"""What every protocol on curves shares: the public plan, radii, clipping at a party."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import clipped_coefficients
 from ...randomness import Rng
-from ..boosting import BoostingFit
 from ..coordinates import Coordinates, coordinates_of
-from ..model import Estimate
-from .communication import formula_bytes
 from .noise import claimed_epsilon, levels_share_radii, noise_levels
 
 UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is certified")
@@ -112,12 +109,6 @@ class Plan:
         """The epsilon that the method claims."""
         s = self.levels(radius)
         return claimed_epsilon(self.options, radius, s, len(self.held), self.epsilon, self.delta)
-
-    def formulas(self) -> dict[str, float]:
-        """Bytes by formula."""
-        sizes, fold, c = [len(columns) for columns in self.held], self.fold, self.coordinates
-        n_train, n = int(fold.train.sum()), len(fold.of)
-        return formula_bytes(sizes, n_train, n, len(c.gram), len(c.to_y), 2 * fold.n_folds)
 
 
 class Radii(NamedTuple):
@@ -237,74 +228,3 @@ def active_groups(held: Sequence[tuple[int, ...]], learner: str) -> tuple[tuple[
     if learner == "party":
         return tuple(tuple(columns) for columns in held)
     return tuple((j,) for j in sorted(j for columns in held for j in columns))
-
-
-def active_operators(fit: BoostingFit, plan: Plan) -> np.ndarray:
-    """The operators in orthonormal coordinates, (p, Qx, Qy)."""
-    return plan.coordinates.operators(fit.B)
-
-
-def operators_back(run: Run, plan: Plan, operators: Any, curves: tuple[str, ...], response: Any) -> None:
-    """Every party gets its operators: they cost what the curves and the response cost."""
-    active, *owners = run.parties
-    parts = run.received(active, *curves)
-    for owner in owners:
-        run.send(
-            active.name, owner, "operators", active_back, operators, parts, response, plan, owner.name, owner.columns
-        )
-
-
-def active_back(
-    operators: np.ndarray,
-    curves: Sequence[Accounted],
-    response: Accounted,
-    plan: Plan,
-    receiver: str,
-    columns: tuple[int, ...],
-) -> Payload:
-    """The operators of one party."""
-    name = f"operators of {receiver} {plan.this_fit}"
-    own = operators[list(columns)]
-    return derive(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
-
-
-def path_numbers(fit: BoostingFit) -> dict[str, Any]:
-    """Scalars of a path for the cube."""
-    numbers: dict[str, float | int | bool | None] = {
-        "steps": fit.steps,
-        "min_eigenvalue": fit.min_eig_before,
-        "projected": fit.projected,
-        "null_model": fit.null_model,
-        "hit_max_steps": fit.hit_max_steps,
-        "diverged": fit.diverged,
-    }
-    for name in ("criterion", "df"):
-        if fit.steps and name in fit.trace:
-            value = float(fit.trace[name][fit.steps - 1])
-            numbers[name] = None if np.isnan(value) else value
-    return numbers
-
-
-def estimate_of(
-    fit: BoostingFit,
-    operators: np.ndarray,
-    plan: Plan,
-    claimed: float,
-    numbers: dict[str, Any],
-    released: np.ndarray | None = None,
-) -> Estimate:
-    """The fit in orthonormal coordinates, with what is reported about it."""
-    coordinates, p = plan.coordinates, len(plan.names)
-    selected = np.zeros(p, dtype=bool)
-    for k in fit.path:
-        selected[list(plan.groups[k])] = True
-    return Estimate(
-        operators=operators,
-        mean_x=coordinates.back_x(fit.mean_x.reshape(p, -1)),
-        mean_y=coordinates.from_y @ fit.mean_y,
-        selected=selected,
-        epsilon_claimed=claimed,
-        released=None if released is None else coordinates.back_x(released),
-        numbers=numbers | plan.formulas(),
-        basis_x=coordinates.basis_x,
-    )

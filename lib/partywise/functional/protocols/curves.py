@@ -31,17 +31,14 @@ from .common import (
     UNCLIPPED,
     Plan,
     Rng,
-    active_operators,
     announced_radii,
-    estimate_of,
     local_clip,
     local_known,
     local_labels,
     merge_arrived,
-    operators_back,
-    path_numbers,
     rests_on,
 )
+from .estimate import active_operators, estimate_of, operators_back, path_numbers
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 
 # A level that follows from private radii is named by what it shapes: by its clipped curves, and by `rests_on`.

@@ -1,6 +1,22 @@
-"""Bytes by formula, to stand beside the bytes measured on the channel."""
+"""What goes back to the parties and what is reported: operators, numbers of the path, bytes by formula.
+
+Bytes by the source's formula stand beside the bytes that are measured on the channel.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...federation.payloads import Payload
+from ...federation.run import Run
+from ...privacy.accounted import Accounted
+from ...privacy.mechanisms.release import derive
+from ..boosting import BoostingFit
+from ..model import Estimate
+from .common import Plan
 
 MIB = 2.0**20
 
@@ -30,3 +46,81 @@ def formula_bytes(
         "release_bytes": release_bytes(n, party_sizes, n_basis),
         "moments_bytes": moments_bytes(sum(party_sizes) * n_basis, n_response, n_chunks),
     }
+
+
+def bytes_of(plan: Plan) -> dict[str, float]:
+    """Bytes by formula of a plan."""
+    sizes, fold, c = [len(columns) for columns in plan.held], plan.fold, plan.coordinates
+    n_train, n = int(fold.train.sum()), len(fold.of)
+    return formula_bytes(sizes, n_train, n, len(c.gram), len(c.to_y), 2 * fold.n_folds)
+
+
+def active_operators(fit: BoostingFit, plan: Plan) -> np.ndarray:
+    """The operators in orthonormal coordinates, (p, Qx, Qy)."""
+    return plan.coordinates.operators(fit.B)
+
+
+def operators_back(run: Run, plan: Plan, operators: Any, curves: tuple[str, ...], response: Any) -> None:
+    """Every party gets its operators: they cost what the curves and the response cost."""
+    active, *owners = run.parties
+    parts = run.received(active, *curves)
+    for owner in owners:
+        run.send(
+            active.name, owner, "operators", active_back, operators, parts, response, plan, owner.name, owner.columns
+        )
+
+
+def active_back(
+    operators: np.ndarray,
+    curves: Sequence[Accounted],
+    response: Accounted,
+    plan: Plan,
+    receiver: str,
+    columns: tuple[int, ...],
+) -> Payload:
+    """The operators of one party."""
+    name = f"operators of {receiver} {plan.this_fit}"
+    own = operators[list(columns)]
+    return derive(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
+
+
+def path_numbers(fit: BoostingFit) -> dict[str, Any]:
+    """Scalars of a path for the cube."""
+    numbers: dict[str, float | int | bool | None] = {
+        "steps": fit.steps,
+        "min_eigenvalue": fit.min_eig_before,
+        "projected": fit.projected,
+        "null_model": fit.null_model,
+        "hit_max_steps": fit.hit_max_steps,
+        "diverged": fit.diverged,
+    }
+    for name in ("criterion", "df"):
+        if fit.steps and name in fit.trace:
+            value = float(fit.trace[name][fit.steps - 1])
+            numbers[name] = None if np.isnan(value) else value
+    return numbers
+
+
+def estimate_of(
+    fit: BoostingFit,
+    operators: np.ndarray,
+    plan: Plan,
+    claimed: float,
+    numbers: dict[str, Any],
+    released: np.ndarray | None = None,
+) -> Estimate:
+    """The fit in orthonormal coordinates, with what is reported about it."""
+    coordinates, p = plan.coordinates, len(plan.names)
+    selected = np.zeros(p, dtype=bool)
+    for k in fit.path:
+        selected[list(plan.groups[k])] = True
+    return Estimate(
+        operators=operators,
+        mean_x=coordinates.back_x(fit.mean_x.reshape(p, -1)),
+        mean_y=coordinates.from_y @ fit.mean_y,
+        selected=selected,
+        epsilon_claimed=claimed,
+        released=None if released is None else coordinates.back_x(released),
+        numbers=numbers | bytes_of(plan),
+        basis_x=coordinates.basis_x,
+    )

@@ -41,7 +41,8 @@ from ..margin import ReleasedNoise
 from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
 from .aggregation import BITS, PARTS, Aggregation, aggregation
-from .common import Plan, Rng, active_operators, estimate_of, local_labels, operators_back, path_numbers
+from .common import Plan, Rng, local_labels
+from .estimate import active_operators, estimate_of, operators_back, path_numbers
 
 # Adds up the shares of noisy sums, and holds no data.
 ANALYST = "analyst"

@@ -29,16 +29,14 @@ from .common import (
     UNCLIPPED,
     Plan,
     Rng,
-    active_operators,
     announced_radii,
-    estimate_of,
     local_clip,
     local_labels,
     local_levels,
     merge_arrived,
-    operators_back,
     rests_on,
 )
+from .estimate import active_operators, estimate_of, operators_back
 
 SHAPE = "noise level of the method and number of rounds times the unit matrix: options and settings"
 
