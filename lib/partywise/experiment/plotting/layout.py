@@ -146,7 +146,7 @@ class Layout:
     panel : (cube, case) -> words above its panel
     columns, size : panels side by side, unless rows show several measures; inches of one panel
     share : whether the panels of a row have one axis of values
-    legend : columns of the legend
+    legend : columns of the legend of all panels; 0 where each has its own
     note : words below the title
     """
 
@@ -196,7 +196,7 @@ class Layout:
                 ax.set_axis_off()
                 continue
             notes |= dict.fromkeys(draw(ax, case, place // abreast if rows > 1 else 0))
-            if case and (rows == 1 or place < abreast):
+            if case and not ax.get_title() and (rows == 1 or place < abreast):
                 ax.set_title(self.panel(cube, case))
             # A panel beside those of cases stands for all of them.
             left = labels[-1:] if place % abreast else []
@@ -205,7 +205,7 @@ class Layout:
                 ax.set_ylabel("")
             if rows > 1 and place < (rows - 1) * abreast:
                 ax.set_xlabel("")
-        if any(ax.get_legend_handles_labels()[0] for ax in axes):
+        if self.legend and any(ax.get_legend_handles_labels()[0] for ax in axes):
             legend_below(figure, axes, self.legend)
         heading(figure, f"{self.title}\n{'; '.join(notes)}" if notes else self.title)
         return figure
@@ -215,19 +215,33 @@ class Layout:
 class Panels(Layout):
     """One panel for each case, drawn by a function: for what is neither lines over an axis nor bars.
 
-    draw : (axes, cube, case) -> notes, or None
-    measure : cases are those that have this variable
-    over : whether the panels show means over replicates with bands, which the title then says
+    Parameters
+    ----------
+    title : str
+        What the figure shows.
+    measures : str or sequence of str
+        Cases are those that have one of these variables.
+    draw : callable
+        (axes, cube, case) -> notes below the title, or None.
+    height : callable, optional
+        (cube, case) -> inches that a panel needs; by default those of ``size``.
+    means : bool
+        Whether panels show means over replicates with bands, which the title then says.
     """
 
+    measures: str | Sequence[str]
     draw: Callable[[Axes, xr.Dataset, str], Iterable[str] | None]
-    measure: str
-    over: bool = field(default=False, kw_only=True)
+    height: Callable[[xr.Dataset, str], float] | None = field(default=None, kw_only=True)
+    means: bool = field(default=False, kw_only=True)
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
-        shown = list(self.select(cube, self.candidates(cube, [self.measure])))
+        names = [self.measures] if isinstance(self.measures, str) else self.measures
+        shown = list(self.select(cube, self.candidates(cube, names)))
         if not shown:
             return self.nothing()
-        words = [banded(cube, shown)] if self.over else []
-        return self.grid(cube, shown, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())])
+        words = [banded(cube, shown)] if self.means else []
+        height = max(self.height(cube, case) for case in shown) if self.height else 0.0
+        return self.grid(
+            cube, shown, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())], height=height
+        )

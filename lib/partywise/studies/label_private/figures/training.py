@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import (
     Series,
@@ -198,39 +199,23 @@ def _traced(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
     return [(str(method), float(epsilon)) for method, epsilon in pairs]
 
 
-def gap_by_passes(cube: xr.Dataset) -> Figure:
-    """How far each trainer stays above the least training objective, over passes over the data, without noise.
+def _unprivate(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases with the path of a trainer without a target."""
+    return [case for case in cases if any(np.isinf(epsilon) for _, epsilon in _traced(cube, case, "path_gap"))]
 
-    First replicate; a path of mini-batches is the mean over several runs. A batch of m of N rows counts as m / N of a
-    pass, a step of the exact solver as two. The vertical line is where the exact solver has ended, far below the
-    axis. Lower is better.
-    """
-    cases = [
-        case
-        for case in cases_of(cube, "path_gap")
-        if any(not np.isfinite(epsilon) for _, epsilon in _traced(cube, case, "path_gap"))
-    ]
-    if not cases:
-        return empty("No trainer without privacy with trace_steps in this configuration.")
-    figure, axes = panels(1, len(cases), 6.0 if len(cases) == 1 else 4.2, 3.2, sharey=True)
-    for ax, case in zip(axes, cases, strict=True):
-        shown = example_fits_of(cube, case)
-        free = [method for method, epsilon in _traced(cube, case, "path_gap") if not np.isfinite(epsilon)]
-        for index, method in enumerate(free):
-            passes, gap = (example_fit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
-            _marked(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
-        exact, words = having(cube, "method", protocol="non_private", trainer="newton"), size_of(cube, case)
-        for method in (m for m in exact if m in methods_of(cube, case)):
-            words += f"\n{_ended(ax, cube, case, method)}"
-        ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=words)
-    axes[0].set_ylabel("training objective\nabove its least value")
-    legend_below(figure, axes, 2)
-    heading(
-        figure,
-        "Trainers without noise and almost without ridge, first replicate; mean of "
-        f"{PATH_RUNS} runs where there are mini-batches",
-    )
-    return figure
+
+def _gaps(ax: Axes, cube: xr.Dataset, case: str) -> None:
+    """Paths of the trainers without privacy, and where the exact solver has ended."""
+    shown = example_fits_of(cube, case)
+    free = [method for method, epsilon in _traced(cube, case, "path_gap") if np.isinf(epsilon)]
+    for index, method in enumerate(free):
+        passes, gap = (example_fit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
+        _marked(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
+    exact, words = having(cube, "method", protocol="non_private", trainer="newton"), size_of(cube, case)
+    for method in (m for m in exact if m in methods_of(cube, case)):
+        words += f"\n{_ended(ax, cube, case, method)}"
+    ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=words)
+    ax.set_ylabel("training objective\nabove its least value")
 
 
 def _ended(ax: Axes, cube: xr.Dataset, case: str, method: str) -> str:
@@ -240,6 +225,23 @@ def _ended(ax: Axes, cube: xr.Dataset, case: str, method: str) -> str:
     name, passes = look(cube, method).label, NEWTON_PASSES * steps
     ax.axvline(passes, color=look(cube, method).color, linestyle=":", linewidth=1.8, label=f"where {name} ended")
     return f"{name}: gap {ended} after {passes:g} passes"
+
+
+gap_by_passes = Panels(
+    "Trainers without noise and almost without ridge",
+    "path_gap",
+    _gaps,
+    select=_unprivate,
+    size=(4.2, 3.2),
+    share=True,
+    legend=2,
+    note=f"first replicate; mean of {PATH_RUNS} runs where there are mini-batches",
+    none="No trainer without privacy with trace_steps in this configuration.",
+    caption="How far each trainer stays above the least training objective, over passes over the data, without noise: "
+    "first replicate; a path of mini-batches is the mean over several runs. A batch of m of N rows counts as m / N of "
+    "a pass, a step of the exact solver as two. The vertical line is where the exact solver has ended, far below the "
+    "axis. Lower is better.",
+)
 
 
 def classic_noise(cube: xr.Dataset) -> Figure:

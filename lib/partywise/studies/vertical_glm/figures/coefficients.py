@@ -2,60 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from scipy.special import ndtri
 
 from ....experiment.cells import STATUS
-from ....experiment.plotting.select import coordinate_of, title
-from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
+from ....experiment.plotting.layout import Panels
+from ....experiment.plotting.select import coordinate_of
+from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import GREY, empty, heading, legend_below
-from .shared import columns_of, grid_of, named
+from ....experiment.plotting.style import GREY
+from .shared import columns_of, named
 
 LEVEL = 0.95
 PANELS = 3
-
-
-def coefficient_intervals(cube: xr.Dataset) -> Figure:
-    """Coefficients and 95 % intervals of each method, in standard errors of the pooled fit: one panel per case.
-
-    The fit of the first replicate and fold at the fewest parties, of a private method at its largest target. A mark
-    without a bar is of a method that gives no standard errors; a hollow one is of a fit that did not converge.
-    """
-    cases = [case for case in cases_of(cube, "coefficient_errors") if _fits(cube, case)]
-    # Real columns before numbered ones, and one case of each sweep.
-    groups = {coordinate_of(cube, "case", case, "group"): case for case in reversed(cases)}
-    cases = sorted((case for case in cases if case in groups.values()), key=lambda case: not named(cube, case))
-    shown = {case: _fits(cube, case) for case in cases[:PANELS]}
-    if not shown:
-        return empty("No method with standard errors in this configuration.")
-    most = max(len(lines[0][1]) for lines in shown.values())
-    figure, axes, _ = grid_of(len(shown), 3, 4.2, max(2.6, 0.8 + 0.27 * most))
-    half = float(ndtri(0.5 + LEVEL / 2))
-    for ax, (case, lines) in zip(axes, shown.items(), strict=True):
-        p = len(lines[0][1])
-        for number, (method, values, errors) in enumerate(lines):
-            style, shift = shade(cube, method), 0.66 * ((number + 0.5) / len(lines) - 0.5)
-            place = np.arange(p) + shift
-            marks: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": style.label}
-            if not _converged(cube, case, method):
-                marks |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
-            known = np.isfinite(errors)
-            ax.errorbar(
-                values, place, xerr=np.where(known, half * errors, 0), linestyle="none", markersize=3.5, **marks
-            )
-        ax.axvline(0, color=GREY, linewidth=0.9)
-        ax.set_yticks(range(p), columns_of(cube, case, p), fontsize=7)
-        ax.set(ylim=(p - 0.5, -0.5), title=title(cube, "case", case))
-        ax.set_xlabel("coefficient, in standard errors of the pooled fit")
-    legend_below(figure, axes, 3)
-    words = f"Coefficients with {LEVEL:.0%} intervals, where a method gives standard errors"
-    heading(figure, f"{words}\nfirst replicate and fold, fewest parties, largest target of ε")
-    return figure
 
 
 def _converged(cube: xr.Dataset, case: str, method: str) -> bool:
@@ -86,3 +50,46 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
             found.append((method, values[kept] / unit[kept], errors[kept] / unit[kept]))
             any_errors |= bool(np.isfinite(errors[kept]).any())
     return found if any_errors else []
+
+
+def _selection(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases with standard errors: real columns before numbered ones, and one case of each sweep."""
+    kept = [case for case in cases if _fits(cube, case)]
+    groups = {coordinate_of(cube, "case", case, "group"): case for case in reversed(kept)}
+    return sorted((case for case in kept if case in groups.values()), key=lambda case: not named(cube, case))[:PANELS]
+
+
+def _height(cube: xr.Dataset, case: str) -> float:
+    """Inches for the columns of a case."""
+    return max(2.6, 0.8 + 0.27 * len(_fits(cube, case)[0][1]))
+
+
+def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
+    """Intervals of all methods of a case, side by side at each column."""
+    lines, half = _fits(cube, case), float(ndtri(0.5 + LEVEL / 2))
+    p = len(lines[0][1])
+    for number, (method, values, errors) in enumerate(lines):
+        style, shift = shade(cube, method), 0.66 * ((number + 0.5) / len(lines) - 0.5)
+        marks: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": style.label}
+        if not _converged(cube, case, method):
+            marks |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
+        bars = np.where(np.isfinite(errors), half * errors, 0)
+        ax.errorbar(values, np.arange(p) + shift, xerr=bars, linestyle="none", markersize=3.5, **marks)
+    ax.axvline(0, color=GREY, linewidth=0.9)
+    ax.set_yticks(range(p), columns_of(cube, case, p), fontsize=7)
+    ax.set(ylim=(p - 0.5, -0.5), xlabel="coefficient, in standard errors of the pooled fit")
+
+
+coefficient_intervals = Panels(
+    "Coefficients with 95 % intervals, where a method gives standard errors",
+    "coefficient_errors",
+    _panel,
+    select=_selection,
+    height=_height,
+    size=(4.2, 2.6),
+    note="first replicate and fold, fewest parties, largest target of ε",
+    none="No method with standard errors in this configuration.",
+    caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit: one panel per case. "
+    "The fit of the first replicate and fold at the fewest parties, of a private method at its largest target. A mark "
+    "without a bar is of a method that gives no standard errors; a hollow one is of a fit that did not converge.",
+)

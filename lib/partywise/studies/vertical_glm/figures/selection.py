@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ....experiment.plotting.select import title
-from ....experiment.plotting.series import cases_of, example_fits_of
-from ....experiment.plotting.style import BLUE, RED, empty, heading, legend_below
-from .shared import grid_of, setting_of
+from ....experiment.plotting.layout import Panels
+from ....experiment.plotting.series import example_fits_of
+from ....experiment.plotting.style import BLUE, RED
+from .shared import setting_of
 
 PANELS = 4
 UNITS = np.geomspace(1e-3, 1e3, 61)
 # y -> c y multiplies the deviance by c to this power; counts and labels have no unit.
 POWERS = {"gaussian": 2.0, "gamma": 0.0, "inverse_gaussian": -1.0}
-
-
-def columns_by_unit(cube: xr.Dataset) -> Figure:
-    """Number of columns of the model that each criterion chooses, by the factor between the units of y.
-
-    The first replicate and fold; k is the number of coefficients.
-    """
-    found = {case: nested for case in cases_of(cube, "nested_deviance") if (nested := _nested(cube, case)) is not None}
-    if not found:
-        return empty("No Gaussian, Gamma or inverse Gaussian case with nested models in this configuration.")
-    found = {case: found[case] for case in list(found)[:PANELS]}
-    figure, axes, left = grid_of(len(found), 4, 3.2, 2.9)
-    for ax, (case, (power, deviance, likelihood)) in zip(axes, found.items(), strict=True):
-        count = np.arange(len(deviance))
-        published = [int(np.argmin(unit**power * deviance + 2 * count)) for unit in UNITS]
-        ax.plot(UNITS, published, color=RED, label="published: deviance + 2 k")
-        best = int(np.argmin(-2 * likelihood + 2 * count))
-        ax.axhline(best, color=BLUE, linestyle="--", label="−2 log-likelihood + 2 k")
-        ax.set(xscale="log", ylim=(-0.5, len(deviance) - 0.5), title=title(cube, "case", case))
-        ax.set_xlabel("factor by which y is multiplied")
-        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    for ax in left:
-        ax.set_ylabel("columns that are kept")
-    legend_below(figure, axes, 2)
-    words = "Columns that two forms of Akaike's criterion keep, in other units of y"
-    heading(figure, f"{words}\nfirst replicate and fold; k: coefficients of the model")
-    return figure
 
 
 def _nested(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray] | None:
@@ -54,3 +29,36 @@ def _nested(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray]
         if kept.sum() > 1 and family in POWERS:
             return POWERS[family], deviance[kept], likelihood[kept]
     return None
+
+
+def _nestable(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """The first cases whose family has a unit."""
+    return [case for case in cases if _nested(cube, case) is not None][:PANELS]
+
+
+def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
+    """Columns that both criteria keep, by the unit of the response."""
+    power, deviance, likelihood = _nested(cube, case) or (0.0, np.zeros(1), np.zeros(1))
+    count = np.arange(len(deviance))
+    published = [int(np.argmin(unit**power * deviance + 2 * count)) for unit in UNITS]
+    ax.plot(UNITS, published, color=RED, label="published: deviance + 2 k")
+    best = int(np.argmin(-2 * likelihood + 2 * count))
+    ax.axhline(best, color=BLUE, linestyle="--", label="−2 log-likelihood + 2 k")
+    ax.set(xscale="log", ylim=(-0.5, len(deviance) - 0.5), ylabel="columns that are kept")
+    ax.set_xlabel("factor by which y is multiplied")
+    ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+columns_by_unit = Panels(
+    "Columns that two forms of Akaike's criterion keep, in other units of y",
+    "nested_deviance",
+    _panel,
+    select=_nestable,
+    columns=4,
+    size=(3.2, 2.9),
+    legend=2,
+    note="first replicate and fold; k: coefficients of the model",
+    none="No Gaussian, Gamma or inverse Gaussian case with nested models in this configuration.",
+    caption="Number of columns of the model that each criterion chooses, by the factor between the units of y. The "
+    "first replicate and fold; k is the number of coefficients.",
+)

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, compact, empty, heading, legend_below, panels
-from .utility import by_feature, cost, loss_of, scored, ticks_at
+from ....experiment.plotting.ticks import ticks_at
+from .utility import by_feature, cost, loss_of, scored
 
 CLAIMED: dict[str, Any] = {
     "marker": "o",

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FormatStrFormatter, Formatter, LogLocator, NullFormatter, NullLocator
 
-from ....experiment.plotting.replicates import banded
-from ....experiment.plotting.select import plan_behind, title
+from ....experiment.plotting.layout import Panels
+from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.series import cases_of, methods_of, series
-from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import GREY, Look, look
+from ....experiment.plotting.ticks import ticks_at
 
-# At most so many numbers fit under a panel.
-TICKS = 9
 # Losses by which methods are compared: variable and label; a case has one of them.
 LOSSES = {"log_loss": "test log-loss, nats", "mse": "test mean squared error"}
 
@@ -67,42 +64,16 @@ def cost(cube: xr.Dataset, case: str, method: str, loss: str) -> Cost:
     return Cost(claimed[kept], certified[kept], lines[0].mean, lines[0].se)
 
 
-def loss_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Test loss against the certified epsilon of a record's features, a panel for each data set.
-
-    Means over {replicates}, bands are ± 1 standard error. A method whose claim is another number stands at its claim
-    too, hollow: that is not a guarantee. A thin dotted line is the method of its colour without noise; other horizontal
-    lines are other models, which have no epsilon.
-    """
-    cases = [case for case in map(str, cube["case"].values) if _compared(cube, case)]
-    if not cases:
-        return empty("No case with several private methods or epsilons in this configuration.")
-    columns = min(3, len(cases))
-    rows = -(-len(cases) // columns)
-    figure, axes = panels(rows, columns, 6.0 if columns == 1 else 3.7, 3.3)
-    for ax in axes[len(cases) :]:
-        ax.set_axis_off()
-    for ax, case in zip(axes, cases, strict=False):
-        _panel(ax, cube, case)
-    legend_below(figure, axes[: len(cases)], min(3, 1 + columns))
-    words = banded(cube, cases)
-    if any(one.apart for case in cases for one in _costs(cube, case).values()):
-        words += "; hollow: at the claim, no guarantee"
-    if any(one.noise_free.any() for case in cases for one in _costs(cube, case).values() if one.private):
-        words += "; thin dotted: the same method without noise"
-    heading(figure, f"What protecting a record's features costs\n{words}")
-    return figure
-
-
 def _costs(cube: xr.Dataset, case: str) -> dict[str, Cost]:
     """Methods of a case that have its loss."""
     loss = loss_of(cube, case)
     return {method: cost(cube, case, method, loss) for method in scored(cube, case, loss)} if loss else {}
 
 
-def _compared(cube: xr.Dataset, case: str) -> bool:
-    """Whether there is something to compare: private methods, or epsilons of one."""
-    return sum(len(one.loss) for one in _costs(cube, case).values() if one.private) > 1
+def _compared(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases with something to compare: private methods, or epsilons of one."""
+    counts = {case: sum(len(one.loss) for one in _costs(cube, case).values() if one.private) for case in cases}
+    return [case for case, count in counts.items() if count > 1]
 
 
 def scored(cube: xr.Dataset, case: str, loss: str) -> list[str]:
@@ -111,7 +82,8 @@ def scored(cube: xr.Dataset, case: str, loss: str) -> list[str]:
     return [method for method in methods_of(cube, case) if bool(values.sel(method_label=method).notnull().any())]
 
 
-def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
+def _panel(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
+    """Losses of a case at what is certified; what is to be said of them."""
     loss, shown = loss_of(cube, case) or "log_loss", list[float]()
     for method, one in _costs(cube, case).items():
         style = look(cube, method)
@@ -120,30 +92,12 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
             shown += [*one.certified, *one.claimed]
         else:
             ax.axhline(one.loss[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
-    ax.set(xlabel="ε of a record's features", ylabel=LOSSES[loss], title=title(cube, "case", case))
+    ax.set(xlabel="ε of a record's features", ylabel=LOSSES[loss])
     ticks_at(ax, shown)
-
-
-def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
-    """A logarithmic axis with the epsilons that are drawn as ticks, if their numbers do not touch."""
-    ax.set_xscale("log")
-    own = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
-    low, high = ax.get_xlim()
-    if len(own) > 1 and (np.diff(np.log(own)) > np.log(high / low) / TICKS).all():
-        ax.xaxis.set_major_locator(FixedLocator(own.tolist()))
-        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-        ax.xaxis.set_minor_locator(NullLocator())
-    else:
-        plain_ticks(ax)
-
-
-def plain_ticks(ax: Axes, words: Formatter | None = None) -> None:
-    """A logarithmic axis with plain numbers: each power of ten where it is long, more where it is short."""
-    ax.set_xscale("log")
-    low, high = ax.get_xlim()
-    ax.xaxis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5), numticks=12))
-    ax.xaxis.set_major_formatter(words or FormatStrFormatter("%g"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    apart = any(one.apart for one in _costs(cube, case).values())
+    free = any(one.noise_free.any() for one in _costs(cube, case).values() if one.private)
+    notes = ["hollow: at the claim, no guarantee"] * apart
+    return notes + ["thin dotted: the same method without noise"] * free
 
 
 def by_feature(cube: xr.Dataset, method: str) -> bool:
@@ -170,3 +124,18 @@ def _points(ax: Axes, one: Cost, style: Look, claim: str) -> None:
         for x, end, y in zip(one.claimed, one.certified, one.loss, strict=True):
             if np.isfinite(end):
                 ax.plot((x, end), (y, y), color=GREY, linewidth=0.6, zorder=0)
+
+
+loss_by_epsilon = Panels(
+    "What protecting a record's features costs",
+    LOSSES,
+    _panel,
+    select=_compared,
+    size=(3.7, 3.3),
+    means=True,
+    none="No case with several private methods or epsilons in this configuration.",
+    caption="Test loss against the certified epsilon of a record's features, a panel for each data set: means over "
+    "{replicates}, bands are ± 1 standard error. A method whose claim is another number stands at its claim too, "
+    "hollow: that is not a guarantee. A thin dotted line is the method of its colour without noise; other horizontal "
+    "lines are other models, which have no epsilon.",
+)

@@ -12,7 +12,7 @@ from ....experiment.plotting.replicates import over
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, empty, heading, legend_below, panels
-from .utility import plain_ticks
+from ....experiment.plotting.ticks import plain_ticks
 
 # Operations on ciphertexts: variable, words, colour, marker.
 OPERATIONS = {
@@ -78,7 +78,7 @@ def _bytes(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
     if np.isfinite(formula).any():
         words = "bytes of the training, by formula"
         ax.plot(formula, places, label=words, marker="|", markersize=11, color=BLACK, linestyle="none")
-    plain_ticks(ax, EngFormatter(unit="B"))
+    plain_ticks(ax, words=EngFormatter(unit="B"))
 
 
 def _operations(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
@@ -86,4 +86,4 @@ def _operations(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None
         counts = np.array([mean_of(cube, name, *row) for row in rows])
         counts[counts == 0] = np.nan
         ax.plot(counts, range(len(rows)), marker=marker, color=color, linestyle="none", label=words)
-    plain_ticks(ax, EngFormatter())
+    plain_ticks(ax, words=EngFormatter())
