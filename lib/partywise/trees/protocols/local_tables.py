@@ -74,7 +74,7 @@ def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec:
     X = np.full((int(train.sum()), len(spec.public.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
     scores = ensemble.scores(X)
-    g, h = derivatives(active.block["y"][train], scores, spec.public.criterion)
+    g, h = derivatives(scores, active.block["y"][train], spec.public.criterion)
     if spec.options.algo == "gbdt" and spec.public.criterion == "CrossEntropyLoss":
         h = np.full(len(g), QUARTER)
     # Gradients of classes are at most 1.

@@ -62,7 +62,7 @@ def local_gradients(
     """Gradients and hessians (n,) at the scores of the trees, as integers."""
     X = np.full((int(train.sum()), len(facts.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
-    g, _ = derivatives(active.block["y"][train], ensemble.scores(X), facts.criterion)
+    g, _ = derivatives(ensemble.scores(X), active.block["y"][train], facts.criterion)
     return integers_of(g, plan)
 
 
