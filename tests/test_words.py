@@ -36,21 +36,21 @@ LEFT = {
 OPEN: dict[str, int] = {
     "alignment": 5,
     "attacks": 1,
-    "audits": 13,
+    "audits": 12,
     "checks": 3,
     "datasets": 31,
     "errors": 1,
-    "experiment": 107,
-    "federation": 124,
-    "functional": 15,
-    "glm": 70,
-    "inverse_regression": 20,
+    "experiment": 94,
+    "federation": 123,
+    "functional": 12,
+    "glm": 61,
+    "inverse_regression": 16,
     "linear": 2,
-    "logistic": 5,
-    "pca": 2,
+    "logistic": 1,
+    "pca": 1,
     "privacy": 29,
     "studies": 127,
-    "trees": 15,
+    "trees": 13,
 }
 
 
@@ -70,8 +70,14 @@ def definitions(path: Path) -> Iterator[str]:
             yield node.name
         if isinstance(node, ast.ClassDef):
             for line in node.body:
-                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                # A flag is an adjective: a fit is converged or not.
+                if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and not is_flag(line):
                     yield line.target.id
+
+
+def is_flag(field: ast.AnnAssign) -> bool:
+    """Whether a field is yes or no, or not there."""
+    return ast.unparse(field.annotation) in ("bool", "bool | None")
 
 
 def offenders() -> dict[str, list[str]]:

@@ -50,7 +50,7 @@ def test_score_and_observed_weight_are_derivatives_of_the_deviance(name):
     slope = (family.unit_deviance(y, eta + h) - family.unit_deviance(y, eta - h)) / (2 * h)
     assert np.allclose(family.score(y, eta), -slope / 2, rtol=1e-5, atol=1e-7)
     bend = (family.score(y, eta + h) - family.score(y, eta - h)) / (2 * h)
-    assert np.allclose(family.observed(y, eta), -bend, rtol=1e-5, atol=1e-7)
+    assert np.allclose(family.observed_weight(y, eta), -bend, rtol=1e-5, atol=1e-7)
     assert np.all(family.majorant(y, eta) > 0)
 
 
@@ -81,7 +81,7 @@ def test_nothing_overflows_far_out(name, eta):
     family = FAMILIES[name]
     y = np.array([0.0, 1.0, 0.0, 1.0] if name in ("binomial", "poisson") else [1e-9, 1.0, 7e6, 3.0])
     at = np.full(4, eta)
-    for found in (family.mean(at), family.weight(at), family.score(y, at), family.observed(y, at)):
+    for found in (family.mean(at), family.weight(at), family.score(y, at), family.observed_weight(y, at)):
         assert np.all(np.isfinite(found))
     assert np.all(np.isfinite(family.working(y, at))) and np.all(family.majorant(y, at) >= 0)
     assert 1 < family.deviance(y, at) < np.inf

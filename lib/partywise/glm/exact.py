@@ -175,7 +175,7 @@ def _newton(
     for _iteration in range(max_iter):
         point = data.point(beta, eta)
         path.append(point.value)
-        matrix = data.matrix(data.family.observed(data.y, eta))
+        matrix = data.matrix(data.family.observed_weight(data.y, eta))
         direction = newton_direction(point.gradient, matrix)
         if direction is None:
             matrix = data.matrix(data.family.majorant(data.y, eta))

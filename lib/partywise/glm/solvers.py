@@ -7,7 +7,7 @@ first, of standardised columns X with a column of ones:
 |---|---|---|
 | deviance | D | `Family.deviance` |
 | scores | X'(w (z - eta)) | `Family.score` times the weights of records |
-| matrix of Newton | X'WX | `Family.observed`; where `newton_direction` finds no step, `Family.majorant` |
+| matrix of Newton | X'WX | `Family.observed_weight`; where `newton_direction` finds no step, `Family.majorant` |
 | start of L-BFGS | w X'X | the Gram matrix times the mean weight at the start |
 
 The objective is F = D + ridge |beta|^2 without the intercept, and `Point.gradient` is -1/2 of its derivative. Trial

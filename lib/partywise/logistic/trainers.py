@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..models.links import LOGIT, Link
-from ..models.newton import TOLERANCE, newton, unbounded
+from ..models.newton import TOLERANCE, newton, no_minimiser
 from ..models.objective import Objective, Point, check_features, check_labels, check_vector
 from .model import Plan
 from .noise import attainable
@@ -230,7 +230,7 @@ def _refuse(objective: Objective) -> None:
     if test.direction is None or (test.status == "boundary" and len(objective.X) > LP_ROWS):
         return
     kind = "falls without end" if test.status == "unbounded" else "reaches its infimum nowhere"
-    raise unbounded(test.direction, f"the objective {kind} (margin {test.margin:.3g})")
+    raise no_minimiser(test.direction, f"the objective {kind} (margin {test.margin:.3g})")
 
 
 def _first_order_fit(objective: Objective, theta: np.ndarray, steps: int, tolerance: float) -> WalrFit:

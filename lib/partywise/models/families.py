@@ -92,13 +92,13 @@ class Family(ABC):
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         """(n,) log densities at means and dispersions phi / w_i of records."""
 
-    def observed(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    def observed_weight(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         """Observed weights, half the second derivative of the deviance in eta; negative where it is not convex."""
         return self.weight(eta)
 
     def majorant(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         """Positive weights near the observed ones, for steps where those give no definite matrix."""
-        return self.observed(y, eta)
+        return self.observed_weight(y, eta)
 
     def deviance(self, y: np.ndarray, eta: np.ndarray, weights: np.ndarray | None = None) -> float:
         """Deviance D, weighted: twice the distance of the log-likelihood from that of a perfect fit, times phi."""
@@ -159,9 +159,9 @@ class Family(ABC):
                 f"y has the mean {mean:g}, where the link of family '{self.name}' is infinite: the null deviance is 0, "
                 "give responses that differ."
             )
-        return found if offset is None else self.shifted(y, weights, offset, found)
+        return found if offset is None else self.start_with_offset(y, weights, offset, found)
 
-    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+    def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
         """`start` with an offset; ``plain``: without."""
         raise NotImplementedError
 
@@ -192,7 +192,7 @@ class Gaussian(Family):
     def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         return (y - eta) ** 2
 
-    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+    def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
         return plain - float(np.average(offset, weights=weights))
 
     def contains(self, y: np.ndarray) -> np.ndarray:
@@ -237,7 +237,7 @@ class Binomial(Family):
     def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         return 2 * self.curve.log_loss(eta, y)
 
-    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+    def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
         """Root of the sum of w (y - mu), which falls: Newton steps between bounds, halved where they leave them."""
         low, high = plain - float(np.max(offset)), plain - float(np.min(offset))
         b = (low + high) / 2
@@ -269,7 +269,7 @@ class LogLink(Family):
 
     power: ClassVar[int]
 
-    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+    def start_with_offset(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
         """exp(b) = sum of w y exp(-power o) over sum of w exp((1 - power) o)."""
         w = np.ones(len(y)) if weights is None else weights
         return float(logsumexp(-self.power * offset, b=w * y) - logsumexp((1 - self.power) * offset, b=w))
@@ -324,7 +324,7 @@ class Gamma(LogLink):
     def weight(self, eta: np.ndarray) -> np.ndarray:
         return np.ones_like(eta)
 
-    def observed(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    def observed_weight(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         """y / mu."""
         return y * _exp(-eta)
 
@@ -356,7 +356,7 @@ class InverseGaussian(LogLink):
     def weight(self, eta: np.ndarray) -> np.ndarray:
         return _exp(-eta)
 
-    def observed(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    def observed_weight(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         """(2 y / mu - 1) / mu."""
         inverse = _exp(-eta)
         return (2 * y * inverse - 1) * inverse

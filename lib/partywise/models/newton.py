@@ -87,14 +87,14 @@ def _steps(objective: Objective, start: np.ndarray, tolerance: float, limit: int
             refuse_runaway(objective, point, done)
         if done or step == limit:
             if done:
-                point = refined(objective, objective.at(point.theta + direction), tolerance)
+                point = refine(objective, objective.at(point.theta + direction), tolerance)
             norm = float(np.linalg.norm(objective.gradient(point)))
             return NewtonFit(point.theta, step + int(done), done, point.value, norm)
         point = line_search(objective, point, direction, decrement)
     raise AssertionError("unreachable")
 
 
-def refined(objective: Objective, point: Point, tolerance: float) -> Point:
+def refine(objective: Objective, point: Point, tolerance: float) -> Point:
     """A few more steps where rounding left a gradient that strong convexity cannot turn into a small gap."""
     for _ in range(5):
         gradient = objective.gradient(point)
@@ -152,10 +152,10 @@ def refuse_runaway(objective: Objective, point: Point, final: bool) -> None:
         reason = "the objective tends to its infimum and never reaches it"
     else:
         return
-    raise unbounded(point.theta, reason)
+    raise no_minimiser(point.theta, reason)
 
 
-def unbounded(direction: np.ndarray, reason: str) -> UnboundedObjectiveError:
+def no_minimiser(direction: np.ndarray, reason: str) -> UnboundedObjectiveError:
     """The error of a problem without minimiser; its attribute ``direction`` is a unit vector of shape (k,)."""
     unit = direction / np.linalg.norm(direction)
     shown = np.array2string(unit, precision=3, threshold=12, max_line_width=100)

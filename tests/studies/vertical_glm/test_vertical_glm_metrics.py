@@ -19,7 +19,7 @@ from partywise.privacy.statistics.bounded import clip_curves
 from partywise.randomness import stream
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.evaluation import listed
-from partywise.studies.vertical_glm.evaluation.listed import aligned
+from partywise.studies.vertical_glm.evaluation.listed import alignment_measures
 from partywise.studies.vertical_glm.evaluation.seen import MESSAGES, known_rows
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
 from partywise.studies.vertical_glm.settings import GeneratedSettings
@@ -150,9 +150,9 @@ def test_persons_that_parties_match_wrongly_are_counted():
     rows = {"active": np.argsort(one)[np.searchsorted(np.sort(one), common)]}
     rows["passive 1"] = np.argsort(two)[np.searchsorted(np.sort(two), common)]
     estimate = Estimate(np.zeros(5), rows=rows)
-    assert aligned(estimate, data, spec).common_records == 40
+    assert alignment_measures(estimate, data, spec).common_records == 40
     wrong = rows | {"passive 1": np.roll(rows["passive 1"], 1)}
-    assert aligned(replace(estimate, rows=wrong), data, spec).common_records == 0
+    assert alignment_measures(replace(estimate, rows=wrong), data, spec).common_records == 0
 
 
 def arrays(value):

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from ...checks import Count, Natural, Range, check_fields
 from ...models.losses import CLASSES, Criterion
-from .shipped import Name, Shipped, shipped
+from .catalogue import Name, TableFacts, table_facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ class DatasetSettings(ColumnSettings):
     response: str | None = None
 
     def __post_init__(self) -> None:
-        if self.shipped.holders:
+        if self.facts.holders:
             for name, wanted in (("dims", None), ("active", "last")):
                 if getattr(self, name) != wanted:
                     raise ValueError(
@@ -148,57 +148,57 @@ class DatasetSettings(ColumnSettings):
         super().__post_init__()
 
     @property
-    def shipped(self) -> Shipped:
+    def facts(self) -> TableFacts:
         """What is public of the table."""
-        return shipped(self.dataset, self.response)
+        return table_facts(self.dataset, self.response)
 
     @property
     def resources(self) -> tuple[str, ...]:
         """The data set that has the table."""
-        return (self.shipped.resource,)
+        return (self.facts.resource,)
 
     @property
     def n_columns(self) -> int:
         """Columns of the table."""
-        return len(self.shipped.names)
+        return len(self.facts.names)
 
     @property
     def usual(self) -> Criterion:
         """What the table is for."""
-        return self.shipped.criterion
+        return self.facts.criterion
 
     @property
     def own_test_rows(self) -> bool:
         """Whether its authors have divided the table."""
-        return self.shipped.divided
+        return self.facts.divided
 
     @property
     def party_counts(self) -> tuple[int, ...] | None:
         """The number of its natural parties."""
-        return (len(self.shipped.holders),) if self.shipped.holders else None
+        return (len(self.facts.holders),) if self.facts.holders else None
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns of the table."""
-        return self.shipped.names
+        return self.facts.names
 
     @property
     def columns_without_edges(self) -> tuple[int, ...]:
         """Columns of which no cuts are declared."""
-        return tuple(j for j, about in enumerate(self.shipped.declared) if about.edges is None)
+        return tuple(j for j, about in enumerate(self.facts.columns) if about.edges is None)
 
     @property
     def columns_without_bounds(self) -> tuple[int, ...]:
         """Columns of which no range is declared."""
-        return tuple(j for j, about in enumerate(self.shipped.declared) if about.bounds is None)
+        return tuple(j for j, about in enumerate(self.facts.columns) if about.bounds is None)
 
     def levels_of(self, number: int) -> tuple[str, ...]:
         """Names of the levels of a column that is a category."""
-        return self.shipped.levels.get(self.shipped.names[number], ())
+        return self.facts.levels.get(self.facts.names[number], ())
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party: those of its natural parties, or runs of columns."""
-        holders = self.shipped.holders
+        holders = self.facts.holders
         if not holders:
             return super().groups(n_parties)
         if n_parties != len(holders):
@@ -208,8 +208,8 @@ class DatasetSettings(ColumnSettings):
 
     def active_index(self, n_parties: int) -> int:
         """Number of the party that holds the labels: the first of natural parties."""
-        return 0 if self.shipped.holders else super().active_index(n_parties)
+        return 0 if self.facts.holders else super().active_index(n_parties)
 
     def party_names(self, n_parties: int) -> tuple[str, ...]:
         """Names of the parties: those of natural parties are their own."""
-        return tuple(name for name, _ in self.shipped.holders) or super().party_names(n_parties)
+        return tuple(name for name, _ in self.facts.holders) or super().party_names(n_parties)

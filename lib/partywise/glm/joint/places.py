@@ -82,7 +82,8 @@ def local_predictor(active: Party, begun: tuple[float, float], response: Respons
 def local_evaluated(active: Party, response: Response, predictor: Predictor, kind: str) -> Evaluation:
     """An evaluation; ``kind`` of weights: ``observed``, ``majorant`` or expected ones (``weight``)."""
     family, eta, y = response.family, predictor.eta, response.y
-    w = family.weight(eta) if kind == "weight" else getattr(family, kind)(y, eta)
+    weights = {"observed": family.observed_weight, "majorant": family.majorant}
+    w = family.weight(eta) if kind == "weight" else weights[kind](y, eta)
     u = response.weighted(family.score(y, eta))
     return Evaluation(response.deviance(eta), scaled(u), scaled(response.weighted(w)))
 

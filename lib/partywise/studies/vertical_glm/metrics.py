@@ -18,7 +18,7 @@ from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
 from ...privacy.statistics.geometry import lengths
 from .data import GlmData
-from .evaluation.listed import aligned, used_persons
+from .evaluation.listed import alignment_measures, used_persons
 from .evaluation.pooled import Pooled, pooled, response_at
 from .evaluation.seen import reconstruction_shares
 from .measures import GlmMeasures
@@ -32,7 +32,7 @@ def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> GlmMe
     persons = used_persons(estimate, data, train, spec)
     n = len(persons)
     found = GlmMeasures(n_train=n, n_features=data.X.shape[1], n_protected=n, rank=rank(data.X[persons]))
-    found |= aligned(estimate, data, spec)
+    found |= alignment_measures(estimate, data, spec)
     if isinstance(estimate, GlmEstimate):
         found |= regression(estimate, data, persons, train, spec)
     matrix, kind = matrix_of(estimate, spec.options)

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.columns.catalogue import read_table
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings
-from ...datasets.columns.shipped import read_table
 from ...datasets.tables import ColumnTable
 from ...models.links import LOGIT
 from ...models.losses import CLASSES
 from ...randomness import Rng
 from .data import LinearData
-from .settings import GeneratedSettings, ShippedSettings
+from .settings import GeneratedSettings, ScaledDatasetSettings
 
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
 BOUND, DEVIATIONS = 3.0, 6.0
@@ -46,7 +46,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     )
 
 
-def dataset(settings: ShippedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+def dataset(settings: ScaledDatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
     """A shipped table; a number that is predicted is fitted as one from -1 to 1."""
     table = read_table(settings.dataset, settings.response, Path(resources))
     return scaled(table, settings, deal_table(table, settings, rng_for), settings.label_bounds)

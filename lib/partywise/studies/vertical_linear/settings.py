@@ -37,7 +37,7 @@ class GeneratedSettings(ColumnSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShippedSettings(DatasetSettings):
+class ScaledDatasetSettings(DatasetSettings):
     """A shipped table whose columns all have a public range; a category counts as the number of its level."""
 
     labels_alone = True
@@ -53,4 +53,4 @@ class ShippedSettings(DatasetSettings):
     @property
     def label_bounds(self) -> tuple[float, float] | None:
         """Public range of a label that is a number, which becomes [-1, 1]; also where 0 and 1 are fitted as numbers."""
-        return self.shipped.label_bounds
+        return self.facts.label_bounds

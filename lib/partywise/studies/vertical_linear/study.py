@@ -16,7 +16,7 @@ from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, Pub
 from ...models.losses import CLASSES, NUMBERS
 from .measures import LinearExamples, LinearMeasures
 from .own_settings import TableSettings
-from .settings import GeneratedSettings, ShippedSettings
+from .settings import GeneratedSettings, ScaledDatasetSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -79,7 +79,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
-        "dataset": Source(ShippedSettings),
+        "dataset": Source(ScaledDatasetSettings),
         "table": Source.own(TableSettings, "columns"),
     },
     methods={

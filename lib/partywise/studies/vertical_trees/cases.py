@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.columns.catalogue import read_table
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings, DatasetSettings
-from ...datasets.columns.shipped import read_table
 from ...datasets.tables import ColumnTable, Declared
 from ...models.links import LOGIT
 from ...models.losses import NUMBERS

@@ -82,7 +82,7 @@ def _persons(estimate: Any, data: GlmData, spec: Any) -> np.ndarray:
     return np.stack([held[estimate.rows[name]] for name, held in named])
 
 
-def aligned(estimate: Any, data: GlmData, spec: Any) -> GlmMeasures:
+def alignment_measures(estimate: Any, data: GlmData, spec: Any) -> GlmMeasures:
     """Of records that arrived unaligned: how many were found in common, and what a dictionary finds of identifiers."""
     if data.identifiers is None:
         return GlmMeasures()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from partywise.datasets import fetch
+from partywise.datasets.columns.catalogue import DEALT, Name
 from partywise.datasets.columns.settings import DatasetSettings
-from partywise.datasets.columns.shipped import DEALT, Name
 from partywise.datasets.loaders.party_tables.tables import TABLES
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
@@ -38,7 +38,7 @@ def test_what_is_public_of_a_table_comes_from_its_description(dataset):
     assert settings.groups(count) == table.groups and settings.active_index(count) == 0
     assert not settings.columns_without_bounds and not settings.columns_without_edges
     assert settings.loss == (CLASSES if table.responses[0].families[0] == "binomial" else NUMBERS)
-    for column, about in zip(table.columns, settings.shipped.declared, strict=True):
+    for column, about in zip(table.columns, settings.facts.columns, strict=True):
         (low, high), edges = about.bounds, np.array(about.edges)
         assert low <= edges[0] and edges[-1] <= high and (np.diff(edges) > 0).all() and about.because == column.because
         if not column.binary:

@@ -38,11 +38,11 @@ Name = Literal[
 
 
 @dataclass(frozen=True)
-class Shipped:
+class TableFacts:
     """A table and what is known of it before any record is seen.
 
     resource : data set of the catalogue; load : folder of the data set -> `ColumnTable`
-    names, declared : of the columns; levels : names of the levels of a category, by column
+    names, columns : of the columns, and what is declared of each; levels : names of the levels of a category, by column
     criterion : what the label is for
     label_bounds : public range of a label that is a number; None for labels 0 and 1
     holders : natural parties with the numbers of their columns, the one with the label first; none where columns are
@@ -53,7 +53,7 @@ class Shipped:
     resource: str
     load: Callable[[Path], ColumnTable]
     names: tuple[str, ...]
-    declared: tuple[Declared, ...]
+    columns: tuple[Declared, ...]
     levels: Mapping[str, tuple[str, ...]]
     criterion: Criterion = CLASSES
     label_bounds: tuple[float, float] | None = None
@@ -65,7 +65,7 @@ ADULT_LEVELS = {name: tuple(words.split()) for name, words in adult.LEVELS.items
 # Whole rings: no abalone reaches more.
 RINGS = (0.0, 30.0)
 DEALT = {
-    "abalone": Shipped(
+    "abalone": TableFacts(
         abalone.RESOURCE,
         abalone.load,
         tuple(abalone.declared()),
@@ -74,11 +74,11 @@ DEALT = {
         NUMBERS,
         RINGS,
     ),
-    "adult": Shipped(adult.RESOURCE, adult.load_folded, adult.COLUMNS, adult.declared(), ADULT_LEVELS),
-    "adult_split": Shipped(
+    "adult": TableFacts(adult.RESOURCE, adult.load_folded, adult.COLUMNS, adult.declared(), ADULT_LEVELS),
+    "adult_split": TableFacts(
         adult_split.RESOURCE, adult_split.load, adult.COLUMNS, adult.declared(), ADULT_LEVELS, divided=True
     ),
-    "credit_default": Shipped(
+    "credit_default": TableFacts(
         credit_default.RESOURCE,
         credit_default.load,
         credit_default.NAMES,
@@ -89,7 +89,7 @@ DEALT = {
 
 
 @lru_cache
-def shipped(name: Name, response: str | None = None) -> Shipped:
+def table_facts(name: Name, response: str | None = None) -> TableFacts:
     """A table with the response of that name, by default its usual one.
 
     Raises
@@ -107,13 +107,13 @@ def shipped(name: Name, response: str | None = None) -> Shipped:
 @lru_cache(maxsize=1)
 def read_table(name: Name, response: str | None, resources: Path) -> ColumnTable:
     """The table itself; the replicates of one job read it once."""
-    found = shipped(name, response)
+    found = table_facts(name, response)
     return found.load(resources / found.resource)
 
 
-def _of_parties(table: Described, response: Response) -> Shipped:
+def _of_parties(table: Described, response: Response) -> TableFacts:
     """A table that has natural parties."""
-    declared = tuple(map(_declared, table.columns))
+    declared = tuple(map(_declare, table.columns))
     names = tuple(column.name for column in table.columns)
     classes = response.families[0] == "binomial"
     low, high = response.statistic
@@ -122,10 +122,10 @@ def _of_parties(table: Described, response: Response) -> Shipped:
     holders = tuple((one.name, columns) for one, columns in zip(table.holders, table.groups, strict=True))
     load = partial(_load, table, response, names, declared)
     bounds = None if classes else (low, high)
-    return Shipped(table.resource, load, names, declared, {}, CLASSES if classes else NUMBERS, bounds, holders)
+    return TableFacts(table.resource, load, names, declared, {}, CLASSES if classes else NUMBERS, bounds, holders)
 
 
-def _declared(column: Column) -> Declared:
+def _declare(column: Column) -> Declared:
     """Cuts half a scale apart, and a range of three scales on each side, from the declared location and scale."""
     if column.binary:
         return levels(2, column.because)
