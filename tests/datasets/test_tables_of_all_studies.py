@@ -46,6 +46,16 @@ def test_what_is_public_of_a_table_comes_from_its_description(dataset):
             np.testing.assert_allclose(edges, column.location + column.scale * np.arange(-1.5, 2, 0.5))
 
 
+def test_a_table_of_trees_is_fitted_by_a_generalised_linear_model():
+    fetch.fetch("abalone", ROOT / "resources" / "abalone")
+    grid = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
+    case = {"source": "dataset", "settings": {"dataset": "abalone"}, "grid": grid}
+    block = {"methods": {"one": {"protocol": "reference"}}, "cases": {"real": case}, "figures": []}
+    made = plan("vertical_glm", block, 7)
+    (cell,) = run(made, "real", "one", [2], [0], [0], generate(made, "real", [0], ROOT / "resources"))
+    assert cell.scalars["status"] == "ok" and cell.scalars["n_features"] == 7
+
+
 @pytest.mark.parametrize("study", METHODS)
 @pytest.mark.parametrize("dataset", NATURAL)
 def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):

@@ -11,7 +11,7 @@ from ...datasets.loaders.party_tables.tables import TABLES
 from ...glm.options import Family
 
 Records = Literal["aligned", "unaligned"]
-Table = Literal["injury", "injury_costs", "hmda", "nmes", "doctor_visits", "nhefs", "azpro", "adult"]
+Table = Literal["injury", "injury_costs", "hmda", "nmes", "doctor_visits", "nhefs", "azpro", "adult", "abalone"]
 # Families whose generator has a mean of its own.
 WITH_MEAN = ("poisson", "gamma", "inverse_gaussian")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +12,16 @@ from ....errors import DataMissing
 from ...catalogue import RESOURCES
 from ...curves import require
 from ...fetch import read_files
-from .. import adult
+from ...tables import ColumnTable
+from .. import abalone, adult
 from .described import Column, Described, Response
 from .frames import read_frame
+
+# Tables whose loaders number the levels of a category: loader, and the levels by column.
+NUMBERED: dict[str, tuple[Callable[[str | Path], ColumnTable], dict[str, tuple[str, ...]]]] = {
+    abalone.RESOURCE: (abalone.load, {"sex": abalone.SEXES}),
+    adult.RESOURCE: (adult.load_folded, {name: tuple(words.split()) for name, words in adult.LEVELS.items()}),
+}
 
 
 @dataclass(frozen=True)
@@ -54,12 +62,13 @@ def load(table: Described, response: Response, folder: str | Path) -> PartyTable
 
 def _columns(table: Described, folder: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str], tuple[str, ...]]:
     """Columns of the file, its SHA-256 and notes."""
-    if table.resource == adult.RESOURCE:
-        folded = adult.load_folded(folder)
-        columns = dict(zip(map(str, folded.names), folded.X.T, strict=True))
-        for name, words in adult.LEVELS.items():
-            columns[name] = np.array(words.split(), dtype=object)[columns[name].astype(int)]
-        return columns | {table.responses[0].name: folded.y}, folded.sha256, folded.notes
+    if table.resource in NUMBERED:
+        read, names = NUMBERED[table.resource]
+        found = read(folder)
+        columns = dict(zip(map(str, found.names), found.X.T, strict=True))
+        for name, words in names.items():
+            columns[name] = np.array(words, dtype=object)[columns[name].astype(int)]
+        return columns | {response.read_from: found.y for response in table.responses}, found.sha256, found.notes
     contents, sha256, notes = read_files(table.resource, folder)
     pinned = {member.file: member.sha256 for member in RESOURCES[table.resource].members}
     if sha256[table.file] != pinned[table.file]:

@@ -1,6 +1,8 @@
-"""All described tables by name, and those about money: mortgages and incomes; standard library only."""
+"""All described tables by name, and those of mortgages, incomes and shells; standard library only."""
 
 from __future__ import annotations
+
+from math import log
 
 from .described import EVEN, IN_SIGHT, RARE, SOME, USUAL, Column, Described, Holder, Response, indicator
 from .health import AZPRO, DOCTOR_VISITS, INJURY, INJURY_COSTS, NHEFS, NMES
@@ -89,4 +91,38 @@ ADULT = Described(
     record="The record of the privacy unit is a person.",
 )
 
-TABLES = {table.name: table for table in (INJURY, INJURY_COSTS, HMDA, NMES, DOCTOR_VISITS, NHEFS, AZPRO, ADULT)}
+# Abalone: how many rings a shell has, which a laboratory counts and a fishery would like to know.
+SIZES = f"lengths in 200 mm and weights in 200 g of a shell as it is caught, {IN_SIGHT}"
+
+ABALONE = Described(
+    name="abalone",
+    resource="abalone",
+    file="abalone.zip",
+    holders=(
+        Holder(
+            "laboratory",
+            (
+                Column("shucked_weight", 0.35, 0.2, SIZES),
+                Column("viscera_weight", 0.18, 0.1, SIZES),
+                Column("shell_weight", 0.24, 0.14, SIZES),
+            ),
+        ),
+        Holder(
+            "fishery",
+            (
+                indicator("infant", SOME, ("I",), "sex"),
+                Column("length", 0.5, 0.12, SIZES),
+                Column("height", 0.14, 0.04, SIZES),
+                Column("whole_weight", 0.8, 0.5, SIZES),
+            ),
+        ),
+    ),
+    responses=(
+        Response("rings", ("poisson",), (0.0, 30.0), log(10), f"whole rings: no abalone reaches 30, {IN_SIGHT}"),
+    ),
+    rows={"rings": 4177},
+    record="The record of the privacy unit is a shell.",
+)
+
+ALL = (INJURY, INJURY_COSTS, HMDA, NMES, DOCTOR_VISITS, NHEFS, AZPRO, ADULT, ABALONE)
+TABLES = {table.name: table for table in ALL}
