@@ -19,13 +19,13 @@ from partywise.federation.exchanges.homomorphic.keys import drawn_key
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
+from partywise.models.losses import derivatives
 from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.statistics.newton import ONE, hessians
 from partywise.randomness import stream
 from partywise.trees import options as option_module
 from partywise.trees.codes import public_buckets
-from partywise.trees.ensemble import gradients
 from partywise.trees.model import Column
 from partywise.trees.options import ActiveOnlyOptions, TablesOptions
 from partywise.trees.protocols import active_only, tables
@@ -69,7 +69,7 @@ def first_model(run):
     alone = execution_of(run, own)
     ensemble = simulate(active_only.fit, alone).ensemble
     X, y = pooled(run)
-    g, h = gradients(y, ensemble.scores(X), run.spec.public.criterion)
+    g, h = derivatives(ensemble.scores(X), y, run.spec.public.criterion)
     return ensemble, g, h
 
 
