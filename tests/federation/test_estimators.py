@@ -12,13 +12,13 @@ import pytest
 from sklearn.base import clone
 
 import partywise as pw
+from curve_functions import fit_central
 from partywise.audits.contract import same
 from partywise.experiment import cells
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
-from partywise.functional.direct import fit_central
 from partywise.functional.model import BasisSpec
 from partywise.functional.path_options import BoostingOptions
 from partywise.inverse_regression import projection_loss, sir

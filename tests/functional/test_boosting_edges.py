@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from boosting_driver import GROUPS, SINGLES, endless, fit
+from curve_functions import predict_curves
 from functional_reference import Problem, make_problem, second_difference_penalty
-from partywise.functional.boosting import fit_boosting, fit_joint, predict_curves
+from partywise.functional.boosting import fit_boosting, fit_joint
 from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
 from partywise.functional.path_options import BoostingOptions
 from partywise.functional.paths import Penalties

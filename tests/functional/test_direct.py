@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from curve_functions import clipping_radius, fit_central, predict_curves, release_curves
 from fixed import fixed
 from partywise.functional.bases import BSplineBasis, FourierBasis
-from partywise.functional.boosting import predict_curves
-from partywise.functional.direct import clipping_radius, fit_central, release_curves
 from partywise.functional.model import BasisSpec
 from partywise.functional.path_options import BoostingOptions
 from partywise.privacy.accounted import Clear, Public

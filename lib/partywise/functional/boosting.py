@@ -129,17 +129,6 @@ def first_lowest(scores: np.ndarray) -> int:
     return int(np.flatnonzero(scores <= scores.min() + TIE * np.abs(scores).max())[0])
 
 
-def predict_curves(fit: BoostingFit, X: np.ndarray) -> np.ndarray:
-    """Fitted curves (N, Qy) of predictors X, shape (N, P) or (N, p, Q), in the coordinates of the fit."""
-    flat = np.asarray(X, dtype=float).reshape(len(X), -1)
-    if flat.shape[1] != len(fit.B):
-        raise ValueError(
-            f"X has {flat.shape[1]} coordinates a record: the fit was made with {len(fit.B)}; use the same basis "
-            "and the same predictors."
-        )
-    return fit.mean_y + (flat - fit.mean_x) @ fit.B
-
-
 def _check_shapes(train: Moments, half_a: Moments | None, half_b: Moments | None, penalties: Penalties) -> None:
     """Raise a named error unless penalties and halves have the coordinates of the training moments."""
     p, q = penalties.omega_x.shape[:2]

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from curve_functions import fit_central
 from fixed import fixed
-from partywise.functional.bases import BSplineBasis
-from partywise.functional.direct import fit_central, release_curves
 from partywise.functional.model import BasisSpec
 from partywise.privacy.accounted import UNPROVED, Accounted, Clear
 from partywise.privacy.ledger.ledger import Ledger
@@ -82,10 +81,6 @@ ARGUMENTS = {
         np.eye(2),
         of(lambda v: DiscreteGaussian(mu=1.0, covariance=v), record_sum(X, fixed(1.0))),
     ),
-    "release_curves radius": (
-        1.0,
-        lambda v: release_curves(np.ones((6, 5)), BSplineBasis((0.0, 1.0), 5), ONE, stream(1, "n"), radius=v).release,
-    ),
 }
 
 
@@ -97,7 +92,7 @@ def test_no_argument_is_missing_from_this_file():
     """Every parameter of a constructor that is typed `Accounted` is tried here; so is every domain of a mechanism."""
     callables = [getattr(module, name) for module in (sensitivity, moments, slices, tallies) for name in module.__all__]
     callables += [fixed_point_sum, RandomizedResponse, PrivateQuantile, QuantileRadius, DistanceExponential]
-    callables += [AdjustedDistanceExponential, release_curves, Gaussian, DiscreteGaussian]
+    callables += [AdjustedDistanceExponential, Gaussian, DiscreteGaussian]
     typed = {
         f"{call.__name__} {name}"
         for call in callables

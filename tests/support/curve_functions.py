@@ -1,4 +1,4 @@
-"""The functions of the source under their Python names, for arrays at hand: no study, no channel, no pipeline.
+"""The functions of the source for arrays at hand, made of the library's parts: references without a channel.
 
 ==============================  =======================================================
 ``dp_release_coefficients``     :func:`release_curves`
@@ -6,7 +6,7 @@
 ``form_dp_moments``             :func:`partywise.functional.moments.corrected_moments`
 ``solve_penalized_fof``         :func:`partywise.functional.solver.solve_penalized`
 ``vfl_dp_foboost``              :func:`partywise.functional.boosting.fit_boosting`
-``predict_vfl_dp_foboost``      :func:`partywise.functional.boosting.predict_curves`
+``predict_vfl_dp_foboost``      :func:`predict_curves`
 ``dp_fof_fit``                  :func:`fit_central`
 ==============================  =======================================================
 
@@ -19,21 +19,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..checks import positive
-from ..privacy.accounted import Accounted, Clear, Public, parameter
-from ..privacy.ledger.event import Event
-from ..privacy.mechanisms.gaussian import Gaussian
-from ..privacy.mechanisms.quantiles import QuantileRadius
-from ..privacy.mechanisms.release import Release
-from ..privacy.statistics.records import clipped_coefficients
-from .bases import BSplineBasis, FourierBasis
-from .boosting import BoostingFit, fit_joint
-from .coordinates import make_coordinates
-from .model import BasisSpec
-from .model import PublicFacts as PublicFacts
-from .moments import Moments, Sums, block_noise, corrected_moments
-from .path_options import BoostingOptions
-from .protocols.common import UNCLIPPED
+from partywise.checks import positive
+from partywise.functional.bases import BSplineBasis, FourierBasis
+from partywise.functional.boosting import BoostingFit, fit_joint
+from partywise.functional.coordinates import make_coordinates
+from partywise.functional.model import BasisSpec, PublicFacts
+from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
+from partywise.functional.path_options import BoostingOptions
+from partywise.functional.protocols.common import UNCLIPPED
+from partywise.privacy.accounted import Accounted, Clear, Public, parameter
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.mechanisms.quantiles import QuantileRadius
+from partywise.privacy.mechanisms.release import Release
+from partywise.privacy.statistics.records import clipped_coefficients
 
 QUANTILE = 0.95
 
@@ -132,3 +131,14 @@ def fit_central(
     noise = block_noise(np.full(p, s**2), q, p)
     moments = corrected_moments(Sums.of(Z.reshape(n, -1), Y), noise, sy**2)
     return fit_joint(moments, coordinates.penalties, options or BoostingOptions()), moments, events
+
+
+def predict_curves(fit: BoostingFit, X: np.ndarray) -> np.ndarray:
+    """Fitted curves (N, Qy) of predictors X, shape (N, P) or (N, p, Q), in the coordinates of the fit."""
+    flat = np.asarray(X, dtype=float).reshape(len(X), -1)
+    if flat.shape[1] != len(fit.B):
+        raise ValueError(
+            f"X has {flat.shape[1]} coordinates a record: the fit was made with {len(fit.B)}; use the same basis "
+            "and the same predictors."
+        )
+    return fit.mean_y + (flat - fit.mean_x) @ fit.B
