@@ -62,7 +62,6 @@ def test_words_are_a_ring_too(values, factor):
     assert (WORDS.integers(WORDS.times(words, factor)) == centred(x * factor)).all()
     assert (WORDS.integers(WORDS.product(words, words)) == centred(x * x)).all()
     assert (WORDS.integers(WORDS.cross(words[..., None], words[..., None])) == centred(x @ x)).all()
-    assert (WORDS.integers(WORDS.sum_records(words)) == centred(x.sum())).all()
     shares = WORDS.split(words, 3, words_of(stream(1, "words")))
     assert (WORDS.integers(WORDS.sum(shares)) == x).all()
     with pytest.raises(TypeError, match="no primes"):

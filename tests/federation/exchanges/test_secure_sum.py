@@ -12,7 +12,7 @@ from fixed import fixed
 from forked import checked, forked
 from partywise.errors import CertificationError
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.secure_sum import AGGREGATOR, secure_sum
+from partywise.federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.mechanisms.gaussian import Gaussian
@@ -56,7 +56,7 @@ def program(run):
     receiver, *holders = run.parties
     run.charge(holders, *told(run.spec.radius))
     inputs = [(holders, "columns in shares", local_columns, ())]
-    sums = secure_sum(run, inputs, receiver, NAMES, noisy, run.spec.radius, run.rng_for)
+    sums = sums_of_shares(run, shared_once(run, inputs), receiver, NAMES, noisy, run.spec.radius, run.rng_for)
     return run.at(receiver.name, lambda rows: rows[0], sums)
 
 

@@ -149,10 +149,6 @@ class Ring:
             rest -= other
         return self.reduced(rest)
 
-    def sum_records(self, residues: np.ndarray) -> np.ndarray:
-        """(m, 1, ...) sums over records of residues (m, n, ...)."""
-        return self.reduced(residues.sum(axis=1, keepdims=True, dtype=float))
-
     def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
         """Residues of an integer multiple."""
         own = np.array([factor % p for p in self.primes], dtype=float).reshape((self.m,) + (1,) * (residues.ndim - 1))

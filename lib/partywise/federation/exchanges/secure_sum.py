@@ -21,7 +21,7 @@ from ..parties import Party
 from ..roles import involved
 from ..run import Place, Run
 
-__all__ = ["AGGREGATOR", "Input", "secure_sum", "shared_once", "sums_of_shares"]
+__all__ = ["AGGREGATOR", "Input", "shared_once", "sums_of_shares"]
 
 AGGREGATOR = "aggregator"
 NOBODY = "no single party"
@@ -44,20 +44,8 @@ def assumed_releases(
     return releases(*opened, *values)
 
 
-def secure_sum(
-    run: Run,
-    inputs: Sequence[Input],
-    receiver: Place,
-    names: tuple[str, ...],
-    releases: Callable[..., tuple[Release, ...]],
-    *values: Any,
-) -> Any:
-    """Noisy sums of what parties hold, at one receiver."""
-    return sums_of_shares(run, shared_once(run, inputs), receiver, names, releases, *values)
-
-
 def shared_once(run: Run, inputs: Sequence[Input]) -> list[Any]:
-    """Shares at the functionality, which keeps them for several sums; ``inputs`` as of `secure_sum`."""
+    """Shares at the functionality, which keeps them for several sums."""
     return [run.gather(holders, AGGREGATOR, name, local_share, local, *given) for holders, name, local, given in inputs]
 
 
@@ -69,5 +57,5 @@ def sums_of_shares(
     releases: Callable[..., tuple[Release, ...]],
     *values: Any,
 ) -> Any:
-    """Noisy sums of what was shared once; parameters and return value as of `secure_sum`."""
+    """Noisy sums, at one receiver, of what was shared once."""
     return run.gather((AGGREGATOR,), receiver, lambda _: names, assumed_releases, releases, shares, *values)

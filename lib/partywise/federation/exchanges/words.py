@@ -66,10 +66,6 @@ class WordRing(Ring):
         """What is left of words after others."""
         return residues - self.sum(others) if others else residues
 
-    def sum_records(self, residues: np.ndarray) -> np.ndarray:
-        """(1, 1, ...) sums over records."""
-        return residues.sum(axis=1, keepdims=True, dtype=np.uint64)
-
     def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
         """Words of an integer multiple."""
         return np.multiply(residues, np.uint64(factor % 2**64), dtype=np.uint64)
