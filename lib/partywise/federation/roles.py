@@ -1,4 +1,7 @@
-"""Who is who where columns lie at several parties, and to whom values made of their blocks are charged."""
+"""Who is who where columns lie at several parties, to whom values made of their blocks are charged, and for whom.
+
+A person may have several records, as many as a public bound says; they are protected together.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 from ..privacy.accounted import Clear
 from .run import Place, Run, name_of
 
-__all__ = ["ANALYST", "check_holders", "involved", "others_than", "roles", "unprotected"]
+__all__ = ["ANALYST", "check_holders", "involved", "others_than", "records_together", "roles", "unprotected"]
 
 # Steers and has the result; holds no data.
 ANALYST = "analyst"
@@ -58,3 +61,12 @@ def unprotected(value: Any, parts: Sequence[Clear]) -> Clear:
     """A value in the clear, charged to everybody whose data it was computed from."""
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
     return Clear(value, units=units, made_of=parts)
+
+
+def records_together(spec: Any) -> int:
+    """Records in all of which neighbours may differ: those of one person, at most, for the unit ``user``; else 1.
+
+    spec : MethodSpec, whose ``study`` has the unit and whose ``settings`` may have ``rows_per_user``
+    """
+    group = getattr(getattr(spec, "settings", None), "rows_per_user", None)
+    return group if group is not None and getattr(spec.study, "unit", None) == "user" else 1

@@ -22,8 +22,7 @@ import numpy as np
 
 from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
 from ...federation.parties import Party
-from ...federation.persons import records_together
-from ...federation.roles import ANALYST, roles
+from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public, parents_of
 from ...privacy.ledger.event import Event

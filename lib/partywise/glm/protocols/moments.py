@@ -38,8 +38,7 @@ from ...federation.exchanges.cross_product import dealing
 from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
-from ...federation.persons import records_together
-from ...federation.roles import ANALYST, roles
+from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run, per_place
 from ...privacy.accounted import parents_of
 from ...privacy.accounting.calibration import gdp_mu

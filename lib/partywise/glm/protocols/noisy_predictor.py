@@ -38,8 +38,7 @@ from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import private, product, released, send_masked
 from ...federation.exchanges.dealing import DEALER, Dealing, dealing
 from ...federation.exchanges.shared_values import Masked
-from ...federation.persons import records_together
-from ...federation.roles import ANALYST, roles
+from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run, per_place
 from ..model import Estimate
 from ..private.blocks import BITS

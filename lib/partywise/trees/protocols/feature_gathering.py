@@ -16,7 +16,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.payloads import Payload
-from ...federation.persons import records_together
+from ...federation.roles import records_together
 from ...federation.run import Run
 from ..codes import CodedColumns, from_codes, side_by_side
 from ..ensemble import Draws, grown, with_thresholds

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CertificationError
-from ...federation.persons import records_together
+from ...federation.roles import records_together
 from ...privacy.accounted import Accounted
 from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.strata import cell_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import CertificationError
 from ...federation.exchanges.homomorphic.slots import per_cipher, slot_bits
-from ...federation.persons import records_together
+from ...federation.roles import records_together
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu
 from ...privacy.statistics.bounded import SensitivityCertificate
