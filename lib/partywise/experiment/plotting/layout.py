@@ -219,7 +219,7 @@ class Panels(Layout):
     ----------
     title : str
         What the figure shows.
-    measures : str or sequence of str
+    measures : str or iterable of str
         Cases are those that have one of these variables.
     draw : callable
         (axes, cube, case) -> notes below the title, or None.
@@ -229,7 +229,7 @@ class Panels(Layout):
         Whether panels show means over replicates with bands, which the title then says.
     """
 
-    measures: str | Sequence[str]
+    measures: str | Iterable[str]
     draw: Callable[[Axes, xr.Dataset, str], Iterable[str] | None]
     height: Callable[[xr.Dataset, str], float] | None = field(default=None, kw_only=True)
     means: bool = field(default=False, kw_only=True)

@@ -23,6 +23,8 @@ from .words import PROTECTED
 
 # Factor between the places of two methods whose bars stand side by side; marks of a long line.
 APART, MARKS = 1.04, 12
+# Points of a line of the fewest and of the most parties; half way between, the usual width.
+THIN, THICK = 0.9, 2.1
 DIMS = {"epsilon": "", "parties": "number of parties"}
 
 
@@ -38,6 +40,7 @@ class Curve:
     method: str
     line: Series
     flat: np.ndarray
+    width: float
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class Lines(Layout):
     title : str
         What the figure shows.
     x : str
-        ``epsilon``, ``parties``, a setting that a sweep varies, or the array of the example fits along which their
-        paths run (first replicate and fold, fewest parties, largest target; no means).
+        ``epsilon``, ``parties``, a setting that a sweep varies (thicker lines for more parties), or the array of the
+        example fits along which their paths run (first replicate and fold, fewest parties, largest target; no means).
     y : str, Axis, mapping or sequence
         A measure, or a row of panels for each of several; see `Axis`.
     xlabel : str
@@ -134,15 +137,18 @@ class Lines(Layout):
         return len({float(x) for one in curves for x in one.line.x}) if enough else -1
 
     def _curves(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> Iterator[Curve]:
-        """What is drawn of each method."""
+        """What is drawn of each method, over a setting at each number of parties."""
         name, left_out = axis.measure_of(cube, cases[0]), having(cube, "method", **self.omit) if self.omit else []
         own = {method for case in cases for method in methods_of(cube, case)} - set(left_out)
+        counts = [] if self.x in DIMS or self._path(cube) else _party_counts(cube, cases)
+        parts = {k / max(1, len(counts) - 1): cube.sel(parties=[n]) for k, n in enumerate(counts)} or {0.5: cube}
         for method in (m for m in map(str, cube["method_label"].values) if m in own and name is not None):
-            assert name is not None
-            line = self._series(cube, name, cases, method)
-            known = np.isfinite(line.x)
-            if line:
-                yield Curve(method, Series(line.x[known], line.mean[known], line.se[known]), line.mean[~known])
+            for place, part in parts.items():
+                line = self._series(part, str(name), cases, method)
+                known = np.isfinite(line.x)
+                if line:
+                    shown = Series(line.x[known], line.mean[known], line.se[known])
+                    yield Curve(method, shown, line.mean[~known], THIN + (THICK - THIN) * place)
 
     def _series(self, cube: xr.Dataset, name: str, cases: Sequence[str], method: str) -> Series:
         """Values of a method along the axis."""
@@ -162,12 +168,13 @@ class Lines(Layout):
     def _panel(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> Iterator[str]:
         """One measure of a case; what is to be said of it."""
         curves = list(self._curves(cube, cases, axis))
-        for number, one in enumerate(curves):
+        methods = list(dict.fromkeys(one.method for one in curves))
+        for one in curves:
             style, words = self.style(cube, one.method), self.suffix(cube, cases[0], one.method)
             label = f"{style.label}{words}"
             if one.line:
                 hollow = self.x == "epsilon" and not _certified(cube, cases[0], one)
-                self._line(ax, one.line, style, label, (number, len(curves)), hollow)
+                self._line(ax, one, style, label, (methods.index(one.method), len(methods)), hollow)
                 for value in one.flat:
                     ax.axhline(value, color=style.color, linestyle=":", linewidth=0.9)
                 yield from ["hollow: not certified at the target"] * hollow
@@ -175,13 +182,15 @@ class Lines(Layout):
             else:
                 _horizontal(ax, float(one.flat[-1]), style, label, axis.log and not axis.linear)
                 yield "horizontal: no target of ε"
-        axis.finish(ax, cube, axis.measure_of(cube, cases[0]) or "", letters=self.letters)
+        if len({one.width for one in curves}) > 1:
+            yield f"thin to thick lines: {', '.join(map(str, _party_counts(cube, cases)))} parties"
+        axis.finish(ax, cube, axis.measure_of(cube, cases[0]) or next(iter(axis.words)), letters=self.letters)
         self._x_axis(ax, cube, cases[0], [float(x) for one in curves for x in one.line.x])
 
-    def _line(self, ax: Axes, line: Series, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
+    def _line(self, ax: Axes, one: Curve, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
         """One line in the look of its method, at its place among so many."""
-        number, count = place
-        marks: dict[str, Any] = {"label": label} | (nested(number) if self.overlap else {})
+        (number, count), line = place, one.line
+        marks: dict[str, Any] = {"label": label, "linewidth": one.width} | (nested(number) if self.overlap else {})
         if len(line.x) > MARKS:
             step = -(-len(line.x) // 6)
             marks["markevery"] = (number % step, step)
@@ -211,6 +220,12 @@ class Lines(Layout):
             else:
                 run_ticks(ax, places)
         ax.set_xlabel(label)
+
+
+def _party_counts(cube: xr.Dataset, cases: Sequence[str]) -> list[int]:
+    """Numbers of parties of some cases."""
+    done = (cube["status"].sel(case=list(cases)) > 0).any([dim for dim in cube["status"].dims if dim != "parties"])
+    return [int(count) for count in cube["parties"].values[done.values]]
 
 
 def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> None:

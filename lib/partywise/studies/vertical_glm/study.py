@@ -72,7 +72,7 @@ STUDY = Study(
         "space_by_message": Figure("leaks"),
         "deviance_by_epsilon": Figure("utility"),
         "coefficient_intervals": Figure("coefficients"),
-        "costs_by_parties": Figure("costs"),
+        "costs_by_parties": Figure("convergence"),
         "identifiers_by_mode": Figure("leaks"),
         "columns_by_unit": Figure("selection"),
     },

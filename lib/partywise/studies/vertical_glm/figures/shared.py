@@ -1,18 +1,14 @@
-"""What figures of vertical GLM share: words for families, columns of a case, methods without repetition."""
+"""What figures of vertical GLM share: words for families, columns of a case, a few cases of each sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from ....errors import CubeError
 from ....experiment.plotting.select import coordinate_of, plan_behind
-from ....experiment.plotting.style import panels
 
 FAMILIES = {
     "gaussian": "Gaussian",
@@ -21,16 +17,6 @@ FAMILIES = {
     "gamma": "Gamma",
     "inverse_gaussian": "inverse Gaussian",
 }
-# Inches of a narrow figure.
-LEAST = 6.4
-# What asking for an example fit that the cube does not hold ends in.
-MISSING = CubeError
-
-
-def by_title(cube: xr.Dataset, methods: Iterable[str]) -> list[str]:
-    """Methods without repetition, in the order of the cube."""
-    wanted = set(methods)
-    return [str(method) for method in cube["method_label"].values if str(method) in wanted]
 
 
 def columns_of(cube: xr.Dataset, case: str, p: int) -> list[str]:
@@ -57,11 +43,6 @@ def borders_of(cube: xr.Dataset, case: str, parties: int) -> list[int]:
     return np.cumsum([len(group) for group in groups])[:-1].tolist()
 
 
-def parties_of(cube: xr.Dataset, case: str) -> list[int]:
-    """Numbers of parties of a case."""
-    return list(plan_behind(cube).cases[case].parties)
-
-
 def ends(cube: xr.Dataset, cases: Sequence[str], most: int) -> list[str]:
     """Some cases: of every sweep the first and the last, at most so many in all."""
     groups: dict[str, list[str]] = {}
@@ -69,15 +50,3 @@ def ends(cube: xr.Dataset, cases: Sequence[str], most: int) -> list[str]:
         groups.setdefault(str(coordinate_of(cube, "case", case, "group")), []).append(case)
     chosen = {case for group in groups.values() for case in (group[0], group[-1])}
     return [case for case in cases if case in chosen][:most]
-
-
-def grid_of(count: int, columns: int, width: float, height: float, **options) -> tuple[Figure, list[Axes], list[Axes]]:
-    """A figure of so many panels in rows of some columns: the panels, and those at the left.
-
-    Few panels are wider, so that their title and legend fit.
-    """
-    columns = min(columns, count)
-    figure, axes = panels(-(-count // columns), columns, max(width, LEAST / columns), height, **options)
-    for ax in axes[count:]:
-        ax.set_axis_off()
-    return figure, axes[:count], axes[:count:columns]

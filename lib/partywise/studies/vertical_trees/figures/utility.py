@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from ....experiment.plotting.layout import Panels
+from ....experiment.plotting.layout import Panels, label_of
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.series import cases_of, methods_of, series
 from ....experiment.plotting.style import GREY, Look, look
@@ -92,7 +92,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
             shown += [*one.certified, *one.claimed]
         else:
             ax.axhline(one.loss[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
-    ax.set(xlabel="ε of a record's features", ylabel=LOSSES[loss])
+    ax.set(xlabel="ε of a record's features", ylabel=label_of(cube, loss, LOSSES[loss]))
     ticks_at(ax, shown)
     apart = any(one.apart for one in _costs(cube, case).values())
     free = any(one.noise_free.any() for one in _costs(cube, case).values() if one.private)
