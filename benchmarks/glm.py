@@ -26,7 +26,7 @@ import numpy as np
 
 from glm_driver import FAMILIES, records, start
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.tables import TABLES
 from partywise.federation.run import simulate
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted

@@ -16,7 +16,10 @@ from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.loaders import abalone, adult, adult_split, credit_default
-from partywise.datasets.tables import ColumnTable, Declared, levels, steps
+from partywise.datasets.public import abalone as abalone_public
+from partywise.datasets.public import credit_default as credit_public
+from partywise.datasets.public.declarations import Declared, levels, steps
+from partywise.datasets.tables import ColumnTable
 from partywise.errors import DataMissing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,7 +100,7 @@ EDGES = {
         "EDUCATION": np.arange(6) + 0.5,
         "MARRIAGE": np.arange(3) + 0.5,
         "AGE": np.arange(20.5, 66, 5),
-        **{name: np.arange(-1.5, 4) for name in credit_default.PAY},
+        **{name: np.arange(-1.5, 4) for name in credit_public.PAY},
     },
     "abalone": {
         "sex": [0.5, 1.5],
@@ -142,7 +145,7 @@ def test_cells_of_the_tables_on_adult():
 
 
 def abalone_rows():
-    numbers = {name: 0.25 * (k + 1) for k, name in enumerate(abalone.CUTS)}
+    numbers = {name: 0.25 * (k + 1) for k, name in enumerate(abalone_public.CUTS)}
     return [{"sex": sex, **numbers, "rings": 7 + k} for k, sex in enumerate("MFI")]
 
 

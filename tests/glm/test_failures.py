@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from glm_driver import records
 from glm_oracle import ORACLES
 from party_tables import arrays
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.tables import TABLES
 from partywise.glm.diagnostics import deviance_r2, diagnosed, sums_of, wald
 from partywise.glm.exact import fitted
 from partywise.glm.records import Response

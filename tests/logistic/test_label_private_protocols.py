@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from label_driver import SMALL, make_data, rng_for, run
-from partywise.datasets.tables import Range, scale
+from partywise.datasets.public.declarations import Range
+from partywise.datasets.tables import scale
 from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan

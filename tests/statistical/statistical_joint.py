@@ -11,7 +11,7 @@ import statsmodels.api as sm
 from glm_driver import FAMILIES, fitted, records
 from glm_oracle import ORACLES, oracle
 from party_tables import arrays
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.tables import TABLES
 from partywise.glm.exact import fitted as pooled
 from partywise.glm.options import BcdOptions, JointOptions
 from partywise.glm.protocols import bcd, joint

@@ -10,7 +10,7 @@ import pytest
 
 from glm_driver import FAMILIES, fitted, records
 from party_tables import arrays
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.tables import TABLES
 from partywise.federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
 from partywise.federation.exchanges.residues import ring_for
 from partywise.glm.diagnostics import diagnosed, sums_of

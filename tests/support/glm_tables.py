@@ -13,7 +13,7 @@ import numpy as np
 
 from partywise.datasets import fetch as resources
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.tables import TABLES
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate

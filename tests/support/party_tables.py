@@ -10,7 +10,7 @@ import pytest
 
 from partywise.datasets import fetch as resources
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.loaders.party_tables.tables import TABLES
+from partywise.datasets.public.tables import TABLES
 from partywise.errors import DataMissing
 from pipeline import ROOT
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .curves import Scale, require
+from .public.declarations import Declared, Range
 
 FROM_THE_DATA = "smallest and largest value in the table: the features are public where labels are the secret"
 
@@ -49,15 +50,6 @@ class ClientTable:
         require(len(self.names) == p and len(self.scales) == p, f"{p} features have {len(self.names)} names")
         require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")
         require(set(np.unique(self.client)) == set(range(len(self.clients))), "a client has no record")
-
-
-@dataclass(frozen=True)
-class Range:
-    """Ends of the range that becomes [0, 1], and where they come from."""
-
-    low: float
-    high: float
-    because: str
 
 
 @dataclass(frozen=True)
@@ -132,20 +124,6 @@ def indicators(prefix: str, values: np.ndarray, levels: np.ndarray) -> dict[str,
 
 
 @dataclass(frozen=True)
-class Declared:
-    """What is known of a column before any data are seen.
-
-    edges : increasing cuts, bucket j being ``(edges[j-1], edges[j]]``, or None
-    bounds : range (low, high) of a map onto integers, values outside being clipped, or None
-    because : where both come from
-    """
-
-    edges: tuple[float, ...] | None
-    bounds: tuple[float, float] | None
-    because: str
-
-
-@dataclass(frozen=True)
 class ColumnTable:
     """N records with d columns of raw values, for splits of columns.
 
@@ -179,14 +157,3 @@ class ColumnTable:
         require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
         require(len(self.names) == d == len(self.declared), f"{d} columns have {len(self.names)} names")
         require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")
-
-
-def steps(*runs: tuple[float, float, float]) -> tuple[float, ...]:
-    """Edges from start to end by a step, run after run; decimals are those that one would write."""
-    cuts = [round(a + k * step, 10) for a, step, b in runs for k in range(round((b - a) / step) + 1)]
-    return tuple(dict.fromkeys(cuts))
-
-
-def levels(count: int, because: str) -> Declared:
-    """A category with so many levels, each a bucket."""
-    return Declared(tuple(k + 0.5 for k in range(count - 1)), (0.0, count - 1.0), because)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
+from .criteria import CLASSES, NUMBERS, Criterion
 from .links import LOGIT
-
-# The names of seed 003.
-Criterion = Literal["CrossEntropyLoss", "RegressionMSELoss"]
-CLASSES: Criterion = "CrossEntropyLoss"
-NUMBERS: Criterion = "RegressionMSELoss"
 
 
 def losses(scores: np.ndarray, y: np.ndarray, criterion: Criterion) -> np.ndarray:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..models.losses import Criterion, derivatives
+from ..models.criteria import Criterion
+from ..models.losses import derivatives
 from .codes import CodedColumns
 from .growth.cells import Bins, bins_of
 from .growth.level import Level, cut_at_next_row, tree_of

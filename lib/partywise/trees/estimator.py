@@ -13,8 +13,8 @@ from ..federation.column_estimator import held_columns, response_of, share_expla
 from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
+from ..models.criteria import Criterion
 from ..models.links import LOGIT
-from ..models.losses import Criterion
 from ..privacy.accounted import Public
 from .model import Column, PublicFacts
 from .options import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..models.losses import Criterion
+from ..models.criteria import Criterion
 from ..privacy.accounted import Accounted
 
 # Mark of a leaf in `Tree.feature`.

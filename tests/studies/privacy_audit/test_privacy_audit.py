@@ -12,7 +12,8 @@ import pytest
 import toy_claim
 from audit_driver import SURE, audit_plan, cell, scalars
 from partywise.audits.worlds import AuditData
-from partywise.datasets.tables import FROM_THE_DATA, LabelledTable, Range
+from partywise.datasets.public.declarations import Range
+from partywise.datasets.tables import FROM_THE_DATA, LabelledTable
 from partywise.errors import ConfigError
 from partywise.experiment.claims import collected
 from partywise.experiment.plan import plan

@@ -10,7 +10,8 @@ import pytest
 from own_data_sets import example_tables, write_csv
 from partywise.datasets.loaders import abalone as abalone_table
 from partywise.datasets.loaders import adult as adult_table
-from partywise.datasets.tables import ColumnTable, Declared
+from partywise.datasets.public.declarations import Declared
+from partywise.datasets.tables import ColumnTable
 from partywise.errors import ConfigError
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from partywise.datasets.columns.settings import DatasetSettings
-from partywise.datasets.tables import ColumnTable, Declared
+from partywise.datasets.public.declarations import Declared
+from partywise.datasets.tables import ColumnTable
 from partywise.errors import DataMissing
 from partywise.randomness import stream
 from partywise.studies.vertical_trees import cases

@@ -1,26 +1,22 @@
-"""The shipped tables whose columns may lie at several parties: what is public of each, and how it is read.
+"""The shipped tables whose columns may lie at several parties, and what is public of each; standard library only.
 
 Any study whose data are columns at parties can name any of them.  A further table is a loader in
-`partywise.datasets.loaders` and an entry here.
+`partywise.datasets.loaders`, named in `partywise.datasets.columns.read`, and an entry here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import exp
-from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
-from ...models.losses import CLASSES, NUMBERS, Criterion
-from ..loaders import abalone, adult, adult_split, credit_default
-from ..loaders.party_tables import read
-from ..loaders.party_tables.described import Column, Described, Response
-from ..loaders.party_tables.tables import TABLES
-from ..tables import ColumnTable, Declared, levels, steps
+from ...models.criteria import CLASSES, NUMBERS, Criterion
+from ..public import abalone, adult, credit_default
+from ..public.declarations import Declared, levels
+from ..public.described import Column, Described, Response
+from ..public.tables import TABLES
 
 Name = Literal[
     "abalone",
@@ -41,7 +37,7 @@ Name = Literal[
 class TableFacts:
     """A table and what is known of it before any record is seen.
 
-    resource : data set of the catalogue; load : folder of the data set -> `ColumnTable`
+    resource : data set of the catalogue
     names, columns : of the columns, and what is declared of each; levels : names of the levels of a category, by column
     criterion : what the label is for
     label_bounds : public range of a label that is a number; None for labels 0 and 1
@@ -51,7 +47,6 @@ class TableFacts:
     """
 
     resource: str
-    load: Callable[[Path], ColumnTable]
     names: tuple[str, ...]
     columns: tuple[Declared, ...]
     levels: Mapping[str, tuple[str, ...]]
@@ -66,21 +61,17 @@ ADULT_LEVELS = {name: tuple(words.split()) for name, words in adult.LEVELS.items
 RINGS = (0.0, 30.0)
 DEALT = {
     "abalone": TableFacts(
-        abalone.RESOURCE,
-        abalone.load,
+        "abalone",
         tuple(abalone.declared()),
         tuple(abalone.declared().values()),
         {"sex": abalone.SEXES},
         NUMBERS,
         RINGS,
     ),
-    "adult": TableFacts(adult.RESOURCE, adult.load_folded, adult.COLUMNS, adult.declared(), ADULT_LEVELS),
-    "adult_split": TableFacts(
-        adult_split.RESOURCE, adult_split.load, adult.COLUMNS, adult.declared(), ADULT_LEVELS, divided=True
-    ),
+    "adult": TableFacts("adult", adult.COLUMNS, adult.declared(), ADULT_LEVELS),
+    "adult_split": TableFacts("adult_split", adult.COLUMNS, adult.declared(), ADULT_LEVELS, divided=True),
     "credit_default": TableFacts(
-        credit_default.RESOURCE,
-        credit_default.load,
+        "credit_default",
         credit_default.NAMES,
         tuple(credit_default.declared()[name] for name in credit_default.NAMES),
         {},
@@ -104,13 +95,6 @@ def table_facts(name: Name, response: str | None = None) -> TableFacts:
     return DEALT[name]
 
 
-@lru_cache(maxsize=1)
-def read_table(name: Name, response: str | None, resources: Path) -> ColumnTable:
-    """The table itself; the replicates of one job read it once."""
-    found = table_facts(name, response)
-    return found.load(resources / found.resource)
-
-
 def _of_parties(table: Described, response: Response) -> TableFacts:
     """A table that has natural parties."""
     declared = tuple(map(_declare, table.columns))
@@ -120,9 +104,8 @@ def _of_parties(table: Described, response: Response) -> TableFacts:
     if response.families[0] in ("gamma", "inverse_gaussian"):
         low, high = exp(low), exp(high)
     holders = tuple((one.name, columns) for one, columns in zip(table.holders, table.groups, strict=True))
-    load = partial(_load, table, response, names, declared)
     bounds = None if classes else (low, high)
-    return TableFacts(table.resource, load, names, declared, {}, CLASSES if classes else NUMBERS, bounds, holders)
+    return TableFacts(table.resource, names, declared, {}, CLASSES if classes else NUMBERS, bounds, holders)
 
 
 def _declare(column: Column) -> Declared:
@@ -130,12 +113,5 @@ def _declare(column: Column) -> Declared:
     if column.binary:
         return levels(2, column.because)
     low, high = column.location - 3 * column.scale, column.location + 3 * column.scale
-    cuts = column.location + column.scale * np.array(steps((-1.5, 0.5, 1.5)))
-    return Declared(tuple(cuts.tolist()), (low, high), column.because)
-
-
-def _load(
-    table: Described, response: Response, names: tuple[str, ...], declared: tuple[Declared, ...], folder: Path
-) -> ColumnTable:
-    found = read.load(table, response, folder)
-    return ColumnTable(found.X, found.y, np.array(names), declared, None, found.sha256, found.notes)
+    cuts = tuple(column.location + k * column.scale / 2 for k in range(-3, 4))
+    return Declared(cuts, (low, high), column.because)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from ...checks import Count, Natural, Range, check_fields
-from ...models.losses import CLASSES, Criterion
+from ...models.criteria import CLASSES, Criterion
 from .catalogue import Name, TableFacts, table_facts
 
 

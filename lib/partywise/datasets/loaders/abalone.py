@@ -10,32 +10,14 @@ from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..tables import ColumnTable, Declared, levels, steps
+from ..public.abalone import SEXES, declared
+from ..tables import ColumnTable
 
 RESOURCE, RESPONSE = "abalone", "rings"
 # The one file of the archive bears the name of the archive.
 CSV = "sklego/data/abalone.zip"
-SEXES = ("F", "I", "M")
 ROWS = 4177
-UNITS = "lengths are in 200 mm and weights in 200 g: round numbers over what abalones reach"
-CUTS = {
-    "length": (0.15, 0.05, 0.75),
-    "diameter": (0.1, 0.05, 0.6),
-    "height": (0.025, 0.025, 0.275),
-    "whole_weight": (0.2, 0.2, 2.4),
-    "shucked_weight": (0.1, 0.1, 1.1),
-    "viscera_weight": (0.05, 0.05, 0.55),
-    "shell_weight": (0.05, 0.05, 0.75),
-}
 NOTES = ("The record of the privacy unit is a shell.",)
-
-
-def declared() -> dict[str, Declared]:
-    """Edges of every column, and a range from 0 to one step beyond the last edge."""
-    found = {"sex": levels(len(SEXES), "female, infant, male")}
-    for name, (start, step, end) in CUTS.items():
-        found[name] = Declared(steps((start, step, end)), (0.0, round(end + step, 10)), UNITS)
-    return found
 
 
 def load(folder: str | Path) -> ColumnTable:

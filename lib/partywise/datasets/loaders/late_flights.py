@@ -13,7 +13,8 @@ from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..tables import LabelledTable, Range, indicators, scale
+from ..public.declarations import Range
+from ..tables import LabelledTable, indicators, scale
 
 RESOURCE = "nyc_flights"
 LATE_MINUTES = 15

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import Natural, Positive, Range, check_fields, unread
-from ...datasets.loaders.party_tables.described import Described, Response
-from ...datasets.loaders.party_tables.tables import TABLES
+from ...datasets.public.described import Described, Response
+from ...datasets.public.tables import TABLES
 from ...glm.options import Family
 
 Records = Literal["aligned", "unaligned"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.columns.catalogue import read_table
+from ...datasets.columns.read import read_table
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings
 from ...datasets.tables import ColumnTable
+from ...models.criteria import CLASSES
 from ...models.links import LOGIT
-from ...models.losses import CLASSES
 from ...randomness import Rng
 from .data import LinearData
 from .settings import GeneratedSettings, ScaledDatasetSettings

@@ -12,7 +12,7 @@ from ...datasets.columns.replicate import folds_of, split_columns
 from ...datasets.columns.settings import ColumnSettings
 from ...federation.parties import Party
 from ...linear.model import PublicFacts
-from ...models.losses import CLASSES, Criterion
+from ...models.criteria import CLASSES, Criterion
 from ...privacy.accounted import Public
 
 

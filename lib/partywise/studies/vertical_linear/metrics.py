@@ -18,7 +18,7 @@ from ...linear.exact import exact_fit, loss
 from ...linear.model import Estimate
 from ...linear.options import PooledOptions
 from ...linear.steps import descend, minimiser, responses
-from ...models.losses import CLASSES
+from ...models.criteria import CLASSES
 from ...privacy.ledger.ledger import Ledger
 from .data import LinearData
 from .measures import LinearExamples, LinearMeasures

@@ -12,7 +12,8 @@ import numpy as np
 from ...datasets.own.indicators import indicator_names, indicators
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
-from ...datasets.tables import ColumnTable, Declared
+from ...datasets.public.declarations import Declared
+from ...datasets.tables import ColumnTable
 from .cases import deal_table, scaled
 from .data import LinearData
 from .own_settings import TableSettings

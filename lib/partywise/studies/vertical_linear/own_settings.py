@@ -8,7 +8,7 @@ from ...datasets.columns.settings import ColumnSettings
 from ...datasets.own.files import increasing
 from ...datasets.own.indicators import runs, width
 from ...datasets.own.table_files import OwnTables
-from ...models.losses import CLASSES, NUMBERS
+from ...models.criteria import CLASSES, NUMBERS
 
 # The name of the key holder on the channel between the parties.
 RESERVED = ("server",)

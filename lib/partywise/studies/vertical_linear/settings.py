@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ...checks import Count, NotNegative, Positive, Range
 from ...datasets.columns.settings import ColumnSettings, DatasetSettings
-from ...models.losses import CLASSES, NUMBERS
+from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)

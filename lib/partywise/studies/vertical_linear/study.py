@@ -13,7 +13,7 @@ from ...checks import Checked, Delta, UserUnit
 from ...errors import ConfigError
 from ...experiment.study import Figure, Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
-from ...models.losses import CLASSES, NUMBERS
+from ...models.criteria import CLASSES, NUMBERS
 from .measures import LinearExamples, LinearMeasures
 from .own_settings import TableSettings
 from .settings import GeneratedSettings, ScaledDatasetSettings

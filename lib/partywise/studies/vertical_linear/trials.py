@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...models.losses import CLASSES
+from ...models.criteria import CLASSES
 from .data import LinearData
 
 

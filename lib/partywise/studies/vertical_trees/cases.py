@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.columns.catalogue import read_table
+from ...datasets.columns.read import read_table
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings, DatasetSettings
-from ...datasets.tables import ColumnTable, Declared
+from ...datasets.public.declarations import Declared
+from ...datasets.tables import ColumnTable
+from ...models.criteria import NUMBERS
 from ...models.links import LOGIT
-from ...models.losses import NUMBERS
 from ...randomness import Rng
 from .data import TreeData
 from .settings import GeneratedSettings

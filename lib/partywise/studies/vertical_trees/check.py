@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...datasets.columns.settings import ColumnSettings
 from ...errors import CertificationError, ConfigError
-from ...models.losses import CLASSES, NUMBERS
+from ...models.criteria import CLASSES, NUMBERS
 from ...trees.options import (
     DeployedOptions,
     GatheringOptions,

@@ -9,10 +9,10 @@ import numpy as np
 
 from ...datasets.columns.replicate import folds_of, split_columns
 from ...datasets.columns.settings import ColumnSettings
-from ...datasets.tables import Declared
+from ...datasets.public.declarations import Declared
 from ...errors import DataMissing
 from ...federation.parties import Party
-from ...models.losses import CLASSES, Criterion
+from ...models.criteria import CLASSES, Criterion
 from ...privacy.accounted import Public
 from ...trees.model import Column, PublicFacts
 

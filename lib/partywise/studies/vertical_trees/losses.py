@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...models.criteria import CLASSES, Criterion
 from ...models.links import LOGIT
-from ...models.losses import CLASSES, Criterion, losses
+from ...models.losses import losses
 from ...trees.model import Ensemble
 from ...trees.options import TreeOptions
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...attacks.roc import rank_auc
-from ...models.losses import CLASSES, Criterion
+from ...models.criteria import CLASSES, Criterion
 from ...privacy.ledger.event import clear_event
 from ...privacy.ledger.ledger import Ledger
 from ...trees.model import Ensemble, Estimate

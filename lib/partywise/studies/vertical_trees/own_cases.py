@@ -11,7 +11,8 @@ import numpy as np
 
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
-from ...datasets.tables import ColumnTable, Declared, levels
+from ...datasets.public.declarations import Declared, levels
+from ...datasets.tables import ColumnTable
 from .cases import deal_table, select_rows
 from .data import TreeData
 from .own_settings import TableSettings

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...experiment.trial import Trial
-from ...models.losses import CLASSES
+from ...models.criteria import CLASSES
 from ...randomness import stream
 from ...trees.model import Estimate
 from .cases import draw_score

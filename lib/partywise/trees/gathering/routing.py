@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...models.losses import Criterion
+from ...models.criteria import Criterion
 from ..codes import CodedColumns, public_buckets
 from ..ensemble import Draws, grown
 from ..model import Ensemble

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
-from ...models.losses import Criterion
+from ...models.criteria import Criterion
 from ..codes import CodedColumns, dense_ranks, quantile_buckets
 from ..ensemble import Draws, grown, renumber
 from ..model import Ensemble

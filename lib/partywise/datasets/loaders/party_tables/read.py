@@ -12,9 +12,9 @@ from ....errors import DataMissing
 from ...catalogue import RESOURCES
 from ...curves import require
 from ...fetch import read_files
+from ...public.described import Column, Described, Response
 from ...tables import ColumnTable
 from .. import abalone, adult
-from .described import Column, Described, Response
 from .frames import read_frame
 
 # Tables whose loaders number the levels of a category: loader, and the levels by column.

@@ -1,0 +1,39 @@
+"""What is declared of a column before any data are seen; standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Range:
+    """Ends of the range that becomes [0, 1], and where they come from."""
+
+    low: float
+    high: float
+    because: str
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is known of a column before any data are seen.
+
+    edges : increasing cuts, bucket j being ``(edges[j-1], edges[j]]``, or None
+    bounds : range (low, high) of a map onto integers, values outside being clipped, or None
+    because : where both come from
+    """
+
+    edges: tuple[float, ...] | None
+    bounds: tuple[float, float] | None
+    because: str
+
+
+def steps(*runs: tuple[float, float, float]) -> tuple[float, ...]:
+    """Edges from start to end by a step, run after run; decimals are those that one would write."""
+    cuts = [round(a + k * step, 10) for a, step, b in runs for k in range(round((b - a) / step) + 1)]
+    return tuple(dict.fromkeys(cuts))
+
+
+def levels(count: int, because: str) -> Declared:
+    """A category with so many levels, each a bucket."""
+    return Declared(tuple(k + 0.5 for k in range(count - 1)), (0.0, count - 1.0), because)

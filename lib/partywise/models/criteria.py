@@ -1,0 +1,9 @@
+"""What a label is, by the names of seed 003; standard library only, so that settings can name it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Criterion = Literal["CrossEntropyLoss", "RegressionMSELoss"]
+CLASSES: Criterion = "CrossEntropyLoss"
+NUMBERS: Criterion = "RegressionMSELoss"
