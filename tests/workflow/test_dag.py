@@ -96,8 +96,10 @@ def test_planning_a_hundred_thousand_fits_is_cheap(tmp_path):
         return cpu, megabytes
 
     # Machines differ threefold, so a few fits are planned beside it: measured 10.3 for 7.0 CPU s, a ratio of 1.5.
-    (few, _), (cpu, megabytes) = planned(str(ROOT / "config" / "tiny.yaml")), planned("big.yaml")
-    assert cpu <= LIMIT_RATIO * few
+    # Before and after it, since the speed of a machine with other work changes meanwhile.
+    tiny = str(ROOT / "config" / "tiny.yaml")
+    (few, _), (cpu, megabytes), (again, _) = planned(tiny), planned("big.yaml"), planned(tiny)
+    assert cpu <= LIMIT_RATIO * max(few, again)
     assert megabytes <= LIMIT_MB
 
 
