@@ -21,7 +21,6 @@ LONGEST = (
     "tests/workflow/test_time_stamps.py",
     "tests/workflow/test_dag.py",
     "tests/workflow/test_growing_grids.py",
-    "tests/experiment/test_every_study.py",
     "tests/federation/test_every_protocol_networked.py",
     "tests/federation/test_every_protocol.py",
     "tests/privacy/test_extreme_records.py",

@@ -20,6 +20,8 @@ from pipeline import ROOT, copy_project, environment, launch
 SMOKE = ROOT / "config" / "smoke.yaml"
 CONFIG = read_configuration(SMOKE)
 STUDIES = sorted(CONFIG["studies"])
+# Two minutes of Snakemake; `tests/workflow/test_code_closure.py` runs a job of every rule for every study.
+pytestmark = pytest.mark.runs
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,8 @@ def many(cubes: int) -> list[Difference]:
     other["status"][{DIMS[0]: 0}] = 3
     other["status"][{DIMS[0]: 1, DIMS[2]: 0}] = 0
     other["bytes"][...] = 7.0
-    return [difference(f"study_{i}", cube(), other) for i in range(cubes)]
+    one = difference("study", cube(), other)
+    return [replace(one, name=f"study_{i}") for i in range(cubes)]
 
 
 @pytest.mark.parametrize("cubes", [1, 6, 60])
