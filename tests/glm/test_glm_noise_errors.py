@@ -33,7 +33,10 @@ def released(family: str, n: int, sd: float, p: int = 4) -> list[Moments]:
     ]
 
 
-@pytest.mark.parametrize("family", ["gaussian", "gamma", "inverse_gaussian", "binomial"])
+@pytest.mark.parametrize(
+    "family",
+    ["gaussian", "gamma", "inverse_gaussian", pytest.param("binomial", marks=pytest.mark.statistical)],
+)
 @pytest.mark.parametrize("sd", [0.01])
 def test_the_spread_over_draws_is_what_is_said(family, sd):
     """200 draws know a standard deviation to 5 %; what is said of eight of them is within 25 % of it."""
@@ -43,7 +46,7 @@ def test_the_spread_over_draws_is_what_is_said(family, sd):
     np.testing.assert_allclose(said / spread, 1, atol=0.25)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(1.0, marks=pytest.mark.statistical), 4.0])
 @pytest.mark.parametrize("family", ["gaussian", "binomial", "gamma", "inverse_gaussian"])
 def test_the_spread_of_newton_steps_over_fits_is_what_is_said(family, epsilon):
     """As above, of whole fits."""

@@ -240,6 +240,7 @@ def test_one_record_far_out_takes_a_wider_range():
     assert estimate.status == "ok" and errors(estimate, X, y, "binomial")["se_units"] <= 0.05
 
 
+@pytest.mark.statistical
 def test_intervals_of_the_intercept_cover_at_four_percent_events():
     """Of 24 replicates at a level of 95 %: fewer than 20 have a chance of 7e-4; the code before had 5 of 12."""
     inside = 0

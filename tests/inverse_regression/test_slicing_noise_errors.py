@@ -24,7 +24,9 @@ def fitted(X, y, protocol="certified", epsilon=20.0, rng=0, **options):
 
 
 @pytest.mark.parametrize("epsilon", [20.0, 60.0])
-@pytest.mark.parametrize(("protocol", "d"), [("certified", 1), ("certified", 2), ("whitened", 1)])
+@pytest.mark.parametrize(
+    ("protocol", "d"), [("certified", 1), ("certified", 2), pytest.param("whitened", 1, marks=pytest.mark.statistical)]
+)
 def test_the_spread_over_draws_is_what_is_said(protocol, d, epsilon):
     """200 draws know a standard deviation to 5 %; what is said of eight of them is within 25 % of it."""
     X, y = data()

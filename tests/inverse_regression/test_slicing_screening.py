@@ -218,6 +218,7 @@ def test_completed_columns_have_their_means_and_their_law(model):
     assert not accepts_covariance(np.concatenate(rows), wrong)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("model", ["III", "IV"])
 def test_losses_have_one_law(model):
     """Screening, completing the selected columns and estimating: the loss at p = 60 from both samplers."""

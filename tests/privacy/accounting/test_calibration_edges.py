@@ -3,6 +3,7 @@
 import itertools
 import math
 import sys
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -38,7 +39,12 @@ MUS = (5e-324, 1e-320, 1e-310, 1e-300, 1e-200, 1e-162, 1e-100, 1e-20, 1e-16, 1e-
 MUS += (10.0, 17.0, 20.0, 40.0, 1e3, 1e6, 1e10, 1e50, 1e100, 1e150, 1e154, 1e160, 1e300, LARGEST)
 
 
-@pytest.mark.parametrize("e", EPSILONS)
+def every_second(values: tuple[float, ...]) -> list[Any]:
+    """The values, of which `./run test` takes every second one; `./run long` takes the others."""
+    return [pytest.param(value, marks=pytest.mark.statistical if n % 2 else ()) for n, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("e", every_second(EPSILONS))
 def test_mu_is_rounded_down_everywhere_and_by_little(e):
     for delta in DELTAS:
         mu = gdp_mu(e, delta)
@@ -47,7 +53,7 @@ def test_mu_is_rounded_down_everywhere_and_by_little(e):
         assert gaussian_epsilon(mu, delta) <= e, delta
 
 
-@pytest.mark.parametrize("mu", MUS)
+@pytest.mark.parametrize("mu", every_second(MUS))
 def test_epsilon_is_rounded_up_everywhere_and_by_little(mu):
     for delta in DELTAS:
         e = gaussian_epsilon(mu, delta)

@@ -135,6 +135,7 @@ def test_a_wrong_completion_is_rejected(samples):
     assert 9 in rejected and not set(rejected) & set(range(9))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("model", ["III", "IV"])
 def test_losses_have_one_law(model):
     beta = np.zeros((S + Q, 2))
