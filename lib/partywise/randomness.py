@@ -11,7 +11,7 @@ import operator
 import struct
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -63,10 +63,10 @@ class SimulationRandom(np.random.Generator):
     def __init__(self, root: int, *names: str | int) -> None:
         super().__init__(_bit_generator(root, names))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.bit_generator)
 
-    def spawn(self, n_children: int):
+    def spawn(self, n_children: int) -> NoReturn:
         """Refused: a child would have no address."""
         raise TypeError(f"spawn({n_children!r}) makes generators without an address; call stream with one more name.")
 

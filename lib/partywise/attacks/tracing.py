@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .roc import area
 
@@ -38,7 +39,7 @@ class Trace:
     nonmembers: np.ndarray
 
 
-def signed_records(X, y) -> np.ndarray:
+def signed_records(X: ArrayLike, y: ArrayLike) -> np.ndarray:
     """Records times +1 where the label is 1 and -1 where it is 0, shape (n, p).
 
     Parameters
@@ -61,12 +62,12 @@ def signed_records(X, y) -> np.ndarray:
     return features * np.where(labels == 1, 1.0, -1.0)[:, None]
 
 
-def discriminant_direction(X, y) -> np.ndarray:
+def discriminant_direction(X: ArrayLike, y: ArrayLike) -> np.ndarray:
     """Mean of the signed records, shape (p,): the discriminant direction of white features (seed 001, Example 1)."""
     return signed_records(X, y).mean(axis=0)
 
 
-def tracing_scores(X, y, direction, reference=0.0) -> np.ndarray:
+def tracing_scores(X: ArrayLike, y: ArrayLike, direction: ArrayLike, reference: ArrayLike = 0.0) -> np.ndarray:
     """Score of each record: <x c - reference, direction>, c = +1 or -1 by label (seed 001, Example 1).
 
     Parameters
@@ -88,8 +89,8 @@ def tracing_scores(X, y, direction, reference=0.0) -> np.ndarray:
 
 
 def trace_split(
-    X,
-    y,
+    X: ArrayLike,
+    y: ArrayLike,
     rng: np.random.Generator,
     estimate: Callable[..., np.ndarray] = discriminant_direction,
     size: int | None = None,
@@ -128,7 +129,7 @@ def trace_split(
     return Trace(*(tracing_scores(features[s], labels[s], direction, reference) for s in (inside, outside)))
 
 
-def tracing_auc(members, nonmembers) -> float:
+def tracing_auc(members: ArrayLike, nonmembers: ArrayLike) -> float:
     """Area under the curve: the probability that a member scores above a non-member, ties counting one half.
 
     Parameters
@@ -149,7 +150,7 @@ def tracing_auc(members, nonmembers) -> float:
     return area(*_scores(members, nonmembers))
 
 
-def roc_curve(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:
+def roc_curve(members: ArrayLike, nonmembers: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """False and true positive rates of the rule "in above a threshold", for falling thresholds.
 
     Parameters
@@ -176,7 +177,7 @@ def roc_curve(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:
     return rates[0], rates[1]
 
 
-def _scores(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:
+def _scores(members: ArrayLike, nonmembers: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     inside, outside = (np.asarray(scores, dtype=float) for scores in (members, nonmembers))
     if inside.ndim != 1 or outside.ndim != 1 or not len(inside) or not len(outside):
         raise ValueError(f"scores of shapes {inside.shape} and {outside.shape}: give two vectors with an entry each.")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .links import LOGIT, Link
 
@@ -95,7 +96,7 @@ def weighted_gram(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return total
 
 
-def check_features(X, *, unit_box: bool = False) -> np.ndarray:
+def check_features(X: ArrayLike, *, unit_box: bool = False) -> np.ndarray:
     """Return X as a contiguous float array of shape (N, k), or raise a `ValueError` that names what is wrong.
 
     ``unit_box`` asks for entries in [0, 1], which the bound sqrt(k)/N assumes; nothing is ever clipped silently.
@@ -115,7 +116,7 @@ def check_features(X, *, unit_box: bool = False) -> np.ndarray:
     return X
 
 
-def check_labels(y, n: int) -> np.ndarray:
+def check_labels(y: ArrayLike, n: int) -> np.ndarray:
     """Return y as a float array of shape (n,) with entries 0 and 1, or raise a named `ValueError`."""
     y = np.asarray(y, dtype=float)
     if y.shape != (n,):
@@ -126,7 +127,7 @@ def check_labels(y, n: int) -> np.ndarray:
     return y
 
 
-def check_vector(name: str, value, k: int) -> np.ndarray:
+def check_vector(name: str, value: ArrayLike, k: int) -> np.ndarray:
     """Return a finite vector of length k, or raise a named `ValueError`."""
     value = np.asarray(value, dtype=float)
     if value.shape != (k,):
@@ -136,7 +137,7 @@ def check_vector(name: str, value, k: int) -> np.ndarray:
     return value
 
 
-def check_diagonal(ridge, k: int) -> np.ndarray:
+def check_diagonal(ridge: ArrayLike, k: int) -> np.ndarray:
     """Return the diagonal of Lambda, shape (k,), or raise a named `ValueError`."""
     ridge = check_vector("ridge", ridge, k)
     if np.any(ridge < 0):

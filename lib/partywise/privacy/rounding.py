@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 __all__ = ["bounded_entries", "round_up", "square", "total"]
 
@@ -13,7 +14,7 @@ NORMAL = 1e-290
 LARGEST_ENTRY = 1e100
 
 
-def bounded_entries(values) -> np.ndarray:
+def bounded_entries(values: ArrayLike) -> np.ndarray:
     """Entries of records as every constructor of a certified statistic may read them: nan is 0, the rest in +-1e100.
 
     The rule reads each entry alone, so that it moves no sensitivity, and no record of one party can end a run of all

@@ -89,7 +89,7 @@ def look(cube: xr.Dataset, method: str) -> Look:
     return Look(own, colors[place % len(colors)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
 
 
-def panels(rows: int, columns: int, width: float, height: float, **options) -> tuple[Figure, list[Axes]]:
+def panels(rows: int, columns: int, width: float, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches.
 
     Panels are wider than asked for where the whole would be narrower than a title.

@@ -14,14 +14,19 @@ the first subtracts two nearly equal numbers. Every result is rounded towards mo
 import math
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import erfinv, ndtri
 
 from ...errors import CertificationError
 from ..rounding import NORMAL, square, total
 from .profile import excess, log_delta, mills, mu_at, zcdp_bound
 from .roots import solve_monotone
+
+# A float where all arguments are floats, an array otherwise.
+Numbers = Any
 
 __all__ = [
     "analytic_gaussian_sigma",
@@ -54,7 +59,7 @@ TINY, SCALE = 2.0**-700, 2.0**600
 FAR = 1e150
 
 
-def gaussian_delta(mu, epsilon):
+def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Numbers:
     """Least delta at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP.
 
     Parameters
@@ -83,7 +88,7 @@ def gaussian_delta(mu, epsilon):
     return _plain(delta)
 
 
-def gaussian_epsilon(mu, delta):
+def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Numbers:
     """Least epsilon >= 0 at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP, rounded up.
 
     Parameters
@@ -111,7 +116,7 @@ def gaussian_epsilon(mu, delta):
     m, d = mu[inner] * scale, delta[inner] * scale
     noise = LOG_MARGIN * np.abs(np.log(delta[inner]))
 
-    def above(x):
+    def above(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, density = excess(m, x, d)
         return value, -m * density * mills(x + m)
 
@@ -127,7 +132,7 @@ def gaussian_epsilon(mu, delta):
     return _plain(epsilon)
 
 
-def gdp_mu(epsilon, delta):
+def gdp_mu(epsilon: ArrayLike, delta: ArrayLike) -> Numbers:
     """Greatest mu at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP, rounded down.
 
     By enough for the way back: ``gaussian_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon``, also if the mu is
@@ -156,7 +161,7 @@ def gdp_mu(epsilon, delta):
     scale = _scale(epsilon[inner], delta[inner])
     e, d = epsilon[inner] * scale, delta[inner] * scale
 
-    def above(m):
+    def above(m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, density = excess(m, e / m - m / 2, d)
         return value, density
 
@@ -177,7 +182,7 @@ def gdp_mu(epsilon, delta):
     return _plain(mu)
 
 
-def analytic_gaussian_sigma(epsilon, delta, sensitivity):
+def analytic_gaussian_sigma(epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike) -> Numbers:
     """Least noise standard deviation that makes a Gaussian release (epsilon, delta)-DP (Balle and Wang 2018).
 
     Parameters
@@ -206,7 +211,9 @@ def analytic_gaussian_sigma(epsilon, delta, sensitivity):
     return _plain(_raise(sigma, (top == 0) | (mu == np.inf)))
 
 
-def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bool = False):
+def classic_gaussian_sigma(
+    epsilon: ArrayLike, delta: ArrayLike, sensitivity: ArrayLike, *, allow_uncertified: bool = False
+) -> Numbers:
     """Textbook noise ``sensitivity sqrt(2 log(1.25/delta)) / epsilon``, kept to reproduce sources.
 
     Its proof covers ``epsilon < 1``; from there on it still holds for a while (with more noise than needed) and
@@ -242,7 +249,7 @@ def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bo
     return _plain(_raise(published, sens == 0))
 
 
-def zcdp_epsilon(rho, delta):
+def zcdp_epsilon(rho: ArrayLike, delta: ArrayLike) -> Numbers:
     """Epsilon of rho-zCDP by the conversion of Canonne, Kamath and Steinke (2020, proposition 12), rounded up."""
     rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
     epsilon = np.where(rho == 0, 0.0, np.inf)
@@ -255,7 +262,7 @@ def zcdp_epsilon(rho, delta):
     return _plain(epsilon)
 
 
-def zcdp_rho(epsilon, delta):
+def zcdp_rho(epsilon: ArrayLike, delta: ArrayLike) -> Numbers:
     """Greatest rho with ``zcdp_epsilon(rho, delta) <= epsilon``, rounded down."""
     epsilon, delta = _broadcast(_non_negative("epsilon", epsilon, infinite=True), _probability("delta", delta))
     rho = np.where(epsilon == np.inf, np.inf, 0.0)
@@ -279,7 +286,7 @@ def zcdp_rho(epsilon, delta):
     return _plain(rho)
 
 
-def simple_zcdp_epsilon(rho, delta):
+def simple_zcdp_epsilon(rho: ArrayLike, delta: ArrayLike) -> Numbers:
     """Epsilon of rho-zCDP by the simple conversion ``rho + 2 sqrt(rho log(1/delta))`` (Bun and Steinke 2016)."""
     rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -290,7 +297,7 @@ def simple_zcdp_epsilon(rho, delta):
     return _plain(np.where(rho == 0, 0.0, bound))
 
 
-def rho_from_mu(mu):
+def rho_from_mu(mu: ArrayLike) -> Numbers:
     """zCDP parameter ``mu^2 / 2`` of a mu-Gaussian-DP Gaussian release (float or ndarray, non-negative).
 
     Rounded up where the square would vanish; infinite where it would overflow.
@@ -300,7 +307,7 @@ def rho_from_mu(mu):
         return _plain(_raise(mu**2 / 2, mu == 0))
 
 
-def mu_from_rho(rho):
+def mu_from_rho(rho: ArrayLike) -> Numbers:
     """Gaussian-DP parameter ``sqrt(2 rho)`` of a release known to be Gaussian; no other law with that rho has it."""
     with np.errstate(over="ignore"):
         return _plain(np.sqrt(2 * _non_negative("rho", rho, infinite=True)))
@@ -320,7 +327,7 @@ def compose_mu(mus: Iterable[float]) -> float:
     return math.sqrt(total(square(value) for value in values.tolist()))
 
 
-def _non_negative(name: str, value, *, infinite: bool = False) -> np.ndarray:
+def _non_negative(name: str, value: ArrayLike, *, infinite: bool = False) -> np.ndarray:
     array = np.asarray(value, dtype=float)
     if np.any(~(array >= 0)) or (not infinite and np.any(np.isinf(array))):
         kind = "non-negative" if infinite else "non-negative and finite"
@@ -328,14 +335,14 @@ def _non_negative(name: str, value, *, infinite: bool = False) -> np.ndarray:
     return array
 
 
-def _probability(name: str, value) -> np.ndarray:
+def _probability(name: str, value: ArrayLike) -> np.ndarray:
     array = np.asarray(value, dtype=float)
     if np.any(~((array >= 0) & (array < 1))):
         raise ValueError(f"{name}={value!r} must lie in [0, 1).")
     return array
 
 
-def _raise(values: np.ndarray, exact) -> np.ndarray:
+def _raise(values: np.ndarray, exact: ArrayLike) -> np.ndarray:
     """Positive values that are too small for a full float rounded up, but where they are exact."""
     return np.where((values < NORMAL) & ~np.asarray(exact), np.nextafter(values, np.inf), values)
 
@@ -344,7 +351,7 @@ def _scale(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where((first < TINY) & (second < TINY), SCALE, 1.0)
 
 
-def _positive_delta(delta) -> None:
+def _positive_delta(delta: ArrayLike) -> None:
     if np.any(_probability("delta", delta) == 0):
         raise ValueError(f"delta={delta!r} must be positive: no finite Gaussian noise gives delta = 0.")
 
@@ -353,6 +360,6 @@ def _broadcast(*arrays: np.ndarray) -> list[np.ndarray]:
     return [np.array(array) for array in np.broadcast_arrays(*arrays)]
 
 
-def _plain(array: np.ndarray):
+def _plain(array: np.ndarray) -> Numbers:
     """A Python float for a scalar question, an array otherwise."""
     return float(array) if np.ndim(array) == 0 else array

@@ -104,7 +104,7 @@ def atoms_epsilon(mu: float, atoms: Atoms, delta: float) -> float:
     if _profile(mu, atoms, 0.0)[0] <= target:
         return 0.0
 
-    def excess(x):
+    def excess(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         value, slope = _profile(mu, atoms, float(x[0]))
         # An underflown profile is far below any target.
         return np.array([math.log(max(value, 1e-320)) - math.log(target)]), np.array([slope / max(value, 1e-320)])

@@ -25,12 +25,12 @@ NODES, WEIGHTS = np.concatenate([-_POINTS[::-1], _POINTS]), np.concatenate([_SHA
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
-def mills(x):
+def mills(x: np.ndarray) -> np.ndarray:
     """(1 - Phi(x)) / phi(x) for x > -37."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
 
-def _mills_drop(mu, x):
+def _mills_drop(mu: np.ndarray, x: np.ndarray) -> np.ndarray:
     """R(x) - R(x + mu) > 0; by quadrature of -R'(t) = 1 - t R(t) where the difference would cancel."""
     drop = np.empty_like(x)
     small = mu <= SMALL_MU
@@ -44,7 +44,7 @@ def _mills_drop(mu, x):
     return drop
 
 
-def log_delta(mu, x):
+def log_delta(mu: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Log of delta at epsilon = mu (x + mu/2), for finite mu > 0 and x >= -mu/2."""
     result = np.empty_like(x)
     right = (x >= 0) | (mu <= SMALL_MU)
@@ -59,13 +59,13 @@ def log_delta(mu, x):
     return result
 
 
-def log_rest(mu, x):
+def log_rest(mu: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Log of 1 - delta, for x <= 0."""
     with np.errstate(over="ignore"):
         return np.logaddexp(log_ndtr(x), np.log(mills(x + mu)) - x * x / 2 - LOG_SQRT_2PI)
 
 
-def excess(mu, x, delta):
+def excess(mu: np.ndarray, x: np.ndarray, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """By how much the profile is above ``delta`` in (0, 1), and phi(x) over its smaller side.
 
     In log(delta) up to 1/2 and in -log(1 - delta) above, where x must not be positive.
@@ -85,14 +85,14 @@ def excess(mu, x, delta):
     return value, density
 
 
-def mu_at(epsilon, x):
+def mu_at(epsilon: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The mu > 0 with epsilon/mu - mu/2 = x."""
     root = np.hypot(x, math.sqrt(2) * np.sqrt(epsilon))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(x > 0, 2 * (epsilon / (x + root)), root - x)
 
 
-def zcdp_bound(rho, log_inverse):
+def zcdp_bound(rho: np.ndarray, log_inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The minimised conversion (may be negative) and the order alpha that attains it.
 
     The derivative in alpha vanishes where rho v^2 + log(1 + v) = log(1/delta), v = alpha - 1: one root.

@@ -37,7 +37,13 @@ def golden_section(function: Callable[[float], float], low: float, high: float, 
     return (low + high) / 2, least
 
 
-def solve_monotone(function, low, high, *, decreasing: bool):
+def solve_monotone(
+    function: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    decreasing: bool,
+) -> np.ndarray:
     """Root of a monotone vectorised function in [low, high]: Newton, with bisection wherever it leaves the bracket."""
     low, high = low.copy(), high.copy()
     x = (low + high) / 2

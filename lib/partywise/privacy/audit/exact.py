@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounting.calibration import randomized_response_probability
 from ..accounting.roots import bisect
@@ -45,7 +46,7 @@ class ExactAudit:
     at_sample_limit: bool = False
 
 
-def audit_exact(matrix, *, neighbours=None) -> ExactAudit:
+def audit_exact(matrix: ArrayLike, *, neighbours: ArrayLike | None = None) -> ExactAudit:
     """Exact epsilon (delta = 0) of a mechanism with finitely many inputs and outputs.
 
     Parameters
@@ -74,7 +75,7 @@ def audit_exact(matrix, *, neighbours=None) -> ExactAudit:
     return _given_pairs(logs, _pairs(neighbours, len(law)))
 
 
-def _law(matrix) -> np.ndarray:
+def _law(matrix: ArrayLike) -> np.ndarray:
     law = np.asarray(matrix, dtype=float)
     if law.ndim != 2 or len(law) < 2 or law.shape[1] < 1:
         raise ValueError(
@@ -93,7 +94,7 @@ def _law(matrix) -> np.ndarray:
     return law
 
 
-def _pairs(neighbours, inputs: int) -> np.ndarray:
+def _pairs(neighbours: ArrayLike | None, inputs: int) -> np.ndarray:
     given = np.asarray(neighbours)
     if given.dtype == bool:
         if given.shape != (inputs, inputs):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import bdtrc, expit, gammaln
 
 from ..accounting.roots import bisect
@@ -50,8 +51,8 @@ class OneRunAudit:
 
 
 def audit_one_run(
-    scores,
-    bits,
+    scores: ArrayLike,
+    bits: ArrayLike,
     delta: float,
     *,
     confidence: float = 0.95,
@@ -148,14 +149,14 @@ def _two_groups(scores: np.ndarray) -> float:
     return float(np.ldexp(ordered[split] / 2 + ordered[split + 1] / 2, exponent))
 
 
-def _counts(guesses, m: int) -> list[int]:
+def _counts(guesses: int | Sequence[int] | None, m: int) -> list[int]:
     counts = [m] if guesses is None else [int(r) for r in np.atleast_1d(guesses)]
     if not counts or any(not 1 <= r <= m for r in counts):
         raise ValueError(f"guesses={guesses!r} must lie in 1..{m}, the number of canaries.")
     return counts
 
 
-def _check(scores, bits, delta: float, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def _check(scores: ArrayLike, bits: ArrayLike, delta: float, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     score, bit = np.asarray(scores, dtype=float), np.asarray(bits)
     if score.ndim != 1 or score.shape != bit.shape or len(score) < 2:
         raise ValueError(f"scores of shape {score.shape}, bits of shape {bit.shape}: give two equal vectors, m >= 2.")

@@ -8,9 +8,11 @@ mechanisms need no draws (``audit_exact``), and one run with many canaries does 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtr, ndtri
 
 from ..accounting.roots import bisect
@@ -68,7 +70,7 @@ class AuditResult:
     at_sample_limit: bool
 
 
-def clopper_pearson(successes, n: int, error: float):
+def clopper_pearson(successes: ArrayLike, n: int, error: float) -> tuple[np.ndarray, np.ndarray]:
     """One-sided lower and upper confidence bounds of a probability, each wrong with probability ``error``."""
     k = np.asarray(successes, dtype=float)
     lower = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), n - np.maximum(k, 1) + 1, error))
@@ -77,7 +79,7 @@ def clopper_pearson(successes, n: int, error: float):
 
 
 def audit_pair(
-    scores, scores_neighbour, delta: float, *, gaussian: bool = False, confidence: float = 0.999
+    scores: ArrayLike, scores_neighbour: ArrayLike, delta: float, *, gaussian: bool = False, confidence: float = 0.999
 ) -> AuditResult:
     """Bound mu and epsilon from below by the best threshold attack on a pair of neighbours.
 
@@ -141,7 +143,13 @@ def _ranks(scores: np.ndarray) -> np.ndarray:
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
-def _choose(first, second, every: int, error: float, bound) -> tuple[int, int, int]:
+def _choose(
+    first: np.ndarray,
+    second: np.ndarray,
+    every: int,
+    error: float,
+    bound: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> tuple[int, int, int]:
     """Choose world order, side and threshold on some draws by the bound itself; count the event among the others."""
     choose = (np.sort(first[::every]), np.sort(second[::every]))
     others = np.arange(len(first)) % every != 0
@@ -174,11 +182,11 @@ def _joint_mu(hit: int, missed: int, n: int, error: float) -> float:
     return float(np.min(_separation(true, false)))
 
 
-def _separation(true, false):
+def _separation(true: np.ndarray, false: np.ndarray) -> np.ndarray:
     return ndtri(true) - ndtri(false)
 
 
-def _ratio_at(delta: float):
+def _ratio_at(delta: float) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return lambda true, false: np.log(np.maximum(true - delta, np.finfo(float).tiny)) - np.log(false)
 
 
@@ -199,7 +207,9 @@ def _beyond_sorted(ordered: np.ndarray, side: float, thresholds: np.ndarray) -> 
     return np.searchsorted(ordered, thresholds, side="left")
 
 
-def _bound(true, false, n: int, error: float, bound):
+def _bound(
+    true: ArrayLike, false: ArrayLike, n: int, error: float, bound: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> np.ndarray:
     lower, _ = clopper_pearson(true, n, error)
     _, upper = clopper_pearson(false, n, error)
     with np.errstate(invalid="ignore"):

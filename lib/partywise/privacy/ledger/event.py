@@ -332,7 +332,7 @@ def _group(question: str, rows_per_user: int | None) -> int | None:
     return int(rows_per_user)
 
 
-def _names(argument: str, value) -> tuple[str, ...]:
+def _names(argument: str, value: Any) -> tuple[str, ...]:
     if value == "*":
         return ("*",)
     if isinstance(value, str):

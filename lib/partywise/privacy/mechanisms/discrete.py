@@ -127,7 +127,7 @@ class DiscreteGaussian:
         steps = require_sigma(sigma / grid, self.law)
         rounded = lengths.rounded(np.asarray(bounded.value), grid)
 
-        def draw():
+        def draw() -> np.ndarray:
             noisy = rounded + integer_noise(rng, steps, rounded.shape, self.law)
             value = noisy.astype(float) * grid
             return value if lengths.root is None else value @ lengths.root.T
@@ -195,7 +195,7 @@ class DiscreteGaussian:
             )
         sigma = float(self.sigma) if self.sigma is not None else quotient_up(sensitivity, float(self.mu or 0.0))
 
-        def draw():
+        def draw() -> np.ndarray:
             noise = np.zeros(closed.units.shape, dtype=np.int64)
             for unit in dict.fromkeys(closed.units.ravel().tolist()) if sigma else ():
                 chosen = closed.units == unit
@@ -254,7 +254,9 @@ class _Lengths:
     white: np.ndarray | None = None
 
     @classmethod
-    def of(cls, certificate: SensitivityCertificate, covariance, shape: tuple[int, ...]) -> "_Lengths":
+    def of(
+        cls, certificate: SensitivityCertificate, covariance: np.ndarray | None, shape: tuple[int, ...]
+    ) -> "_Lengths":
         entries = _moved_entries(certificate.records, shape)
         if covariance is None and certificate.metric is None:
             return cls(float(certificate.value), entries, certificate.grid)

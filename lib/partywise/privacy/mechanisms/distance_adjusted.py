@@ -131,7 +131,7 @@ class AdjustedDistanceExponential:
         """Positions at which the buckets start."""
         return np.arange(0, self.hi - self.lo + 1, self.theta)
 
-    def _exponents(self, x) -> tuple[np.ndarray, np.ndarray]:
+    def _exponents(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Minus the logarithms of the unnormalised weights of bucket and integer, for positions x of shape (n, 1).
 
         Distances within a bucket are counted from its end nearest to x: the shift cancels in the law, and nothing
@@ -159,7 +159,7 @@ class AdjustedDistanceExponential:
     def _log_matrix(self) -> np.ndarray:
         return self._log_rows(np.arange(self.hi - self.lo + 1)[:, None])
 
-    def _log_rows(self, x) -> np.ndarray:
+    def _log_rows(self, x: np.ndarray) -> np.ndarray:
         """Logarithms of the law for positions x of shape (n, 1)."""
         bucket, inner = self._exponents(x)
         stage = -bucket - np.log(np.exp(-bucket).sum(axis=1, keepdims=True))

@@ -109,7 +109,9 @@ def largest(numbers: np.random.Generator, scores: np.ndarray, scale: float, winn
     return order[:winners]
 
 
-def _decides(scores, scale, noise, noisy, order, winners: int) -> bool:
+def _decides(
+    scores: np.ndarray, scale: float, noise: np.ndarray, noisy: np.ndarray, order: np.ndarray, winners: int
+) -> bool:
     """Whether the digits of the noise, and of the sums, put each winner above all that follow."""
     with np.errstate(divide="ignore"):
         below, above = _cells(noise)

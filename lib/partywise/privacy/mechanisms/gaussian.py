@@ -104,7 +104,7 @@ class Gaussian:
                 )
             scale = noise_scale(unscaled, self.mu)
 
-        def draw():
+        def draw() -> np.ndarray:
             noise = rng.standard_normal(shape)
             return bounded.value + scale * (noise if root is None else noise @ root)
 
@@ -161,7 +161,7 @@ class SymmetricGaussian:
 
         lower = np.tri(len(matrix), k=-1, dtype=bool)
 
-        def draw():
+        def draw() -> np.ndarray:
             noise = rng.standard_normal(matrix.shape)
             noise[lower] = noise.T[lower]
             return matrix + self.sigma * noise

@@ -85,7 +85,7 @@ class Laplace:
             _finite(sensitivity, self.epsilon)
             scale = noise_scale(sensitivity, self.epsilon, "epsilon")
 
-        def draw():
+        def draw() -> np.ndarray:
             return bounded.value + scale * rng.laplace(size=np.shape(bounded.value))
 
         law = self.privacy_law(bounded.certificate)
@@ -168,7 +168,7 @@ class Geometric:
 
         grid, gamma = float(certificate.grid), _gamma(self.epsilon, certificate)
 
-        def draw():
+        def draw() -> np.ndarray:
             if gamma is None:
                 return np.array(bounded.value)
             return (steps + draw_geometric(rng, gamma, steps.shape)) * grid

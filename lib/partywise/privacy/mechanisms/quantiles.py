@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounted import Accounted, Public, parameter
 from ..accounting.calibration import mu_from_rho
@@ -84,7 +85,7 @@ class PrivateQuantile:
         moved = min(certificate.value, max(self.q, 1 - self.q) * size)
         return pure_law(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
 
-    def law(self, values) -> tuple[np.ndarray, np.ndarray]:
+    def law(self, values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """The exact law for given values: uniform pieces between points.
 
         Returns
@@ -158,7 +159,9 @@ class QuantileRadius:
         """Fields of `Event`: what six adaptive counts of that certificate cost together."""
         return {"mu": certificate.value * mu_from_rho(self.rho)}
 
-    def __call__(self, norms, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
+    def __call__(
+        self, norms: ArrayLike, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
         """Release a radius (float, one of `grid`) for norms of shape (n,); unit ``features``, ``replace_one``."""
         norms, grid, rng = np.asarray(norms, dtype=float), self.grid, generator(rng, "QuantileRadius")
         # The release pays for all of its counts together.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounted import Accounted, parameter
 from ..accounting.calibration import randomized_response_probability
@@ -107,7 +108,7 @@ class RandomizedResponse:
             )
         numbers = generator(rng, "RandomizedResponse")
 
-        def simulate():
+        def simulate() -> np.ndarray:
             # Both draws are always made, so that one generator at two levels of epsilon flips nested sets.
             uniform = numbers.random(indices.shape)
             offsets = numbers.integers(0, self.k - 1, indices.size)
@@ -133,7 +134,7 @@ class RandomizedResponse:
                 raise ValueError(f"x={index!r} is not an index of 0..{self.k - 1}.")
         return 0.0 if x == x2 else float(self.epsilon)
 
-    def debias(self, indices) -> np.ndarray:
+    def debias(self, indices: ArrayLike) -> np.ndarray:
         """Unbiased values ``(y - q) / (1 - 2q)``, q = 1 / (1 + e^eps), of released bits (k = 2)."""
         self._require_bits()
         q = 1 / (1 + math.exp(self.epsilon)) if self.epsilon < 700 else 0.0
@@ -149,7 +150,7 @@ class RandomizedResponse:
         square = math.expm1(-self.epsilon) ** 2
         return math.exp(-self.epsilon) / square if square > 0 else math.inf
 
-    def frequencies(self, indices) -> np.ndarray:
+    def frequencies(self, indices: ArrayLike) -> np.ndarray:
         """Unbiased shares of the k indices among the true entries, shape (k,), from released indices."""
         found = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
         return self.unbiased(found / found.sum())

@@ -75,7 +75,7 @@ class ReportNoisyMax:
         scale, scores = self._scale(bounded), np.asarray(bounded.value)
         numbers = generator(rng, "ReportNoisyMax")
 
-        def draw():
+        def draw() -> int | np.ndarray:
             best = largest(numbers, scores, scale, self.winners)
             return int(best[0]) if self.winners == 1 else best
 

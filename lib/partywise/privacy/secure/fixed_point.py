@@ -1,9 +1,11 @@
 """Sums formed in integers: the order of summation cannot add to their sensitivity, as it can in floating point."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounted import Accounted, parameter, parents_of
 from ..statistics.bounded import Bounded, clip_curves, record_matrix, sum_certificate
@@ -33,7 +35,13 @@ def default_grid(sigma: float) -> float:
 
 
 def fixed_point_sum(
-    records, radius: Accounted, grid: Accounted, *, unit: str = "features", depends_on=("features",), stratum: str = "*"
+    records: ArrayLike,
+    radius: Accounted,
+    grid: Accounted,
+    *,
+    unit: str = "features",
+    depends_on: Iterable[str] = ("features",),
+    stratum: str = "*",
 ) -> Bounded:
     """Sum of records that are clipped to ``||x_i|| <= radius``, rounded to a grid and added as integers.
 

@@ -1,8 +1,10 @@
 """The certificate of a sensitivity, the statistic that carries it, and the clipping that makes it true."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..rounding import NORMAL
 from ..strata import check_stratum
@@ -137,7 +139,7 @@ class Bounded:
         object.__setattr__(self, "value", value)
 
 
-def clip_curves(c, gram, radius):
+def clip_curves(c: ArrayLike, gram: ArrayLike | None, radius: ArrayLike) -> tuple[np.ndarray, float]:
     """Scale every curve down to at most a radius in the norm of a Gram matrix.
 
     Parameters
@@ -192,7 +194,7 @@ def product(radius: float, other: float, name: str = "radius") -> float:
     return found
 
 
-def record_matrix(name: str, value) -> np.ndarray:
+def record_matrix(name: str, value: ArrayLike) -> np.ndarray:
     """Records as a float array of shape (n, P); `ValueError` naming the argument otherwise."""
     array = np.asarray(value, dtype=float)
     if array.ndim != 2:
@@ -201,7 +203,7 @@ def record_matrix(name: str, value) -> np.ndarray:
 
 
 def sum_certificate(
-    value: float, source: str, unit: str, depends_on, norm: str = "l2", grid: float | None = None
+    value: float, source: str, unit: str, depends_on: Iterable[str], norm: str = "l2", grid: float | None = None
 ) -> SensitivityCertificate:
     """Certificate of a sum over clipped records whose number is public."""
     return SensitivityCertificate(

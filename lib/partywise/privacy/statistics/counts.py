@@ -1,6 +1,9 @@
 """Counts of records in public bins, and sets as vectors of zeros and ones."""
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounted import Accounted, parameter
 from .bounded import Bounded, SensitivityCertificate, sum_certificate
@@ -9,13 +12,13 @@ __all__ = ["counts", "membership"]
 
 
 def counts(
-    indices,
+    indices: ArrayLike,
     n_bins: Accounted,
     *,
     relation: str = "replace_one",
     norm: str = "l2",
     unit: str = "row",
-    depends_on=("label", "features"),
+    depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
 ) -> Bounded:
     """Number of records in each bin.
@@ -66,12 +69,12 @@ def counts(
 
 
 def membership(
-    chosen,
+    chosen: ArrayLike,
     n_items: int,
     max_size: Accounted,
     *,
     unit: str = "row",
-    depends_on=("label", "features"),
+    depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
 ) -> Bounded:
     """A set of at most ``max_size`` of ``n_items`` indices, as a vector of zeros and ones.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..rounding import round_up
 
@@ -20,7 +21,7 @@ class Ball:
     metric: np.ndarray | None = None
 
 
-def mahalanobis(differences, covariance) -> float:
+def mahalanobis(differences: "Ball | ArrayLike", covariance: ArrayLike) -> float:
     """Largest length ``sqrt(sum d' Sigma^-1 d)`` of a set of differences: the mu of Gaussian noise N(0, Sigma).
 
     Parameters
@@ -71,7 +72,7 @@ def mahalanobis(differences, covariance) -> float:
         return round_up(float(np.ldexp(longest, exponent - scale // 2)), longest)
 
 
-def lengths(vectors) -> np.ndarray:
+def lengths(vectors: ArrayLike) -> np.ndarray:
     """Euclidean lengths along the last axis of finite vectors; no square vanishes or overflows.
 
     Vectors are scaled by powers of two, which changes no digit of a length that needs no scaling.
@@ -87,7 +88,7 @@ def _quotient(radius: float, smallest: float) -> float:
     return round_up(radius / smallest, radius) if smallest > 0 else float("inf")
 
 
-def _spectrum(sigma: np.ndarray):
+def _spectrum(sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues (ascending) and vectors of a covariance; a named error if it is none."""
     if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.all(np.isfinite(sigma)):
         raise ValueError(f"covariance of shape {sigma.shape} must be a finite square matrix.")
@@ -102,7 +103,7 @@ def _spectrum(sigma: np.ndarray):
     return np.maximum(eigenvalues, 0.0), vectors
 
 
-def factor(name: str, matrix, q: int) -> np.ndarray:
+def factor(name: str, matrix: ArrayLike, q: int) -> np.ndarray:
     """Cholesky factor L of a symmetric positive definite matrix, with errors that name it."""
     matrix = np.asarray(matrix, dtype=float)
     if matrix.shape != (q, q):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounted import Accounted, parameter, parents_of
 from .bounded import Bounded, sum_certificate
@@ -32,7 +35,13 @@ def integer_cuts(ends: tuple[float, float], domain: tuple[int, int]) -> np.ndarr
 
 
 def mapped_integers(
-    values, ends: Accounted, domain: Accounted, *, unit: str = "features", depends_on=None, stratum: str = "*"
+    values: ArrayLike,
+    ends: Accounted,
+    domain: Accounted,
+    *,
+    unit: str = "features",
+    depends_on: Iterable[str] | None = None,
+    stratum: str = "*",
 ) -> Bounded:
     """Integers lo..hi that a column is mapped to, values outside the ends clipped.
 

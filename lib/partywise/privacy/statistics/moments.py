@@ -4,6 +4,9 @@ A clipping radius is `Accounted`: it says where it comes from, and a release tha
 """
 
 import math
+from collections.abc import Iterable
+
+from numpy.typing import ArrayLike
 
 from ..accounted import Accounted, parameter, parents_of
 from .bounded import Bounded, clip_curves, product, record_matrix, sum_certificate
@@ -12,7 +15,12 @@ __all__ = ["covariance", "cross_moment", "record_sum", "second_moment", "second_
 
 
 def second_moment(
-    z, radius: Accounted, *, unit: str = "features", depends_on=("features",), stratum: str = "*"
+    z: ArrayLike,
+    radius: Accounted,
+    *,
+    unit: str = "features",
+    depends_on: Iterable[str] = ("features",),
+    stratum: str = "*",
 ) -> Bounded:
     """Sum Z'Z of outer products of records clipped to ``||z_i|| <= radius``.
 
@@ -48,13 +56,13 @@ def second_moment_bound(length: float, n: int = 1) -> float:
 
 
 def cross_moment(
-    x,
-    y,
+    x: ArrayLike,
+    y: ArrayLike,
     radius_x: Accounted,
     radius_y: Accounted,
     *,
     unit: str = "row",
-    depends_on=("label", "features"),
+    depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
 ) -> Bounded:
     """Sum X'Y of outer products of records clipped to ``||x_i|| <= radius_x`` and ``||y_i|| <= radius_y``.
@@ -87,7 +95,12 @@ def cross_moment(
 
 
 def record_sum(
-    z, radius: Accounted, *, unit: str = "features", depends_on=("features",), stratum: str = "*"
+    z: ArrayLike,
+    radius: Accounted,
+    *,
+    unit: str = "features",
+    depends_on: Iterable[str] = ("features",),
+    stratum: str = "*",
 ) -> Bounded:
     """Sum of records clipped to ``||z_i|| <= radius``: shape (P,), l2 sensitivity ``2 radius``.
 
@@ -107,7 +120,13 @@ def record_sum(
 
 
 def covariance(
-    x, radius: Accounted, *, centered: bool = True, unit: str = "features", depends_on=("features",), stratum: str = "*"
+    x: ArrayLike,
+    radius: Accounted,
+    *,
+    centered: bool = True,
+    unit: str = "features",
+    depends_on: Iterable[str] = ("features",),
+    stratum: str = "*",
 ) -> Bounded:
     """Covariance (1/n) sum (x_i - m)(x_i - m)' of records clipped to ``||x_i|| <= radius``, or without the mean m.
 

@@ -7,7 +7,10 @@ are finite. Whatever else a certificate rests on (radii, boxes, edges, threshold
 refused. Shapes are plain: they show in what is released.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounted import UNPROVED, Accounted, Public, parameter, parents_of
 from ..rounding import NORMAL
@@ -42,12 +45,12 @@ ONE_ENTRY = Public(1, because="a record holds one entry")
 
 
 def clipped_coefficients(
-    c,
+    c: ArrayLike,
     gram: Accounted | None,
     radius: Accounted,
     *,
     unit: str = "features",
-    depends_on=("features",),
+    depends_on: Iterable[str] = ("features",),
     stratum: str = "*",
 ) -> Bounded:
     """Coefficients of curves, clipped in the norm of their Gram matrix.
@@ -95,7 +98,9 @@ def clipped_coefficients(
     return Bounded(clipped, certificate, stratum, share, parents_of(gram, radius))
 
 
-def count_at_most(values, threshold: Accounted, *, unit: str = "features", depends_on=("features",)) -> Bounded:
+def count_at_most(
+    values: ArrayLike, threshold: Accounted, *, unit: str = "features", depends_on: Iterable[str] = ("features",)
+) -> Bounded:
     """Number of records with ``value <= threshold``: replacing one record moves it by at most 1.
 
     Parameters
@@ -114,7 +119,7 @@ def count_at_most(values, threshold: Accounted, *, unit: str = "features", depen
     return Bounded(float(np.count_nonzero(values <= limit)), certificate, parents=threshold.parents)
 
 
-def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
+def label_dot_product(x: ArrayLike, y: ArrayLike, *, stratum: str = "*") -> Bounded:
     """Average label-weighted record X'y / N: all that logistic regression needs to know of the labels.
 
     Parameters
@@ -164,11 +169,11 @@ def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
 
 
 def entries(
-    values,
+    values: np.ndarray,
     *,
     unit: str = "label",
     relation: str | None = None,
-    depends_on=None,
+    depends_on: Iterable[str] | None = None,
     moved: Accounted = ONE_ENTRY,
     stratum: str = "*",
 ) -> Bounded:

@@ -5,9 +5,11 @@ record moves one neighbour across every edge between its old and its new place. 
 the record, which no value can change; without that, one record could move all that are tied at an edge.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..accounted import Accounted, parameter, parents_of
 from ..rounding import NORMAL, round_up
@@ -34,14 +36,14 @@ class Quantiles:
 
 
 def slice_means(
-    x,
-    y,
+    x: ArrayLike,
+    y: ArrayLike,
     edges: Accounted | Quantiles,
     *,
     radius: Accounted | None = None,
     box: Accounted | None = None,
     unit: str = "row",
-    depends_on=("label", "features"),
+    depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
 ) -> Bounded:
     """Stacked means (1/n) sum of x_i over the records whose response lies in slice h.
@@ -101,7 +103,12 @@ def slice_means_bound(length: float, n: int) -> float:
 
 
 def bucket_index(
-    values, edges: Accounted | Quantiles, *, unit: str = "features", depends_on=None, stratum: str = "*"
+    values: ArrayLike,
+    edges: Accounted | Quantiles,
+    *,
+    unit: str = "features",
+    depends_on: Iterable[str] | None = None,
+    stratum: str = "*",
 ) -> Bounded:
     """Indices of the buckets into which every feature is cut.
 
@@ -175,7 +182,7 @@ def _clip_to_box(x: np.ndarray, box: float) -> tuple[np.ndarray, float, float]:
     return np.clip(x, -box, box), float(box * np.sqrt(x.shape[1])), float(np.mean(outside)) if len(x) else 0.0
 
 
-def _cut(name: str, values, edges: Accounted | Quantiles) -> tuple[np.ndarray, int]:
+def _cut(name: str, values: ArrayLike, edges: Accounted | Quantiles) -> tuple[np.ndarray, int]:
     """Slice of each value and number of slices."""
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or not np.all(np.isfinite(array)):
