@@ -71,7 +71,9 @@ class SortedRows:
             text.truncate()
             self._begun = True
         # Rows of a ledger share their keys and the order of these; there may be a million.
-        writer.writerows([inert(value) for value in row.values()] for row in rows)
+        writer.writerows(
+            [_inert_text(value) if isinstance(value, str) else value for value in row.values()] for row in rows
+        )
         self._keys.extend(key)
         self._lengths.append(self._waiting.write(text.getvalue().encode()))
 

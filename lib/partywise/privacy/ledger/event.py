@@ -245,7 +245,7 @@ class Event:
     @property
     def line(self) -> str:
         """`to_row` as JSON: what a ledger hashes."""
-        return _encoded({name: value for name, value in self.to_row().items() if value or name not in LATER})
+        return line_of(self.to_row())
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Event":
@@ -270,6 +270,12 @@ _law = lru_cache(maxsize=4096, typed=True)(Law)
 
 # An event keeps no line: with a million rows, lines are most of what a ledger would take.
 _encoded = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def line_of(row: dict[str, Any]) -> str:
+    """A row of an event as JSON, without what an earlier version could not write and this row does not hold."""
+    empty = [name for name in LATER if not row[name]]
+    return _encoded({name: value for name, value in row.items() if name not in empty} if empty else row)
 
 
 @cache

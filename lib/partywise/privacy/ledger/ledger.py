@@ -12,7 +12,6 @@ Gaussian rows compose without any loss, and so do finite laws beside them: see `
 """
 
 import hashlib
-import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from ...files import replacing
 from ..accounted import UNPROVED
 from ..accounting.law import Law
 from .coalitions import Coalitions
-from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, clear_event
+from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, clear_event, line_of
 from .odometer import Reading, odometer
 from .reach import Ways, classes_of, reveals
 from .total import Total, default_views, sum_view, total_of, warn_of_sampling
@@ -254,17 +253,20 @@ class Ledger:
         """SHA-256 of the whole chain; it changes if a row is removed, altered or moved."""
         count, last = self._chained
         for event in self._rows[count:]:
-            last = _link(last, event)
+            last = _link(last, event.line)
         self._chained = len(self._rows), last
         return last
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows with their step and their links of the hash chain."""
-        hashes = list(itertools.accumulate(self._rows, _link, initial=GENESIS))
-        return [
-            {"step": k, **event.to_row(), "prev_hash": hashes[k], "hash": hashes[k + 1]}
-            for k, event in enumerate(self._rows)
-        ]
+        rows, last = [], GENESIS
+        for k, event in enumerate(self._rows):
+            row = event.to_row()
+            link = _link(last, line_of(row))
+            rows.append({"step": k, **row, "prev_hash": last, "hash": link})
+            last = link
+        self._chained = len(self._rows), last
+        return rows
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]]) -> "Ledger":
@@ -330,9 +332,9 @@ class Ledger:
         return ledger
 
 
-def _link(last: str, event: Event) -> str:
-    """The link of the hash chain of a row after the last one."""
-    return hashlib.sha256((last + event.line).encode()).hexdigest()
+def _link(last: str, line: str) -> str:
+    """The link of the hash chain of a row, as JSON, after the last one."""
+    return hashlib.sha256((last + line).encode()).hexdigest()
 
 
 def _line(row: Mapping[str, Any]) -> str:
