@@ -15,7 +15,6 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import cross_places
 from partywise.federation.exchanges import dealing as dealing_module
 from partywise.federation.exchanges.cross_product import (
-    combined,
     dealing,
     private,
     product,
@@ -25,6 +24,7 @@ from partywise.federation.exchanges.cross_product import (
 )
 from partywise.federation.exchanges.dealing import DEALER
 from partywise.federation.exchanges.residues import Ring, ring_for
+from partywise.federation.exchanges.shared_values import LinearCombination
 from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
@@ -60,7 +60,7 @@ def weighted(run: Run):
     w = send_masked(run, dealt, w, "w", run.parties)
     WX = send_masked(run, dealt, product(run, dealt, w, X[2], "WX", entries=True), "WX masked", run.parties)
     S = reveal(run, product(run, dealt, X[1], WX, "XWX"), "analyst", "XWX", parts(run))
-    both = combined(run, [(w.value, 2.0), (X[1].value, -0.5)], BITS + 1, 0.25)
+    both = (2 * w.value - 0.5 * X[1].value + 0.25).evaluate(run, BITS + 1)
     both = send_masked(run, dealt, both, "both", run.parties)
     T = reveal(run, product(run, dealt, X[0], both, "XT"), run.parties[1], "XT", parts(run))
     return run.assemble(pair, S, T)
@@ -232,11 +232,33 @@ def test_a_mask_serves_once():
         send_masked(run, dealt, X[0].value, "X of p0", run.parties)
 
 
+def test_shared_values_add_up_by_their_coefficients():
+    run = a_run(blocks())
+    one, other = (
+        value.value for value in masked_blocks(run, dealing(run, run.parties, ring_for(100 * N, 2 * BITS)))[:2]
+    )
+    for total, expected, constant in (
+        (one + other, [(one, 1), (other, 1)], 0),
+        (other - 2 * one, [(other, 1), (one, -2)], 0),
+        (-(one + other * 3) + 1.5, [(one, -1), (other, -3)], 1.5),
+        (0.5 * (one - 1), [(one, 0.5)], -0.5),
+        (LinearCombination.of([one, other - 1, one]), [(one, 1), (other, 1), (one, 1)], -1),
+        (np.full((N, 1), 2.0) + one, [(one, 1)], 2),
+    ):
+        assert [(id(value), factor) for value, factor in total.values] == [(id(v), factor) for v, factor in expected]
+        assert np.all(total.constant == constant)
+    for wrong in (lambda: one * other, lambda: np.ones((N, 1)) * one, lambda: one @ other):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            wrong()
+    with pytest.raises(ValueError, match=f"bits={BITS - 1} of a combination must be at least the {BITS}"):
+        (one + one).evaluate(run, BITS - 1)
+
+
 def test_plain_sums_of_what_parties_have_are_not_opened():
     run = a_run(blocks())
     dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))
     X = masked_blocks(run, dealt)
-    value = combined(run, [(X[1].value, 1.0), (private_first(run, dealt), 1.0)], BITS)
+    value = (X[1].value + private_first(run, dealt)).evaluate(run, BITS)
     with pytest.raises(ValueError, match="opened with it"):
         reveal(run, value, "analyst", "sum", parts(run))
 

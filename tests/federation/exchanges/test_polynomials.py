@@ -7,7 +7,7 @@ import pytest
 
 from forked import checked, forked
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.cross_product import combined, dealing, private, product, reveal, send_masked
+from partywise.federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
 from partywise.federation.exchanges.polynomials import polynomials, shared_between
 from partywise.federation.exchanges.residues import ring_for
 from partywise.federation.run import simulate
@@ -28,7 +28,7 @@ def program(run):
     own = [private(run, dealt, party, run.at(party, local_first), (N, 1), LOW) for party in run.parties]
     holders = run.parties[:2]
     third = shared_between(run, dealt, own[2], holders, "third column")
-    u = combined(run, [(own[0], 1.0), (own[1], 1.0), (third, 1.0)], LOW)
+    u = (own[0] + own[1] + third).evaluate(run, LOW)
     u = send_masked(run, dealt, u, "u", holders)
     both = polynomials(run, dealt, u, COEFFICIENTS, "p", HIGH, slopes=True)
     sums = [opened_sum(run, dealt, value, f"sum {k}") for k, value in enumerate(both)]

@@ -72,7 +72,7 @@ def local_product(
     return ring.sum(terms)
 
 
-def local_combined(
+def local_combination(
     holder: Party,
     own: Sequence[tuple[np.ndarray, int]],
     constant: float | np.ndarray,

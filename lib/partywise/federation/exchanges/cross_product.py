@@ -44,7 +44,7 @@ from .cross_places import (
     dealer_mask,
     dealer_noise,
     dealer_product,
-    local_combined,
+    local_combination,
     local_correction,
     local_difference,
     local_encoded,
@@ -59,7 +59,7 @@ from .dealing import DEALER, Dealing, dealing, local_drawn
 from .residues import Ring
 from .shared_values import Masked, Shared, product_shape, require_hidden, scalar_products, smallest
 
-__all__ = ["combined", "dealing", "private", "product", "released", "reveal", "send_masked"]
+__all__ = ["dealing", "private", "product", "released", "reveal", "send_masked"]
 
 
 def private(
@@ -167,26 +167,6 @@ def product(
     return Shared(holders, per_place(shares), shape, bits, ring, frozenset(names), noise is not None)
 
 
-def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constant: float | np.ndarray = 0.0) -> Shared:
-    """A linear combination of shared values of one shape with public coefficients; nothing is sent."""
-    first, ring = terms[0][0], smallest(*[value for value, _ in terms])
-    low = [value.bits for value, _ in terms if value.bits > bits]
-    if low:
-        raise ValueError(f"bits={bits} of a combination must be at least the {max(low)} of its values.")
-    order = {party.name: party for value, _ in terms for party in value.holders}
-    factors = [int(np.rint(np.ldexp(float(factor), bits - value.bits))) for value, factor in terms]
-    shares = {}
-    for place, (name, holder) in enumerate(order.items()):
-        pairs = zip([value.shares for value, _ in terms], factors, strict=True)
-        own = [(shared, factor) for shared, factor in pairs if name in by_place(shared)]
-        added = constant if place == 0 else 0.0
-        shares[name] = run.at(holder, local_combined, own, added, first.shape, bits, ring)
-    noisy = any(value.noisy for value, _ in terms)
-    # Shares stay uniform where one term hides them all; a share outside it is as it was.
-    hidden = next((v.hidden for v, _ in terms if v.hidden == frozenset(order)), frozenset())
-    return Shared(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden, noisy)
-
-
 def reveal(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
     """A shared value at one receiver, in the clear: (*shape,) floats."""
     if value.noisy:
@@ -258,5 +238,7 @@ def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> S
     made = run.at(DEALER, dealer_noise, noise, value.ring)
     zero = _corrected(run, dealt, made, holders, names, name, value.shape, value.ring)
     shares = dict(by_place(zero))
-    shares[owner.name] = run.at(owner, local_combined, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring)
+    shares[owner.name] = run.at(
+        owner, local_combination, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring
+    )
     return replace(value, holders=holders, shares=per_place(shares), hidden=frozenset(names), noisy=True)

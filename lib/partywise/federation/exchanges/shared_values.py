@@ -2,20 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ..parties import Party
-from ..run import PerPlace
+from ..run import PerPlace, Run, by_place, per_place
+from .cross_places import local_combination
 from .residues import Ring
 
-__all__ = ["Masked", "Shared", "product_shape", "require_hidden", "scalar_products", "smallest"]
+__all__ = ["LinearCombination", "Masked", "Shared", "product_shape", "require_hidden", "scalar_products", "smallest"]
+
+
+class Arithmetic:
+    """Sums of shared values and their multiples by public numbers: ``one + 2 * other - 0.5``.
+
+    Nothing is computed or sent before `LinearCombination.evaluate` says with how many bits. A product of two shared
+    values takes a message and has a name (`cross_product.product`), so that ``*`` takes public numbers alone.
+    """
+
+    # numpy leaves `array + shared` to the shared value.
+    __array_ufunc__ = None
+
+    def terms(self) -> LinearCombination:
+        """This as a linear combination."""
+        raise NotImplementedError
+
+    def __add__(self, other: Arithmetic | float | np.ndarray) -> LinearCombination:
+        own = self.terms()
+        if not isinstance(other, Arithmetic):
+            return LinearCombination(own.values, own.constant + np.asarray(other, dtype=float))
+        more = other.terms()
+        return LinearCombination((*own.values, *more.values), own.constant + more.constant)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: float) -> LinearCombination:
+        if not isinstance(factor, int | float):
+            return NotImplemented
+        own = self.terms()
+        values = tuple((value, float(factor) * before) for value, before in own.values)
+        return LinearCombination(values, float(factor) * own.constant)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> LinearCombination:
+        return -1.0 * self
+
+    def __sub__(self, other: Arithmetic | float | np.ndarray) -> LinearCombination:
+        return self + -1.0 * other
 
 
 @dataclass(frozen=True)
-class Shared:
+class Shared(Arithmetic):
     """A value that is the sum of what its holders have, modulo the ring.
 
     holders : in the order of the parties; shares : residues (m, *shape) at each
@@ -32,6 +74,55 @@ class Shared:
     ring: Ring
     hidden: frozenset[str] = frozenset()
     noisy: bool = False
+
+    def terms(self) -> LinearCombination:
+        """Once this value."""
+        return LinearCombination(((self, 1.0),))
+
+
+@dataclass(frozen=True)
+class LinearCombination(Arithmetic):
+    """A sum of shared values of one shape with public coefficients, and a public constant.
+
+    values : (value, coefficient) of each term; constant : number or array of that shape
+    """
+
+    values: tuple[tuple[Shared, float], ...] = ()
+    constant: float | np.ndarray = 0.0
+
+    def terms(self) -> LinearCombination:
+        """Itself."""
+        return self
+
+    @classmethod
+    def of(cls, values: Iterable[Arithmetic]) -> LinearCombination:
+        """The sum of some values."""
+        return reduce(cls.__add__, values, cls())
+
+    def evaluate(self, run: Run, bits: int) -> Shared:
+        """Shares of the sum, each computed by its holder; nothing is sent.
+
+        Raises
+        ------
+        ValueError
+            If a value has more bits after the point than ``bits``.
+        """
+        first, ring = self.values[0][0], smallest(*[value for value, _ in self.values])
+        low = [value.bits for value, _ in self.values if value.bits > bits]
+        if low:
+            raise ValueError(f"bits={bits} of a combination must be at least the {max(low)} of its values.")
+        order = {party.name: party for value, _ in self.values for party in value.holders}
+        factors = [int(np.rint(np.ldexp(factor, bits - value.bits))) for value, factor in self.values]
+        shares = {}
+        for place, (name, holder) in enumerate(order.items()):
+            pairs = zip([value.shares for value, _ in self.values], factors, strict=True)
+            own = [(shared, factor) for shared, factor in pairs if name in by_place(shared)]
+            constant = self.constant if place == 0 else 0.0
+            shares[name] = run.at(holder, local_combination, own, constant, first.shape, bits, ring)
+        noisy = any(value.noisy for value, _ in self.values)
+        # Shares stay uniform where one term hides them all; a share outside it is as it was.
+        hidden = next((v.hidden for v, _ in self.values if v.hidden == frozenset(order)), frozenset())
+        return Shared(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden, noisy)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges.cross_product import combined, private, product, reveal, send_masked
+from ...federation.exchanges.cross_product import private, product, reveal, send_masked
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.polynomials import polynomials, shared_between
 from ...federation.exchanges.residues import Ring
-from ...federation.exchanges.shared_values import Masked, Shared
+from ...federation.exchanges.shared_values import LinearCombination, Masked, Shared
 from ...federation.roles import ANALYST, involved
 from ...federation.run import PerPlace, Run
 from ..shared.links import FineLink, SharedLink
@@ -67,8 +67,8 @@ def predicted(
         value = private(run, dealt.dealing, party, cut, (n, 1), bits, ring=ring)
         if party not in dealt.holders:
             value = shared_between(run, dealt.dealing, value, dealt.holders, f"part of {party.name}, {name}")
-        own.append((value, 1.0))
-    return send_masked(run, dealt.dealing, combined(run, own, bits), f"predictor, {name}", ())
+        own.append(value)
+    return send_masked(run, dealt.dealing, LinearCombination.of(own).evaluate(run, bits), f"predictor, {name}", ())
 
 
 def evaluated(run: Run, dealt: Dealt, theta: PerPlace[np.ndarray], name: str) -> tuple[Any, list[Any]]:
@@ -80,18 +80,18 @@ def evaluated(run: Run, dealt: Dealt, theta: PerPlace[np.ndarray], name: str) ->
     count = len(link.scores)
     integrals = polynomials(run, dealing, u, link.integrals, name, bits, slopes=True)
     # All in units of R, as the slopes are derivatives in u / R.
-    score = [(dealt.constant, link.radius)]
+    score = link.radius * dealt.constant
     pairs = []
     for place, given in enumerate(dealt.scores):
         p = send_masked(run, dealing, integrals[count + place], f"polynomial {place + 1}, {name}", ())
-        score.append((product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True), 1.0))
+        score += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
         pairs.append((given, send_masked(run, dealing, integrals[place], f"integral {place + 1}, {name}", ())))
-    scores = send_masked(run, dealing, combined(run, score, bits - PREDICTOR + NUMBER), f"scores, {name}", dealt.order)
+    scores = send_masked(run, dealing, score.evaluate(run, bits - PREDICTOR + NUMBER), f"scores, {name}", dealt.order)
     found = []
     for party, X in zip(dealt.order, dealt.columns, strict=True):
         sums = product(run, dealing, X, scores, f"scores of {party.name}, {name}")
         found.append(reveal(run, sums, ANALYST, "scores", parts))
-    linear = product(run, dealing, dealt.linear, u, f"linear part, {name}"), link.radius
+    linear = link.radius * product(run, dealing, dealt.linear, u, f"linear part, {name}")
     return opened_sum(run, dealt, [linear], pairs, f"objective, {name}", bits), found
 
 
@@ -138,10 +138,10 @@ def opened_information(run: Run, dealt: Dealt, weights: Shared, name: str) -> li
 def opened_scores(run: Run, dealt: Dealt, ends: Ends, values: Sequence[Masked], bits: int, name: str) -> list[Any]:
     """X_k'(scores) at the analyst, of every party, from the polynomials of the scores."""
     dealing, parts = dealt.dealing, involved(run.parties)
-    terms = [(ends.constant, 1.0)]
+    total = LinearCombination.of([ends.constant])
     for place, (given, p) in enumerate(zip(ends.scores, values, strict=True)):
-        terms.append((product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True), 1.0))
-    closed = send_masked(run, dealing, combined(run, terms, bits + NUMBER), f"scores, {name}", dealt.order)
+        total += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
+    closed = send_masked(run, dealing, total.evaluate(run, bits + NUMBER), f"scores, {name}", dealt.order)
     found = []
     for party, X in zip(dealt.order, dealt.columns, strict=True):
         sums = product(run, dealing, X, closed, f"scores of {party.name}, {name}")
@@ -162,7 +162,7 @@ def at_optimum(
         """The next polynomials behind masks."""
         return [send_masked(run, dealing, next(shares), f"{what} {place}, {name}", ()) for place in range(count)]
 
-    def sums(terms: Sequence[tuple[Shared, float]], pairs: Iterable[tuple[Masked, Masked]], what: str) -> Any:
+    def sums(terms: Sequence[LinearCombination], pairs: Iterable[tuple[Masked, Masked]], what: str) -> Any:
         return opened_sum(run, dealt, terms, tuple(pairs), f"{what}, {name}", bits)
 
     weight, integrals, scores, powers, pearson = (
@@ -176,7 +176,7 @@ def at_optimum(
         )
     )
     weights = product(run, dealing, ends.weight, weight[0], f"weights of records, {name}", entries=True)
-    linear = product(run, dealing, ends.linear, u, f"linear part, {name}"), fine.radius
+    linear = fine.radius * product(run, dealing, ends.linear, u, f"linear part, {name}")
     return (
         opened_information(run, dealt, weights, name),
         opened_scores(run, dealt, ends, scores, bits, name) if scores else None,
@@ -190,15 +190,15 @@ def at_optimum(
 def opened_sum(
     run: Run,
     dealt: Dealt,
-    terms: Sequence[tuple[Shared, float]],
+    terms: Sequence[LinearCombination],
     pairs: Sequence[tuple[Masked, Masked]],
     name: str,
     bits: int,
 ) -> Any:
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
-    made = [(product(run, dealt.dealing, one, other, f"{name} {k}"), 1.0) for k, (one, other) in enumerate(pairs)]
-    total = combined(run, [*terms, *made], bits + NUMBER)
-    return reveal(run, total, ANALYST, name, involved(run.parties))
+    made = [product(run, dealt.dealing, one, other, f"{name} {k}") for k, (one, other) in enumerate(pairs)]
+    total = LinearCombination.of([*terms, *made])
+    return reveal(run, total.evaluate(run, bits + NUMBER), ANALYST, name, involved(run.parties))
 
 
 def vector_of(
