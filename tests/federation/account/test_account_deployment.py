@@ -13,6 +13,7 @@ import pytest
 
 from deployment_driver import threads
 from every_protocol import generated, planned
+from memory_transport import connected
 from partywise.errors import BudgetExceeded, CertificationError, PartyError
 from partywise.experiment.trial import execution
 from partywise.federation.account.account import FILE, Account
@@ -25,7 +26,6 @@ from partywise.federation.deployment.union import union
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.federation.transport.memory import connected
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 

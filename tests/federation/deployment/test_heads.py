@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deployment_driver import threads
+from memory_transport import connected
 from partywise.errors import PartyError
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import heads_of, opened_account, runs_of
@@ -12,7 +13,6 @@ from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.union import check_heads
 from partywise.federation.transport.authority import make
 from partywise.federation.transport.credential import Credential
-from partywise.federation.transport.memory import connected
 from toy_rounds import program, run
 
 NAMES = run().names

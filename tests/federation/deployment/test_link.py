@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from deployment_driver import Notes, threads
+from memory_transport import connected
 from partywise.errors import PartyError, Refused
 from partywise.federation.deployment.forms import form_of
 from partywise.federation.deployment.link import SessionLink, nested
 from partywise.federation.deployment.session import Session
 from partywise.federation.deployment.union import Sent
 from partywise.federation.transport.frames import Address, encode_frame
-from partywise.federation.transport.memory import connected
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms.release import Release, derive

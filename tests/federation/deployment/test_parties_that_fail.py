@@ -21,6 +21,7 @@ import pytest
 from deployment_driver import CONFIGURATION, Notes, threads
 from forked import forks
 from meddling import Meddling, altered, mortal
+from memory_transport import Memory, connected
 from network_driver import addresses, ends
 from partywise.errors import BudgetExceeded, PartyError
 from partywise.federation.deployment import session, watch
@@ -28,7 +29,6 @@ from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.platforms import differences, platform_of_process
 from partywise.federation.deployment.session import Session, library_digest
 from partywise.federation.transport import authority
-from partywise.federation.transport.memory import Memory, connected
 from partywise.privacy.accounted import Clear
 from partywise.randomness import stream
 from toy_rounds import program, run

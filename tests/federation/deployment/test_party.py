@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from deployment_driver import Notes, threads
+from memory_transport import connected
 from partywise.federation.codec import encode
 from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes
 from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
-from partywise.federation.transport.memory import connected
 from toy_rounds import program, run
 
 

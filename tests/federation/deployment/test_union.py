@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from deployment_driver import Notes, threads
+from memory_transport import connected
 from partywise.errors import CertificationError, PartyError
 from partywise.federation.account.reading import cost_digest
 from partywise.federation.deployment.union import Received, Reserved, Sent, union
 from partywise.federation.run import simulate
-from partywise.federation.transport.memory import connected
 from toy_rounds import program, run
 
 NAMES = run().names

@@ -8,10 +8,10 @@ from time import monotonic
 
 import pytest
 
+from memory_transport import connected
 from partywise.errors import PartyError, Refused
 from partywise.federation.deployment.session import Session
 from partywise.federation.deployment.watch import Watch, place_of
-from partywise.federation.transport.memory import connected
 
 NAMES = ("a", "b", "c")
 

@@ -11,10 +11,10 @@ from time import monotonic
 
 import pytest
 
+from memory_transport import connected
 from partywise.errors import Refused, Unreachable
 from partywise.federation.transport import inbox
 from partywise.federation.transport.inbox import Inbox
-from partywise.federation.transport.memory import connected
 from partywise.federation.transport.pipes import Mesh
 
 NAMES = ("p1", "p2", "server")

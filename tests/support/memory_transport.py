@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from ...errors import Refused, Unreachable
-from .inbox import Inbox
-from .interface import LARGEST
-
-__all__ = ["Memory", "connected"]
+from partywise.errors import Refused, Unreachable
+from partywise.federation.transport.inbox import Inbox
+from partywise.federation.transport.interface import LARGEST
 
 
 class Memory:
