@@ -12,8 +12,7 @@ from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
 from partywise.pca.components import alike, components, eigenspaces, loading_angle, orient, shares
-from partywise.pca.inference import correlation_of, pvalues, variance_inflation
-from partywise.pca.nearest import nearest_correlation
+from partywise.pca.inference import correlation_of, nearest_correlation, pvalues, variance_inflation
 from partywise.randomness import stream
 
 
