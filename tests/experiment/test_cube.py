@@ -20,7 +20,7 @@ import toy
 from gathered import OUTPUTS, gather, make_blocks, read_part, table
 from partywise.__main__ import main
 from partywise.errors import CertificationError, CubeError
-from partywise.experiment.blocks import kind_of, read_block, write_block
+from partywise.experiment.blocks import kind_of, write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan
@@ -31,7 +31,7 @@ from partywise.experiment.results.cube import DIMS, open_cube, write_cube
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
 from printed_rows import printed_rows
-from small_cube import assemble
+from small_cube import assemble, read_block
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from partywise.datasets.curves import CurveTable, Scale
-from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -21,7 +21,7 @@ from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting.figures import curves, parties, privacy
 from partywise.studies.functional_boosting.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble
+from small_cube import assemble, read_block
 
 SMALL = {"n": 120, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}
 LEARNERS = [f"{learner}_{noise}" for learner in ("predictor", "party") for noise in ("none", "fixed", "sqrt_j", "rho")]

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from partywise.experiment.blocks import Part, read_block, write_block
+from partywise.experiment.blocks import Part, write_block
 from partywise.experiment.cells import run
 from partywise.experiment.collect import collect
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan
+from small_cube import read_block
 
 OUTPUTS = {
     "cube": "cube.nc",

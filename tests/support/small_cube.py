@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from partywise.experiment.blocks import Part, read_block, write_block
+from partywise.experiment.blocks import Part, read_entries, write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
@@ -19,6 +19,11 @@ from partywise.experiment.results.cube import DIMS
 from partywise.experiment.results.provenance import config_json
 from partywise.experiment.tables.ledger import ledger_total, ledgers
 from partywise.experiment.tables.run_totals import RunTotals
+
+
+def read_block(path: Path) -> tuple[Part, ...]:
+    """All parts of a file."""
+    return tuple(entry.read() for entry in read_entries(path))
 
 
 def computed(study: str, block: dict[str, Any], root_seed: int, folder: Path) -> xr.Dataset:

@@ -96,11 +96,6 @@ def _bytes(content: bytes) -> np.ndarray:
     return np.frombuffer(content, np.uint8)
 
 
-def read_block(path: Path | str) -> tuple[Part, ...]:
-    """Read what :func:`write_block` wrote."""
-    return tuple(entry.read() for entry in read_entries(path))
-
-
 @dataclass(frozen=True, order=True)
 class Entry:
     """Which cells a part of a file holds, before it is read; ordered as a cube and its ledger are written."""
@@ -115,7 +110,7 @@ class Entry:
     epsilon: tuple[float, ...]
 
     def read(self) -> Part:
-        """The part itself; errors as in :func:`read_block`."""
+        """The part itself; errors as in `read_entries`."""
         with _readable(self.path):
             return self._unpacked(open_npz(self.path).part(f"{self.number}/"))
 
@@ -141,7 +136,7 @@ class Entry:
 
 
 def read_entries(path: Path | str) -> tuple[Entry, ...]:
-    """What a file holds, without its numbers and releases; errors as in :func:`read_block`."""
+    """What a file holds, without its numbers and releases; CubeError if it cannot be read."""
     with _readable(path):
         index = json.loads(open_npz(path).part(INDEX)[""].tobytes())
         if not index:

@@ -45,11 +45,6 @@ def risk(X, y, theta, link: Link = LOGIT) -> float:
     return float(np.mean(link.loss(z, y)))
 
 
-def excess_risk(X, y, theta, optimum, link: Link = LOGIT) -> float:
-    """``risk`` of theta above that of the non-private optimum on the same examples."""
-    return risk(X, y, theta, link) - risk(X, y, optimum, link)
-
-
 def auc(scores, y) -> float:
     """Area under the receiver operating curve: the chance that a positive outranks a negative, ties count half.
 

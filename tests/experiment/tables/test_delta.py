@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import promised, run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -21,7 +21,7 @@ from partywise.experiment.tables.run_totals import RunTotals
 from partywise.experiment.tables.summary import summary_rows
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from printed_rows import printed_rows
-from small_cube import assemble
+from small_cube import assemble, read_block
 
 ROOT = Path(__file__).parents[3]
 CONFIGURATIONS = ["config.yaml", *sorted(f"config/{path.name}" for path in (ROOT / "config").glob("*.yaml"))]

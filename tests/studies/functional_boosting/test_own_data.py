@@ -18,7 +18,7 @@ from own_network_data import write as example_parties
 from own_row_data import example_clients, example_labels
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
-from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
@@ -33,7 +33,7 @@ from partywise.studies.functional_boosting.own_cases import draw, smooth, table
 from partywise.studies.functional_boosting.own_settings import TableSettings
 from pipeline import ROOT, copy_project, edit, planned, snakemake
 from protocol_driver import data_rng
-from small_cube import assemble
+from small_cube import assemble, read_block
 
 EXAMPLE = "config/my_data.example.yaml"
 IDS = [f"d{i:02d}" for i in range(24)]

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib import pyplot as plt
 
 from label_driver import make_data, run
-from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run as run_cells
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -31,7 +31,7 @@ from partywise.studies.label_private.figures import training as label_training
 from partywise.studies.label_private.figures import utility as label_utility
 from partywise.studies.label_private.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble, ledger_totals
+from small_cube import assemble, ledger_totals, read_block
 
 HYBRID = {
     "protocol": "walr",

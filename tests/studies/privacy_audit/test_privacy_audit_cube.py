@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -17,7 +17,7 @@ from partywise.studies.privacy_audit.figures.claims import claims, published_lin
 from partywise.studies.privacy_audit.figures.tracing import tracing_roc
 from partywise.studies.privacy_audit.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble
+from small_cube import assemble, read_block
 
 
 def block():

@@ -12,7 +12,7 @@ import pytest
 
 from partywise.datasets.curves import Scale
 from partywise.datasets.tables import ClientTable
-from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -26,7 +26,7 @@ from partywise.studies.sliced_inverse_regression.figures import tables as slicin
 from partywise.studies.sliced_inverse_regression.figures.notes import RULE
 from partywise.studies.sliced_inverse_regression.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble
+from small_cube import assemble, read_block
 
 METHODS = {
     "sir": {"protocol": "reference", "clipped": False},

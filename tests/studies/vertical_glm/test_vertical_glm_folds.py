@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.tables.ledger import ledger_total, ledgers
 from partywise.federation.run import Run
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from small_cube import read_block
 
 PRIVATE = ("moments", "noisy_newton", "noisy_gradient", "noisy_predictor")
 FOLDS = 2

@@ -141,10 +141,6 @@ def binomial(centre: float) -> SharedLink:
     return SharedLink(5.0, (weighted(LOGIT.mean, 5.0, 9, 0.5),), ranges)
 
 
-def _inverse_slope(centre: float, power: float, u: np.ndarray) -> np.ndarray:
-    return LOGIT.slope(centre + u) ** -power
-
-
 def poisson(centre: float) -> SharedLink:
     """e^u."""
     down, up = exponential(-1, 4.0, 12, 1), exponential(1, 4.0, 12, 1)
