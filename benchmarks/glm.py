@@ -28,8 +28,8 @@ from glm_driver import FAMILIES, records, start
 from partywise.datasets.loaders.party_tables.read import load
 from partywise.datasets.public.tables import TABLES
 from partywise.federation.run import simulate
-from partywise.glm.diagnostics import diagnosed, sums_of
-from partywise.glm.exact import fitted
+from partywise.glm.diagnostics import diagnose, sums_of
+from partywise.glm.exact import fit_glm
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols import joint
 from partywise.glm.records import Response
@@ -53,9 +53,9 @@ def adult_or_stand_in() -> tuple[str, Data]:
 
 def ours(data: Data, family: str) -> Found:
     X, y = data
-    fit = fitted(X, y, family)
+    fit = fit_glm(X, y, family)
     sums = sums_of(Response(y, OBJECTS[family]), fit.eta)
-    found = diagnosed(sums, fit.information, fit.scaling, family, ridge=0.0, dispersion="family")
+    found = diagnose(sums, fit.information, fit.scaling, family, ridge=0.0, dispersion="family")
     assert found.standard_errors is not None
     return fit.coefficients, found.standard_errors
 

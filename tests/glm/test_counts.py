@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ndtri
 
 from glm_driver import records
-from partywise.glm.exact import fitted
+from partywise.glm.exact import fit_glm
 from partywise.glm.private.counts import Cumulants, cumulants
 from partywise.glm.private.moments import Moments, Scale
 from partywise.glm.private.submodels import coefficients
@@ -32,7 +32,7 @@ def moments(X: np.ndarray, y: np.ndarray, location: np.ndarray, scale: np.ndarra
 
 def excess(X: np.ndarray, y: np.ndarray, beta: np.ndarray) -> float:
     """0 is the pooled fit, 1 the model without columns."""
-    best = POISSON.deviance(y, fitted(X, y, POISSON).eta)
+    best = POISSON.deviance(y, fit_glm(X, y, POISSON).eta)
     null = POISSON.deviance(y, np.full(len(y), POISSON.start(y)))
     return (POISSON.deviance(y, beta[0] + X @ beta[1:]) - best) / (null - best)
 
@@ -125,5 +125,5 @@ def test_slopes_are_where_the_bound_is_largest_and_derivatives_are_those_of_the_
         up, down = shape.parts(at + e), shape.parts(at - e)
         assert (up[0] - down[0]) / 2e-6 == pytest.approx(gradient[j], rel=1e-6, abs=1e-8)
         np.testing.assert_allclose((up[1] - down[1]) / 2e-6, curvature[j], rtol=1e-5, atol=1e-6)
-    best = shape.maximised(target)
+    best = shape.maximise(target)
     np.testing.assert_allclose(shape.parts(best)[1], target, atol=1e-6)

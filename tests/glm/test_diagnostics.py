@@ -9,7 +9,7 @@ from scipy import stats
 from glm_driver import FAMILIES, records
 from glm_oracle import oracle
 from partywise.glm import diagnostics as d
-from partywise.glm.exact import fitted
+from partywise.glm.exact import fit_glm
 from partywise.glm.records import Response
 from partywise.models.families import FAMILIES as OBJECTS
 
@@ -22,9 +22,9 @@ def fit_of(family, *, more=False, dispersion="family", ridge=0.0, n=150, p=4):
     rng = np.random.default_rng(2)
     weights, offset = (rng.choice([0.0, 0.5, 1.0, 3.0], n), rng.normal(0, 0.3, n)) if more else (None, None)
     response = Response(y, OBJECTS[family], weights, offset)
-    fit = fitted(X, y, family, weights=weights, offset=offset, ridge=ridge)
+    fit = fit_glm(X, y, family, weights=weights, offset=offset, ridge=ridge)
     sums = d.sums_of(response, fit.eta)
-    found = d.diagnosed(sums, fit.information, fit.scaling, family, ridge=ridge, dispersion=dispersion)
+    found = d.diagnose(sums, fit.information, fit.scaling, family, ridge=ridge, dispersion=dispersion)
     return X, response, fit, found
 
 
@@ -55,7 +55,7 @@ def test_numbers_are_those_of_statsmodels(family, more, dispersion):
     assert np.isclose(found.deviance_r2, 1 - expected.deviance / expected.null_deviance, **close)
     assert found.df_residual == expected.df_resid and not found.penalised
     drawn = family in DRAWN
-    scale = expected.deviance / response.used if drawn else 1.0
+    scale = expected.deviance / response.n_observations if drawn else 1.0
     if dispersion == "pearson" and not drawn:
         assert found.log_likelihood is None and found.aic is None
     else:
@@ -120,7 +120,7 @@ def test_the_published_criterion_depends_on_the_unit_of_the_response(family, pow
     X, y = records(family, 150, 4)
     found = []
     for unit in (1.0, 100.0):
-        fits = [fitted(X[:, :p], unit * y, family) for p in (2, 4)]
+        fits = [fit_glm(X[:, :p], unit * y, family) for p in (2, 4)]
         sums = [d.sums_of(Response(unit * y, OBJECTS[family]), fit.eta) for fit in fits]
         found.append((sums, [d.aic(one.log_likelihood, q, family) for one, q in zip(sums, (3, 5), strict=True)]))
     (first, criteria), (second, rescaled) = found
@@ -133,7 +133,7 @@ def test_a_ridge_is_labelled_and_shrinks_standard_errors():
     _, _, fit, found = fit_of("poisson", ridge=50.0)
     assert found.penalised and np.all(found.standard_errors[1:] < plain.standard_errors[1:])
     # The delta method: b moves with y by H^-1 X' at fixed weights.
-    Z = np.column_stack([np.ones(150), fit.scaling.applied(records("poisson", 150, 4)[0])])
+    Z = np.column_stack([np.ones(150), fit.scaling.apply(records("poisson", 150, 4)[0])])
     mu = np.exp(fit.eta)
     moves = np.linalg.solve((Z.T * mu) @ Z + np.diag([0, 50.0, 50, 50, 50]), Z.T)
     T = fit.scaling.matrix()
@@ -142,8 +142,8 @@ def test_a_ridge_is_labelled_and_shrinks_standard_errors():
 
 def test_what_is_undefined_is_none():
     X, y = records("gaussian", 4, 5)
-    fit = fitted(X, y, "gaussian", ridge=1.0)
-    found = d.diagnosed(
+    fit = fit_glm(X, y, "gaussian", ridge=1.0)
+    found = d.diagnose(
         d.sums_of(Response(y, OBJECTS["gaussian"]), fit.eta),
         fit.information,
         fit.scaling,

@@ -7,7 +7,7 @@ import pytest
 
 from glm_driver import FAMILIES, records
 from glm_oracle import oracle
-from partywise.glm.exact import fitted, intercept_only
+from partywise.glm.exact import fit_glm, intercept_only
 from partywise.models.families import FAMILIES as OBJECTS
 
 # Evaluations of the specification's table (section 4), n = 2000 and ten columns.
@@ -27,7 +27,7 @@ def drawn(family, n=150, p=4, seed=1):
 def test_coefficients_are_those_of_statsmodels(family, solver, more):
     X, y, weights, offset = drawn(family)
     given = {"weights": weights, "offset": offset} if more else {}
-    fit = fitted(X, y, family, solver=solver, **given)
+    fit = fit_glm(X, y, family, solver=solver, **given)
     expected = oracle(X, y, family, **({"var_weights": weights, "offset": offset} if more else {}))
     assert fit.status == "ok"
     assert np.abs(fit.coefficients - expected.params).max() <= 1e-8 * np.abs(expected.params).max()
@@ -39,7 +39,7 @@ def test_coefficients_are_those_of_statsmodels(family, solver, more):
 @pytest.mark.parametrize("rho", [0, 0.6, 0.99])
 def test_iterations_are_those_of_the_specification(family, rho):
     X, y = records(family, 2000, 10, rho=rho)
-    newton, lbfgs = (fitted(X, y, family, solver=solver) for solver in ("newton", "lbfgs"))
+    newton, lbfgs = (fit_glm(X, y, family, solver=solver) for solver in ("newton", "lbfgs"))
     steps, evaluations = COUNTS[family]
     assert newton.iterations <= min(9, 1.25 * steps) and lbfgs.iterations <= min(15, 1.25 * evaluations)
     for fit in (newton, lbfgs):
@@ -84,8 +84,8 @@ def test_a_response_that_is_its_offset_has_no_null_deviance():
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_steps_end_at_their_number_or_at_the_tolerance(solver):
     X, y = records("poisson", 200, 5)
-    found = fitted(X, y, "poisson", solver=solver, max_iter=2)
+    found = fit_glm(X, y, "poisson", solver=solver, max_iter=2)
     assert found.status == "not_converged" and found.reason == "max_iter=2 evaluations" and found.iterations == 2
-    exact, rough = (fitted(X, y, "poisson", solver=solver, tolerance=at) for at in (1e-8, 1e-2))
+    exact, rough = (fit_glm(X, y, "poisson", solver=solver, tolerance=at) for at in (1e-8, 1e-2))
     assert rough.status == "ok" and rough.iterations < exact.iterations
     assert 1e-12 < np.abs(rough.beta - exact.beta).max() < 1e-2

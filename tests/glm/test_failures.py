@@ -11,8 +11,8 @@ from glm_driver import records
 from glm_oracle import ORACLES
 from party_tables import arrays
 from partywise.datasets.public.tables import TABLES
-from partywise.glm.diagnostics import deviance_r2, diagnosed, sums_of, wald
-from partywise.glm.exact import fitted
+from partywise.glm.diagnostics import deviance_r2, diagnose, sums_of, wald
+from partywise.glm.exact import fit_glm
 from partywise.glm.records import Response
 from partywise.models.families import FAMILIES
 
@@ -44,11 +44,11 @@ def falls(fit):
 @pytest.mark.parametrize(("table", "response", "family"), FITS)
 def test_every_table_is_fitted_as_by_statsmodels(table, response, family):
     X, y = arrays(table, response)
-    newton, lbfgs = (fitted(X, y, family, solver=solver) for solver in ("newton", "lbfgs"))
+    newton, lbfgs = (fit_glm(X, y, family, solver=solver) for solver in ("newton", "lbfgs"))
     assert newton.status == lbfgs.status == "ok" and newton.iterations <= 12 and lbfgs.iterations <= 35
     assert falls(newton) and falls(lbfgs)
     assert np.abs(lbfgs.beta - newton.beta).max() <= 1e-8 * np.abs(newton.beta).max()
-    found = diagnosed(
+    found = diagnose(
         sums_of(Response(y, FAMILIES[family]), newton.eta),
         newton.information,
         newton.scaling,
@@ -78,7 +78,7 @@ def test_every_table_is_fitted_as_by_statsmodels(table, response, family):
 )
 def test_large_means_are_no_trouble(family, mean):
     X, y = records(family, 400, 6, mean=mean)
-    newton, lbfgs = (fitted(X, y, family, solver=solver) for solver in ("newton", "lbfgs"))
+    newton, lbfgs = (fit_glm(X, y, family, solver=solver) for solver in ("newton", "lbfgs"))
     assert newton.status == lbfgs.status == "ok" and newton.iterations <= 9 and lbfgs.iterations <= 15
     assert falls(newton) and falls(lbfgs) and np.allclose(newton.beta, lbfgs.beta, rtol=0, atol=1e-8)
 
@@ -87,8 +87,8 @@ def test_large_means_are_no_trouble(family, mean):
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_scales_of_columns_do_not_matter(family, solver):
     X, y = records(family, 200, 5)
-    plain = fitted(X, y, family, solver=solver)
-    scaled = fitted(X * 10.0 ** np.array([-6, -3, 0, 3, 6]) + [0, 1e-2, 9, 0, 1e7], y, family, solver=solver)
+    plain = fit_glm(X, y, family, solver=solver)
+    scaled = fit_glm(X * 10.0 ** np.array([-6, -3, 0, 3, 6]) + [0, 1e-2, 9, 0, 1e7], y, family, solver=solver)
     assert np.abs(scaled.eta - plain.eta).max() <= 1e-9 and scaled.iterations == plain.iterations
 
 
@@ -103,12 +103,12 @@ def test_separated_labels_are_named_and_a_ridge_makes_them_finite(solver, quasi)
     else:
         x, y = np.delete(x, [40, 41]), np.delete(y, [40, 41])
     X = np.column_stack([x, np.cos(np.arange(len(x)))])
-    free = fitted(X, y, "binomial", solver=solver)
+    free = fit_glm(X, y, "binomial", solver=solver)
     assert free.status == "diverged" and "separate the responses" in free.reason
-    kept = fitted(X, y, "binomial", ridge=1e-4, solver=solver)
+    kept = fit_glm(X, y, "binomial", ridge=1e-4, solver=solver)
     assert kept.status == "ok" and np.all(np.isfinite(kept.coefficients)) and kept.coefficients[1] > 3
     # The optimum: with a penalty the gradient vanishes.
-    Z = kept.scaling.applied(X)
+    Z = kept.scaling.apply(X)
     gradient = Z.T @ (y - FAMILIES["binomial"].mean(kept.eta)) - 1e-4 * kept.beta[1:]
     assert np.abs(gradient).max() <= 1e-8
 
@@ -117,9 +117,9 @@ def test_counts_that_are_zero_wherever_an_indicator_is_one_have_no_optimum():
     X, y = records("poisson", 200, 3)
     indicator = np.arange(200) < 20
     y = np.where(indicator, 0.0, y)
-    found = fitted(np.column_stack([X, indicator]), y, "poisson")
+    found = fit_glm(np.column_stack([X, indicator]), y, "poisson")
     assert found.status == "diverged" and found.beta[4] < -3
-    assert fitted(np.column_stack([X, indicator]), y, "poisson", ridge=1e-4).status == "ok"
+    assert fit_glm(np.column_stack([X, indicator]), y, "poisson", ridge=1e-4).status == "ok"
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -127,17 +127,17 @@ def test_counts_that_are_zero_wherever_an_indicator_is_one_have_no_optimum():
 def test_a_column_in_two_hands_is_named_with_the_pooled_rank(family, solver):
     X, y = records(family, 100, 4)
     with pytest.raises(np.linalg.LinAlgError, match="have rank 5, not 7: drop dependent or constant ones"):
-        fitted(np.column_stack([X, X[:, 1], X @ [1, -1, 2, 0] * 1e5]), y, family, solver=solver)
+        fit_glm(np.column_stack([X, X[:, 1], X @ [1, -1, 2, 0] * 1e5]), y, family, solver=solver)
     # Nearly equal is not equal.
     near = np.column_stack([X, X[:, 1] + 1e-4 * np.cos(np.arange(100))])
-    fit = fitted(near, y, family, solver=solver)
+    fit = fit_glm(near, y, family, solver=solver)
     assert fit.status == "ok" and deviance_r2(fit.objective[-1], fit.objective[0]) > 0
 
 
 def test_a_perfect_fit_has_deviance_zero():
     X, _ = records("gaussian", 50, 3)
     for family, link in (("gaussian", np.asarray), ("gamma", np.exp), ("inverse_gaussian", np.exp)):
-        fit = fitted(X, link(X @ [0.3, -0.2, 0.1] + 0.5), family)
+        fit = fit_glm(X, link(X @ [0.3, -0.2, 0.1] + 0.5), family)
         assert fit.status == "ok" and np.allclose(fit.coefficients, [0.5, 0.3, -0.2, 0.1], atol=1e-9)
 
 
@@ -159,7 +159,7 @@ def test_an_optimum_is_found_exactly_where_there_is_one(family, seed):
     found = linprog(rises.sum(axis=0), rises, np.zeros(len(rises)), bounds=[(-1, 1)] * 3, **fixed)
     expected = "diverged" if found.fun < -1e-9 else "ok"
     for solver in ("newton", "lbfgs"):
-        assert fitted(X, y, family, solver=solver).status == expected, solver
+        assert fit_glm(X, y, family, solver=solver).status == expected, solver
 
 
 def test_records_without_weight_may_lie_anywhere():
@@ -167,9 +167,9 @@ def test_records_without_weight_may_lie_anywhere():
     X, y = records("inverse_gaussian", 60, 2)
     X = np.vstack([X, [[1e3, -1e3], [-1e5, 0.0]]])
     y, weights = np.append(y, [1e-9, 1e9]), np.append(np.ones(60), [0.0, 0.0])
-    fit = fitted(X, y, "inverse_gaussian", weights=weights)
+    fit = fit_glm(X, y, "inverse_gaussian", weights=weights)
     found = sums_of(Response(y, FAMILIES["inverse_gaussian"], weights), fit.eta)
-    alone = fitted(X[:60], y[:60], "inverse_gaussian")
+    alone = fit_glm(X[:60], y[:60], "inverse_gaussian")
     assert fit.status == "ok" and np.allclose(fit.coefficients, alone.coefficients, rtol=0, atol=1e-9)
     expected = sums_of(Response(y[:60], FAMILIES["inverse_gaussian"]), alone.eta)
     assert np.allclose(found, expected, rtol=1e-9)
@@ -178,9 +178,9 @@ def test_records_without_weight_may_lie_anywhere():
 def test_a_constant_column_under_a_ridge_has_no_test():
     X, y = records("gaussian", 40, 2)
     X = np.column_stack([X, np.full(40, 5.0)])
-    fit = fitted(X, y, "gaussian", ridge=1e-3)
+    fit = fit_glm(X, y, "gaussian", ridge=1e-3)
     sums = sums_of(Response(y, FAMILIES["gaussian"]), fit.eta)
-    found = diagnosed(sums, fit.information, fit.scaling, "gaussian", ridge=1e-3, dispersion="family")
+    found = diagnose(sums, fit.information, fit.scaling, "gaussian", ridge=1e-3, dispersion="family")
     tests = wald(fit.coefficients, found.standard_errors, found.df_residual)
     assert fit.coefficients[3] == 0 and found.standard_errors[3] == 0 and np.isnan(tests.p_values[3])
     assert np.all(np.isfinite(tests.p_values[:3]))

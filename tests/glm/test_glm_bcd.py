@@ -12,7 +12,7 @@ from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
 from partywise.audits.contract import agree
 from partywise.federation.run import simulate
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import BcdOptions
 from partywise.glm.protocols import bcd
 
@@ -232,10 +232,10 @@ def test_the_analyst_sees_k_predictors_a_sweep(options, parties):
     assert len(vectors) == len(seen)
     assert np.array_equal(predictors(run, "passive 1", "response")[0], y)
     names = ["active", *(f"passive {k}" for k in range(1, parties))]
-    assert list(found.seen) == [f"analyst: {name}" for name in names]
-    for place, history in enumerate(found.seen.values()):
+    assert list(found.views) == [f"analyst: {name}" for name in names]
+    for place, history in enumerate(found.views.values()):
         np.testing.assert_array_equal(history, np.column_stack(seen[place::parties])[:, :30])
-    history = found.seen["analyst: passive 1"]
+    history = found.views["analyst: passive 1"]
     # After five sweeps it spans the columns of the party.
     own = X[:, split(6, parties)[1]]
     own = own - own.mean(axis=0) if options.variant == "corrected" else own

@@ -15,8 +15,8 @@ from partywise.audits.contract import agree, same
 from partywise.datasets.public.tables import TABLES
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.glm.diagnostics import diagnosed, sums_of
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.diagnostics import diagnose, sums_of
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols import joint
 from partywise.glm.records import Response
@@ -71,7 +71,7 @@ def test_weights_offset_ridge_and_dispersion_count(family, solver):
         fit = pooled(X, y, family, ridge=ridge, tolerance=1e-10, **block)
         sums = sums_of(Response(y, OBJECTS[family], **block), fit.eta)
         terms = {"ridge": ridge, "dispersion": "pearson"}
-        expected = diagnosed(sums, fit.information, fit.scaling, family, **terms)
+        expected = diagnose(sums, fit.information, fit.scaling, family, **terms)
         assert close(found.coefficients, fit.coefficients)
         assert close(found.covariance, expected.covariance)
         assert close(found.dispersion, expected.dispersion) and close(found.deviance, expected.deviance)
@@ -242,7 +242,7 @@ def test_the_active_party_sees_one_predictor_an_iteration_and_nobody_else_sees_a
     assert shown["active"] == (parties - 1) * found.iterations
     assert found.numbers["record_openings"] == found.iterations
     others = np.concatenate(split(7, parties)[1:])
-    history = found.seen["active: " + " + ".join(f"passive {k}" for k in range(1, parties))]
+    history = found.views["active: " + " + ".join(f"passive {k}" for k in range(1, parties))]
     assert history.shape == (n, found.iterations)
     # With two parties it spans what the other has: after as many iterations as columns, all of it.
     centred = X[:, others] - X[:, others].mean(axis=0)

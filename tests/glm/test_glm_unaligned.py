@@ -14,7 +14,7 @@ from partywise.audits.contract import agree
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.model import PublicFacts
 from partywise.glm.options import BcdOptions, JointOptions
 from partywise.glm.protocols import bcd, joint

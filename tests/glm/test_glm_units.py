@@ -7,7 +7,7 @@ import pytest
 
 from glm_driver import fitted as run
 from glm_driver import records
-from partywise.glm.exact import fitted
+from partywise.glm.exact import fit_glm
 from partywise.glm.options import BcdOptions, JointOptions
 from partywise.glm.protocols import bcd, joint
 from partywise.randomness import stream
@@ -24,10 +24,10 @@ def unchanged(coefficients: np.ndarray, scale: float, origin: float) -> np.ndarr
 @pytest.mark.parametrize(("scale", "origin"), CHANGES)
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_the_unit_and_origin_of_a_gaussian_response(scale, origin, solver):
-    exact = fitted(X, Y, "gaussian").coefficients
+    exact = fit_glm(X, Y, "gaussian").coefficients
     # What the responses themselves lost by their origin.
     near = 1e-9 + 1e-15 * abs(origin / scale)
-    pooled = fitted(X, scale * Y + origin, "gaussian", solver=solver)
+    pooled = fit_glm(X, scale * Y + origin, "gaussian", solver=solver)
     assert pooled.status == "ok"
     np.testing.assert_allclose(unchanged(pooled.coefficients, scale, origin), exact, atol=near)
     for link in ("opened", "shared") if solver == "lbfgs" else ("opened",):
@@ -43,7 +43,7 @@ def test_the_unit_and_origin_of_a_gaussian_response(scale, origin, solver):
 def test_weighted_records_need_more_than_the_first_step_of_lbfgs(scale, origin, link):
     """Without prior weights its first step is exact for a Gaussian response, whenever it stops."""
     weights = np.exp(stream(1, "weights").standard_normal(len(Y)))
-    exact = fitted(X, Y, "gaussian", weights=weights).coefficients
+    exact = fit_glm(X, Y, "gaussian", weights=weights).coefficients
     options, block = JointOptions(solver="lbfgs", link=link, max_iter=30), {"weights": weights}
     estimate, _ = run(joint.fit, X, scale * Y + origin, ((0, 1), (2, 3)), options, block=block)
     assert estimate.status == "ok"
@@ -53,7 +53,7 @@ def test_weighted_records_need_more_than_the_first_step_of_lbfgs(scale, origin, 
 
 @pytest.mark.parametrize(("scale", "origin"), [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e6)])
 def test_corrected_blocks_stop_by_the_spread_of_the_response(scale, origin):
-    exact = fitted(X, Y, "gaussian").coefficients
+    exact = fit_glm(X, Y, "gaussian").coefficients
     options = BcdOptions(variant="corrected", ridge=0.0)
     estimate, _ = run(bcd.fit, X, scale * Y + origin, ((0, 1), (2, 3)), options)
     assert estimate.status == "ok"
@@ -65,6 +65,6 @@ def test_the_units_of_columns(family):
     columns, y = records(family, 300, 3)
     scales = np.array([1e-9, 1.0, 1e9])
     shifts = stream(1, "shifts").standard_normal(3)
-    one, other = fitted(columns, y, family), fitted((columns + shifts) * scales, y, family)
+    one, other = fit_glm(columns, y, family), fit_glm((columns + shifts) * scales, y, family)
     np.testing.assert_allclose(other.coefficients[1:] * scales, one.coefficients[1:], rtol=1e-7)
     np.testing.assert_allclose(other.eta, one.eta, atol=1e-7)

@@ -13,7 +13,7 @@ from partywise.errors import BudgetExceeded
 from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.run import simulate
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions
-from partywise.glm.private.scaled import allotted
+from partywise.glm.private.scaling import split_budget
 from partywise.glm.protocols import noisy_gradient, noisy_newton
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gdp_mu
@@ -165,16 +165,16 @@ def test_missing_public_facts_are_named_before_anything_is_sent(name, changes, s
 
 def test_a_budget_is_divided_or_refused():
     mu = float(gdp_mu(1.0, 1e-5))
-    found = allotted(1.0, 1e-5, (0.1, 0.45, 0.45))
+    found = split_budget(1.0, 1e-5, (0.1, 0.45, 0.45))
     assert np.square(found) / mu**2 == pytest.approx([0.1, 0.45, 0.45], rel=1e-12)
-    assert sum(value**2 for value in allotted(1.0, 1e-5, (1 / 49,) * 49)) <= mu**2 * (1 + 1e-13)
-    assert allotted(np.inf, 1e-5, (0.5, 0.5)) == (np.inf, np.inf)
+    assert sum(value**2 for value in split_budget(1.0, 1e-5, (1 / 49,) * 49)) <= mu**2 * (1 + 1e-13)
+    assert split_budget(np.inf, 1e-5, (0.5, 0.5)) == (np.inf, np.inf)
     with pytest.raises(BudgetExceeded, match=r"shares of 2 releases are 1.1 of the squared budget"):
-        allotted(1.0, 1e-5, (0.5, 0.6))
+        split_budget(1.0, 1e-5, (0.5, 0.6))
     with pytest.raises(ValueError, match="shares="):
-        allotted(1.0, 1e-5, (0.5, 0.0))
+        split_budget(1.0, 1e-5, (0.5, 0.0))
     with pytest.raises(ValueError, match="epsilon is 0"):
-        allotted(0.0, 1e-5, (1.0,))
+        split_budget(0.0, 1e-5, (1.0,))
 
 
 @pytest.mark.parametrize("name", FITS)

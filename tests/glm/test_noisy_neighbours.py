@@ -104,8 +104,8 @@ def test_half_the_noise_is_caught(tried):
 
 
 def test_a_budget_that_is_spent_twice_shows_in_the_total(monkeypatch):
-    whole = sweeps.allotted
-    monkeypatch.setattr(sweeps, "allotted", lambda *given: tuple(2**0.5 * mu for mu in whole(*given)))
+    whole = sweeps.split_budget
+    monkeypatch.setattr(sweeps, "split_budget", lambda *given: tuple(2**0.5 * mu for mu in whole(*given)))
     kept = subject(*PREDICTOR, "gaussian")
     twice = float(gaussian_epsilon(2**0.5 * gdp_mu(2.0, 1e-5), 1e-5))
     assert check_neighbours(kept, ["row"], pairs=1, seeds=1)["row"] == pytest.approx(twice, abs=1e-6)

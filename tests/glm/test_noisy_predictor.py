@@ -100,7 +100,7 @@ def test_what_crosses():
     assert not [row for row in rows if row["sender"] == "active" and row["kind"] not in ("cipher", "release")]
     for name in ("active", "passive 1", "passive 2"):
         sent = [value for m, value in run.channel.view("analyst") if m.name.startswith(f"linear predictor of {name},")]
-        assert np.array_equal(estimate.seen[f"analyst: {name}"], np.column_stack(sent)) and len(sent) == sweeps
+        assert np.array_equal(estimate.views[f"analyst: {name}"], np.column_stack(sent)) and len(sent) == sweeps
     back = [row["bytes"] for row in rows if row["name"] == "coefficients"]
     assert back == [8 * (len(group) + (k == 0)) for k, group in enumerate(GROUPS)]
 

@@ -14,7 +14,7 @@ from partywise.glm.private.blocks import (
     block_predictor,
     block_score,
     constant_of,
-    lengthened,
+    radius_with_constant,
     score_certificate,
     whole_blocks,
     with_intercept,
@@ -93,7 +93,7 @@ def blocks(active):
     """Records of a block of three columns: with the constant of the active party, and their radius."""
     c = 1.4 * np.sqrt(3)
     z = np.concatenate([directions(3, [((0, 1, 2), c)], 40), np.stack(orthogonal(3, c))])
-    return (with_intercept(z, c), lengthened(public(c), 3)) if active else (z, public(c))
+    return (with_intercept(z, c), radius_with_constant(public(c), 3)) if active else (z, public(c))
 
 
 @pytest.mark.parametrize("active", [False, True])

@@ -9,7 +9,7 @@ import pytest
 
 from partywise.federation.parties import Party
 from partywise.glm.model import PublicFacts
-from partywise.glm.private.scaled import (
+from partywise.glm.private.scaling import (
     check_columns,
     check_eta_start,
     check_statistic,
@@ -19,7 +19,7 @@ from partywise.glm.private.scaled import (
     statistic,
     statistic_range,
     total_radius,
-    unscaled,
+    unscale_coefficients,
 )
 from partywise.privacy.accounted import Clear, Public
 
@@ -72,7 +72,7 @@ def test_a_radius_rests_on_all_that_it_was_made_with():
 def test_coefficients_go_back_to_the_columns_as_they_were_given():
     X, beta = np.random.default_rng(1).standard_normal((5, 3)), np.array([0.3, -1.0, 2.0, 0.5])
     z = (X - facts().location.value) / facts().scale.value
-    back = unscaled(beta, facts())
+    back = unscale_coefficients(beta, facts())
     np.testing.assert_allclose(back[0] + X @ back[1:], beta[0] + z @ beta[1:], rtol=1e-13)
 
 

@@ -44,4 +44,4 @@ def test_used_rows_come_in_their_order():
     assert columns_of(block, rows, ["a", "b"], "clinic").tolist() == [[6, 7], [0, 1]]
     found = response_of(block, rows, "gaussian", "clinic")
     assert found.y.tolist() == [8, 5] and found.weights.tolist() == [3, 0] and found.offset is None
-    assert found.used == 1 and found.shift.tolist() == [0, 0]
+    assert found.n_observations == 1 and found.shift.tolist() == [0, 0]

@@ -49,7 +49,7 @@ def test_columns_cross_in_the_clear_and_are_counted_from_the_view():
     found = [value for message, value in run.channel.view("active") if message.kind != "cipher"]
     vectors = sum(value.shape[1] for value in found if value.shape[0] == 60)
     assert estimate.numbers["record_openings"] == vectors == 4
-    assert np.array_equal(estimate.seen["active: passive 2"], X[:, [2, 1]])
+    assert np.array_equal(estimate.views["active: passive 2"], X[:, [2, 1]])
     for view in ("active", "analyst"):
         assert run.channel.ledger.total(view, "row", 1e-5).epsilon_certified == math.inf
 
@@ -115,6 +115,6 @@ def test_what_crosses_is_all_that_there_is():
     X, y = records("gaussian", 60, 5)
     estimate, _ = fitted(reference.fit, X, y, DEALS[3], ReferenceOptions())
     for name, columns in (("passive 1", [0, 3]), ("passive 2", [2, 1])):
-        sent = estimate.seen[f"active: {name}"]
+        sent = estimate.views[f"active: {name}"]
         assert attack_space(sent, X[:, columns]) == pytest.approx(1)
         assert attack_rows(sent, X[:, columns], np.arange(3), law="affine") == 1

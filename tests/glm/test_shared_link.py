@@ -12,8 +12,8 @@ from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
 from partywise.federation.cipher import Cipher
 from partywise.federation.secure_streams import SecureStreams
-from partywise.glm.diagnostics import diagnosed, sums_of
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.diagnostics import diagnose, sums_of
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.model import Estimate
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols import joint as shared
@@ -39,7 +39,7 @@ def errors(estimate: Estimate, X: np.ndarray, y: np.ndarray, family: str, **give
     """How far an estimate is from the pooled fit."""
     fit = pooled(X, y, family, ridge=0.0, **given)
     response = Response(y, ALL[family], given.get("weights"), given.get("offset"))
-    found = diagnosed(sums_of(response, fit.eta), fit.information, fit.scaling, family, ridge=0.0, dispersion="family")
+    found = diagnose(sums_of(response, fit.eta), fit.information, fit.scaling, family, ridge=0.0, dispersion="family")
     deviance = response.deviance(estimate.predictor(X, given.get("offset")))
     return {
         "se_units": float(np.max(np.abs(estimate.coefficients - fit.coefficients) / found.standard_errors)),
@@ -116,7 +116,7 @@ def test_every_vector_of_records_is_closed(count, begin):
     assert [name for _, name, closed in seen if not closed] == []
     assert estimate.numbers["record_openings"] == sum(not closed for _, _, closed in seen)
     assert "analyst" not in {receiver for receiver, _, _ in seen}
-    assert not estimate.seen
+    assert not estimate.views
 
 
 def test_no_message_shows_the_predictors_to_a_holder():

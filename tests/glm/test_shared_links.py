@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from glm_driver import FAMILIES, records
 from partywise.glm.diagnostics import sums_of
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import JointOptions
 from partywise.glm.records import Response
 from partywise.glm.shared.links import CENTRED, centre_of, largest, least_squares, link_of
@@ -21,9 +21,9 @@ from partywise.glm.shared.plan import (
     degree_of,
     last_bits,
     last_of,
-    planned,
+    make_plan,
 )
-from partywise.glm.shared.search import advanced, started
+from partywise.glm.shared.search import advance, start_search
 from partywise.glm.shared.terms import terms_of
 from partywise.glm.standardise import with_ones
 from partywise.models.families import FAMILIES as ALL
@@ -122,7 +122,7 @@ def test_integrals_have_the_scores_as_derivatives(family, centre):
 def test_rings_hold_the_largest_sums(family, centre, n):
     """Of predictors at their cut and responses at their bounds, every opened sum stays below half of the modulus."""
     given = JointOptions(solver="lbfgs", link="shared", dispersion="pearson")
-    plan = planned(family, centre, n, (6, 5), given)
+    plan = make_plan(family, centre, n, (6, 5), given)
     link, wide = plan.link, n**0.5
     score = link.radius * (1 + sum(largest(p, link.widest) for p in link.scores))
     bits = degree_of(link.scores) * PREDICTOR + COEFFICIENT + NUMBER + COLUMN
@@ -159,9 +159,9 @@ def test_terms_give_scores_weights_deviance_and_pearson(family, given):
     scores, weight, pearson = EXACT[family]
     sums, family = sums_of(response, eta), response.family
     score = terms.linear + sum(v * f(centre + u) for v, f in zip(terms.scores, scores, strict=True))
-    np.testing.assert_allclose(score * terms.scale / terms.unit, response.weighted(family.score(y, eta)), atol=1e-12)
+    np.testing.assert_allclose(score * terms.scale / terms.unit, response.weigh(family.score(y, eta)), atol=1e-12)
     found = terms.weight * weight(centre + u) * terms.scale / terms.unit**2
-    np.testing.assert_allclose(found, response.weighted(family.weight(eta)), rtol=1e-12)
+    np.testing.assert_allclose(found, response.weigh(family.weight(eta)), rtol=1e-12)
     found = terms.constant + sum(a @ g(u) for a, g in zip(terms.pearson, pearson, strict=True))
     np.testing.assert_allclose(found * terms.scale, sums.pearson, rtol=1e-11)
     level = terms.linear @ u + sum(v @ F(centre + u) for v, F in zip(terms.scores, primitives, strict=True))
@@ -182,14 +182,14 @@ def test_a_search_finds_the_pooled_fit(family):
     """With the functions themselves: what is left is the tolerance."""
     X, y = records(family, 150, 3)
     fit = pooled(X, y, family)
-    Z, model = with_ones(fit.scaling.applied(X)), ALL[family]
+    Z, model = with_ones(fit.scaling.apply(X)), ALL[family]
     start = model.start(y)
     weight = float(model.weight(np.array([start]))[0])
-    search = started(weight * Z.T @ Z, 0.0)
+    search = start_search(weight * Z.T @ Z, 0.0)
     while search.status is None:
         eta = start + Z @ search.trial
         given = model.deviance(y, eta), Z.T @ model.score(y, eta), Z.T @ Z / 150
-        search = advanced(search, *given, tolerance=1e-8, max_iter=50, rounding=1e-13)
+        search = advance(search, *given, tolerance=1e-8, max_iter=50, rounding=1e-13)
     beta = search.trial + start * (np.arange(4) == 0)
     assert search.status == "ok" and search.evaluations <= 15
     np.testing.assert_allclose(beta, fit.beta, atol=1e-8)
@@ -197,13 +197,13 @@ def test_a_search_finds_the_pooled_fit(family):
 
 
 def test_a_search_that_ends_early_says_why():
-    search = started(np.eye(2), 0.0)
-    found = advanced(search, 1.0, np.ones(2), np.eye(2), tolerance=1e-8, max_iter=1, rounding=0.0)
+    search = start_search(np.eye(2), 0.0)
+    found = advance(search, 1.0, np.ones(2), np.eye(2), tolerance=1e-8, max_iter=1, rounding=0.0)
     assert (found.status, found.reason) == ("not_converged", "max_iter=1 evaluations")
     np.testing.assert_array_equal(found.trial, 0)
 
 
 def test_trials_stay_within_reach():
-    search = started(np.eye(2), 0.0, reach=1.0)
-    found = advanced(search, 1.0, np.array([0.0, 9.0]), np.eye(2), tolerance=1e-8, max_iter=9, rounding=0.0)
+    search = start_search(np.eye(2), 0.0, reach=1.0)
+    found = advance(search, 1.0, np.array([0.0, 9.0]), np.eye(2), tolerance=1e-8, max_iter=9, rounding=0.0)
     assert found.step == 1 / 16 and found.trial[1] == 9 / 16

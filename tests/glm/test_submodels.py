@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from glm_driver import FAMILIES, records
-from partywise.glm.exact import fitted
+from partywise.glm.exact import fit_glm
 from partywise.glm.private.moments import Moments, Scale
-from partywise.glm.private.scaled import statistic
+from partywise.glm.private.scaling import statistic
 from partywise.glm.private.submodels import coefficients
 from partywise.models.families import FAMILIES as FAMILY
 from partywise.privacy.statistics.isometry import nearest_semidefinite, to_vector
@@ -35,7 +35,7 @@ def moments(X: np.ndarray, y: np.ndarray, family: str, sd: float = 0.0, draw: in
 def excess(family: str, X: np.ndarray, y: np.ndarray, beta: np.ndarray, columns=slice(None)) -> float:
     """0 is the pooled fit on these columns, 1 the model without any."""
     one = FAMILY[family]
-    best = one.deviance(y, fitted(X[:, columns], y, one).eta)
+    best = one.deviance(y, fit_glm(X[:, columns], y, one).eta)
     null = one.deviance(y, np.full(len(y), one.start(y)))
     return (one.deviance(y, beta[0] + X @ beta[1:]) - best) / (null - best)
 

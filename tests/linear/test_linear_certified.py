@@ -130,11 +130,11 @@ def test_no_direction_is_in_what_the_server_opens(monkeypatch, short_keys):
     options = replace(SIZED, cipher="paillier", key_size=512, batch_size=1, total_round_num=1)
     found, run = fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], options)
     drawn = X[found.batches[0]]
-    assert same(opened(run), found.seen)
-    assert not directions_seen(found.seen, drawn).any()
+    assert same(opened(run), found.key_holder_view)
+    assert not directions_seen(found.key_holder_view, drawn).any()
     monkeypatch.setattr(certified, "masks", lambda count, width, rng: [0] * count)
     bare, run = fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], options)
-    assert directions_seen(bare.seen, drawn).all() and directions_seen(opened(run), drawn).all()
+    assert directions_seen(bare.key_holder_view, drawn).all() and directions_seen(opened(run), drawn).all()
     assert same(bare.coefficients, found.coefficients)
 
 

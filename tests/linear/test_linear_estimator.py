@@ -85,7 +85,9 @@ def test_secrets_come_from_the_system_and_move_no_number(monkeypatch):
     plain = pw.VerticalLinear(**options).fit(X, LABELS, rng=7).estimate_
     one, other = (pw.VerticalLinear(**options).fit(X, LABELS, rng=SecureStreams(7)).estimate_ for _ in range(2))
     assert same(one.coefficients, plain.coefficients) and same(one.batches, plain.batches)
-    assert not np.any(one.seen == other.seen) and not np.any(one.seen == plain.seen)
+    assert not np.any(one.key_holder_view == other.key_holder_view) and not np.any(
+        one.key_holder_view == plain.key_holder_view
+    )
 
 
 def test_parameters_in_scikit_learns_way():

@@ -31,8 +31,8 @@ def test_the_key_holder_sees_the_direction_of_every_row():
     # No coefficient yet: the residual is half the label.
     np.testing.assert_allclose(seen[0], -(LABELS[drawn] - 0.5)[:, None] * X[drawn], rtol=1e-12)
     assert directions_seen(seen[0], X[drawn]).sum() == 50
-    assert directions_seen(found.seen, X[drawn]).sum() == 50
-    assert directions_seen(found.seen, X[found.batches[2]]).sum() == 0
+    assert directions_seen(found.key_holder_view, X[drawn]).sum() == 50
+    assert directions_seen(found.key_holder_view, X[found.batches[2]]).sum() == 0
     # A feature that is known to be positive tells the labels too.
     positive = X[drawn, 0] > 0
     assert np.array_equal(seen[0][positive, 0] < 0, LABELS[drawn][positive] == 1)

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from doubled_link import DOUBLED
-from partywise.glm.exact import fitted
+from partywise.glm.exact import fit_glm
 from partywise.models.families import FAMILIES, Binomial
 from partywise.models.links import LOGIT, Link
 from partywise.randomness import stream
@@ -58,11 +58,11 @@ def test_a_generalised_linear_model_takes_another_link(solver):
     rng = stream(7, "links", "glm")
     X = rng.normal(size=(400, 3))
     y = (rng.random(400) < LOGIT.mean(X @ [1.0, -0.5, 0.0] - 0.3)).astype(float)
-    single, doubled = (fitted(X, y, Binomial(link), solver=solver) for link in (LOGIT, DOUBLED))
+    single, doubled = (fit_glm(X, y, Binomial(link), solver=solver) for link in (LOGIT, DOUBLED))
     assert single.status == doubled.status == "ok"
     np.testing.assert_allclose(doubled.coefficients, single.coefficients / 2, rtol=1e-6)
     assert doubled.objective[-1] == pytest.approx(single.objective[-1], rel=1e-10)
-    np.testing.assert_array_equal(fitted(X, y, FAMILIES["binomial"], solver=solver).beta, single.beta)
+    np.testing.assert_array_equal(fit_glm(X, y, FAMILIES["binomial"], solver=solver).beta, single.beta)
 
 
 def test_the_formula_stands_in_one_file():

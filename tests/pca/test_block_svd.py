@@ -72,7 +72,7 @@ def test_the_analyst_sees_p_columns_in_the_clear():
     assert run.channel.ledger.worst_total(run.names, "features", 1e-5).epsilon_certified == np.inf
     assert run.channel.ledger.worst_total(run.names, "label", 1e-5).epsilon_certified == 0
     for name, (_, value) in zip(("active", "passive 1"), view, strict=True):
-        assert np.array_equal(estimate.seen[f"analyst: {name}"], value)
+        assert np.array_equal(estimate.views[f"analyst: {name}"], value)
 
 
 def test_fewer_records_than_columns():

@@ -103,7 +103,7 @@ def test_every_record_that_crosses_is_closed():
     seen = {name: n_vectors(run, name, 61) for name in run.names}
     assert estimate.numbers["record_openings"] == sum(clear for clear, _ in seen.values()) == 0
     assert seen["analyst"] == (0, 0) and seen["dealer"] == (0, 0) and all(seen[p.name][1] for p in run.parties)
-    assert not estimate.seen
+    assert not estimate.views
     # The published protocol, read in the same way.
     published, other = fitted(block_svd.fit, X, y, GROUPS[3], BlockSvdOptions())
     assert published.numbers["record_openings"] == n_vectors(other, "analyst", 61)[0] == 9

@@ -12,7 +12,7 @@ from glm_driver import FAMILIES, fitted, records
 from glm_oracle import ORACLES, oracle
 from party_tables import arrays
 from partywise.datasets.public.tables import TABLES
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import BcdOptions, JointOptions
 from partywise.glm.protocols import bcd, joint
 

@@ -13,8 +13,8 @@ from party_tables import arrays
 from partywise.datasets.public.tables import TABLES
 from partywise.federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
 from partywise.federation.exchanges.residues import ring_for
-from partywise.glm.diagnostics import diagnosed, sums_of
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.diagnostics import diagnose, sums_of
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols.joint import fit
 from partywise.glm.records import Response
@@ -56,7 +56,7 @@ def checked(X: np.ndarray, y: np.ndarray, groups, family: str) -> None:
     estimate, run = fitted(fit, X, y, groups, OPTIONS, family=family)
     exact, response = pooled(X, y, family), Response(y, ALL[family])
     sums = sums_of(response, exact.eta)
-    best = diagnosed(sums, exact.information, exact.scaling, family, ridge=0.0, dispersion="family")
+    best = diagnose(sums, exact.information, exact.scaling, family, ridge=0.0, dispersion="family")
     units = float(np.max(np.abs(estimate.coefficients - exact.coefficients) / best.standard_errors))
     excess = (response.deviance(estimate.predictor(X)) - best.deviance) / (best.null_deviance - best.deviance)
     se = float(np.max(np.abs(estimate.standard_errors / best.standard_errors - 1)))

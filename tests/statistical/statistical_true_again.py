@@ -14,7 +14,7 @@ from scipy.special import expit
 import partywise as pw
 from glm_driver import fitted
 from glm_driver import records as generated
-from partywise.glm.exact import fitted as pooled
+from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import BcdOptions, JointOptions
 from partywise.glm.protocols import bcd, joint
 from partywise.inverse_regression.estimate import sir

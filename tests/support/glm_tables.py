@@ -17,7 +17,7 @@ from partywise.datasets.public.tables import TABLES
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.glm.exact import fitted, intercept_only
+from partywise.glm.exact import fit_glm, intercept_only
 from partywise.glm.model import PublicFacts
 from partywise.models.families import FAMILIES
 from partywise.privacy.accounted import Public
@@ -75,7 +75,7 @@ def table(name: str, response: str | None = None, family: str | None = None) -> 
         for k, (holder, own) in enumerate(zip(described.holders, described.groups, strict=True))
     )
     chosen = FAMILIES[public.family]
-    pooled = fitted(data.X, data.y, chosen)
+    pooled = fit_glm(data.X, data.y, chosen)
     deviances = chosen.deviance(data.y, pooled.eta), intercept_only(data.y, chosen)[1]
     return Fitted(parties, public, data.X, data.y, *deviances)
 

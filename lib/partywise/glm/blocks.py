@@ -70,7 +70,7 @@ class Block:
         """(n,) the party's part of the linear predictor."""
         return self.columns @ self.b + self.shift
 
-    def moved(self, b: np.ndarray, objective: float) -> Block:
+    def with_coefficients(self, b: np.ndarray, objective: float) -> Block:
         """With new coefficients; ``objective`` is what the path keeps of the old ones."""
         change = float(np.linalg.norm(b - self.b)) / self.unit
         return replace(self, b=b, change=change, path=(*self.path, objective))
@@ -84,7 +84,7 @@ def published_step(block: Block, b: np.ndarray, others: np.ndarray, response: Re
     mean, weight, working = PUBLISHED[response.family.name]
     own = block.columns @ b
     mu = mean(others + own)
-    w = response.weighted(weight(mu))
+    w = response.weigh(weight(mu))
     weighed = block.columns * w[:, None]
     try:
         return np.linalg.solve(
@@ -101,8 +101,8 @@ def corrected_step(block: Block, b: np.ndarray, others: np.ndarray, response: Re
     """
     X, family = block.columns, response.family
     eta = others + X @ b
-    w = response.weighted(family.weight(eta))
-    score = X.T @ response.weighted(family.score(response.y, eta)) - block.penalty * b
+    w = response.weigh(family.weight(eta))
+    score = X.T @ response.weigh(family.score(response.y, eta)) - block.penalty * b
     matrix = (X * w[:, None]).T @ X + np.diag(block.penalty)
     step = newton_direction(score, matrix) if np.max(w) > VANISHED * block.weight else None
     if step is None:
@@ -116,7 +116,7 @@ def corrected_step(block: Block, b: np.ndarray, others: np.ndarray, response: Re
     return b
 
 
-def updated(
+def update_block(
     step: Callable[..., np.ndarray], block: Block, others: np.ndarray, response: Response, tolerance: float | None
 ) -> np.ndarray:
     """(q,) coefficients after one step, or with a tolerance after as many as the block's optimum takes."""

@@ -27,7 +27,7 @@ __all__ = [
     "aic_published",
     "deviance_r2",
     "deviance_table",
-    "diagnosed",
+    "diagnose",
     "mcfadden_r2",
     "sums_of",
     "wald",
@@ -38,7 +38,7 @@ class Sums(NamedTuple):
     """What the holder of the response sums over records at linear predictors.
 
     deviance, null_deviance : weighted, of the fit and of the intercept alone with the same weights and offset
-    pearson : sum of w (y - mu)^2 / V(mu); used : records of positive weight
+    pearson : sum of w (y - mu)^2 / V(mu); n_observations : of positive weight
     log_likelihood : at dispersion D / n for families that estimate it, as R's AIC, else at 1; nan where D is 0
     """
 
@@ -46,7 +46,7 @@ class Sums(NamedTuple):
     null_deviance: float
     pearson: float
     log_likelihood: float
-    used: float
+    n_observations: float
 
 
 def sums_of(response: Response, eta: np.ndarray) -> Sums:
@@ -93,7 +93,7 @@ class Diagnostics:
         return found | {"numbers": {name: getattr(self, name) for name in rest}}
 
 
-def diagnosed(
+def diagnose(
     sums: Sums, information: np.ndarray, scaling: Scaling, family: str, *, ridge: float, dispersion: Dispersion
 ) -> Diagnostics:
     """Diagnostics of an optimum.
@@ -113,7 +113,7 @@ def diagnosed(
     dispersion : {"family", "pearson"}
     """
     q, drawn = len(information), FAMILIES[family].estimates_dispersion
-    df, estimated = int(sums.used) - q, drawn or dispersion == "pearson"
+    df, estimated = int(sums.n_observations) - q, drawn or dispersion == "pearson"
     phi = None if estimated and df <= 0 else sums.pearson / df if estimated else 1.0
     covariance = None
     if phi is not None:

@@ -183,7 +183,7 @@ class VerticalGLM(Results):
             found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)
         except Dependent as error:
             placed = range(len(shown)) if self.protocol == "reference" else [c for group in groups for c in group]
-            raise error.named([shown[column] for column in placed]) from None
+            raise error.with_name([shown[column] for column in placed]) from None
         self._keep_names(X, names)
         first = held[0]
         rows = np.arange(len(first.block["y"])) if found.rows is None else found.rows[first.name]

@@ -13,17 +13,17 @@ from .solvers import (
     Line,
     Memory,
     Point,
-    converged,
+    curvature_vanished,
     dependent,
+    has_converged,
+    line_search,
     newton_direction,
     penalties,
-    searched,
     unit_of,
-    vanished,
 )
 from .standardise import Scaling, scaling_of, with_ones
 
-__all__ = ["Fit", "fitted", "intercept_only"]
+__all__ = ["Fit", "fit_glm", "intercept_only"]
 
 SEPARATED = (
     "a direction has lost its curvature, coefficients run off: the columns separate the responses, give ridge > 0 or "
@@ -82,14 +82,14 @@ class _Data:
 
     def search(self, point: Point, direction: np.ndarray, eta: np.ndarray) -> float | None:
         line, slope = Line.along(point, direction, self.ridge), self.X @ direction
-        found = searched(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
+        found = line_search(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
         return None if found is None else found[0]
 
     def _times(self, w: np.ndarray) -> np.ndarray:
         return w if self.weights is None else w * self.weights
 
 
-def fitted(
+def fit_glm(
     X: np.ndarray,
     y: np.ndarray,
     family: str | Family,
@@ -135,7 +135,7 @@ def fitted(
     check_size(len(y) if weights is None else int(np.sum(weights > 0)), X.shape[1] + 1, ridge)
     scaling = scaling_of(X)
     shift = np.zeros(len(y)) if offset is None else offset
-    data = _Data(with_ones(scaling.applied(X)), y, family, weights, shift, ridge)
+    data = _Data(with_ones(scaling.apply(X)), y, family, weights, shift, ridge)
     beta = np.concatenate([[intercept_only(y, family, weights, offset)[0]], np.zeros(X.shape[1])])
     steps = _newton if solver == "newton" else _lbfgs
     return steps(data, beta, scaling, tolerance, max_iter, start)
@@ -184,10 +184,10 @@ def _newton(
             if direction is None:
                 raise dependent(matrix)
             first = matrix
-        if direction is None or vanished(matrix, first, data.ridge):
+        if direction is None or curvature_vanished(matrix, first, data.ridge):
             status, reason = "diverged", SEPARATED
             break
-        if converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
+        if has_converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
             beta, status, reason = beta + direction, "ok", ""
             break
         step = data.search(point, direction, eta)
@@ -196,7 +196,7 @@ def _newton(
             break
         beta = beta + step * direction
         eta = data.eta(beta)
-    return _found(data, beta, scaling, path, status, reason)
+    return _to_fit(data, beta, scaling, path, status, reason)
 
 
 def _lbfgs(
@@ -211,7 +211,7 @@ def _lbfgs(
     status: Status = "not_converged"
     while True:
         direction = memory.direction(point.gradient)
-        if converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
+        if has_converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
             beta, status, reason = beta + direction, "ok", ""
             break
         if len(path) == max_iter:
@@ -225,12 +225,12 @@ def _lbfgs(
         moved = data.point(beta, eta)
         memory, point = memory.after(point, moved), moved
         path.append(point.value)
-    if vanished(data.matrix(data.family.weight(eta)), first, data.ridge):
+    if curvature_vanished(data.matrix(data.family.weight(eta)), first, data.ridge):
         status, reason = "diverged", SEPARATED
-    return _found(data, beta, scaling, path, status, reason)
+    return _to_fit(data, beta, scaling, path, status, reason)
 
 
-def _found(data: _Data, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str) -> Fit:
+def _to_fit(data: _Data, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str) -> Fit:
     eta = data.eta(beta)
     information = data.matrix(data.family.weight(eta)) - np.diag(penalties(len(beta), data.ridge))
     return Fit(scaling.coefficients(beta), beta, eta, scaling, information, np.array(path), status, reason)

@@ -58,7 +58,7 @@ class Estimate:
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     moments : what the coefficients of any submodel follow from at no further cost
         (`partywise.glm.private.submodels.coefficients`); None of protocols that have none
-    seen : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
+    views : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
         in the order in which they arrived, by names ``who: whose``, of sums ``who: one + another``
     rows : positions of the used records in the block of every party, by its name; None where records came aligned
     numbers : further scalars of the fit (openings, record_openings, secure_products, ...)
@@ -78,7 +78,7 @@ class Estimate:
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
     moments: Any = None
-    seen: Mapping[str, np.ndarray] = field(default_factory=dict)
+    views: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
 

@@ -30,7 +30,7 @@ class Response:
     offset: np.ndarray | None = None
 
     @property
-    def used(self) -> int:
+    def n_observations(self) -> int:
         """Records of positive weight."""
         return len(self.y) if self.weights is None else int(np.sum(self.weights > 0))
 
@@ -39,7 +39,7 @@ class Response:
         """(n,) the offset, 0 where there is none."""
         return np.zeros(len(self.y)) if self.offset is None else self.offset
 
-    def weighted(self, values: np.ndarray) -> np.ndarray:
+    def weigh(self, values: np.ndarray) -> np.ndarray:
         """Values of the records times their weights."""
         return values if self.weights is None else values * self.weights
 
@@ -98,11 +98,11 @@ def local_scaling(party: Party, columns: np.ndarray) -> Scaling:
 
 def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling) -> np.ndarray:
     """(n, p_k) the party's columns with mean 0 and standard deviation 1."""
-    return scaling.applied(columns)
+    return scaling.apply(columns)
 
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts, ridge: float) -> Response:
     """The response at the used records with its weights and offset, after a look at them."""
     found = response_of(active.block, rows, public.family, active.name)
-    check_size(found.used, 1 + len(public.names), ridge)
+    check_size(found.n_observations, 1 + len(public.names), ridge)
     return found

@@ -31,7 +31,7 @@ class Results(Estimator):
 
     def _keep(self, found: Estimate, names: tuple[str, ...], response: Response) -> None:
         """Attributes of a fit."""
-        self.names_, self.n_features_in_, self.n_records_ = names, len(names), response.used
+        self.names_, self.n_features_in_, self.n_records_ = names, len(names), response.n_observations
         self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
         self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
         self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
@@ -49,11 +49,11 @@ class Results(Estimator):
         """Wald tests; None without standard errors."""
         if self.bse_ is None:
             return None
-        df = self._df_residual if self._estimated else None
+        df = self._df_residual if self._estimates_dispersion else None
         return wald(self._fitted().coefficients, self.bse_, df, level)
 
     @property
-    def _estimated(self) -> bool:
+    def _estimates_dispersion(self) -> bool:
         """Whether the dispersion is estimated."""
         drawn = FAMILIES[self.family].estimates_dispersion
         return drawn or getattr(self._options(), "dispersion", "family") == "pearson"
@@ -71,7 +71,7 @@ class Results(Estimator):
         if self.deviance_ is None or self.null_deviance_ is None:
             return None
         fit = self.deviance_, self.null_deviance_, self.dispersion_
-        return deviance_table(*fit, self._df_residual, self.n_features_in_, self._estimated)
+        return deviance_table(*fit, self._df_residual, self.n_features_in_, self._estimates_dispersion)
 
     def conf_int(self, level: float = 0.95) -> np.ndarray | None:
         """Intervals (1 + p, 2) of the coefficients, of the intercept first; None without standard errors."""

@@ -12,8 +12,8 @@ first, of standardised columns X with a column of ones:
 
 The objective is F = D + ridge |beta|^2 without the intercept, and `Point.gradient` is -1/2 of its derivative. Trial
 points lie on one line: with eta and the predictor of the direction, a place searches it without any further message
-(`searched`); where every trial is an evaluation by all, `Line.accepts` judges one. An evaluation is one set of sums at
-new coefficients: it is what counts of iterations count, the one at the start included.
+(`line_search`); where every trial is an evaluation by all, `Line.accepts` judges one. An evaluation is one set of sums
+at new coefficients: it is what counts of iterations count, the one at the start included.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = [
     "Line",
     "Memory",
     "Point",
-    "converged",
+    "curvature_vanished",
+    "has_converged",
+    "line_search",
     "newton_direction",
     "penalties",
     "rank_of",
-    "searched",
     "unit_of",
-    "vanished",
 ]
 
 # Armijo's share of the decrease that the slope promises; how often a step is halved; relative rounding of an objective.
@@ -109,7 +109,9 @@ class Line:
         return value <= self.value - 2 * ARMIJO * step * self.slope + rounding * abs(self.value)
 
 
-def searched(line: Line, deviance: Callable[[float], float], rounding: float = ROUNDING) -> tuple[float, float] | None:
+def line_search(
+    line: Line, deviance: Callable[[float], float], rounding: float = ROUNDING
+) -> tuple[float, float] | None:
     """First of the steps 1, 1/2, 1/4, ... that Armijo's rule accepts, and F there; None if there is none."""
     for halving in range(HALVINGS):
         step = 0.5**halving
@@ -127,7 +129,7 @@ def unit_of(family: Family, deviance: float, weight: float) -> float:
     return float(np.sqrt(deviance / weight)) if family.identity and weight > 0 else 1.0
 
 
-def converged(direction: np.ndarray, beta: np.ndarray, tolerance: float, unit: float = 1.0) -> bool:
+def has_converged(direction: np.ndarray, beta: np.ndarray, tolerance: float, unit: float = 1.0) -> bool:
     """Whether no coefficient of a standardised column would move by more than ``tolerance`` times ``unit``.
 
     Relative to the largest slope where that is above the unit; the intercept, which the origin of the response decides,
@@ -166,7 +168,7 @@ def rank_of(matrix: np.ndarray) -> int:
     return int(np.sum(values > DEFINITE))
 
 
-def vanished(matrix: np.ndarray, first: np.ndarray, ridge: float = 0.0, share: float = VANISHED) -> bool:
+def curvature_vanished(matrix: np.ndarray, first: np.ndarray, ridge: float = 0.0, share: float = VANISHED) -> bool:
     """Whether a direction has lost its curvature since the start: the coefficients run off, responses are separated.
 
     With a ridge only the intercept, which is not penalised, can run off.
@@ -207,15 +209,15 @@ class Memory:
         for s, y in reversed(self.pairs):
             shares.append(float(s @ left) / float(s @ y))
             left = left - shares[-1] * y
-        found = self._solved(left)
+        found = self._solve(left)
         if self.pairs:
             s, y = self.pairs[-1]
-            found = found * (float(s @ y) / float(y @ self._solved(y)))
+            found = found * (float(s @ y) / float(y @ self._solve(y)))
         for (s, y), share in zip(self.pairs, reversed(shares), strict=True):
             found = found + (share - float(y @ found) / float(s @ y)) * s
         return found
 
-    def _solved(self, vector: np.ndarray) -> np.ndarray:
+    def _solve(self, vector: np.ndarray) -> np.ndarray:
         found = newton_direction(vector, self.start)
         if found is None:
             raise dependent(self.start)
@@ -244,7 +246,7 @@ class Dependent(np.linalg.LinAlgError):
         """Exceptions of several arguments cross processes by these."""
         return Dependent, (self.rank, self.size, self.place, self.name)
 
-    def named(self, names: Sequence[str]) -> Dependent:
+    def with_name(self, names: Sequence[str]) -> Dependent:
         """The error with the name of the column, from those of all in the order of the parties."""
         return Dependent(self.rank, self.size, self.place, names[self.place - 1] if self.place else "the intercept")
 

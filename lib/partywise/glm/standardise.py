@@ -30,7 +30,7 @@ class Scaling:
     means: np.ndarray
     scales: np.ndarray
 
-    def applied(self, X: np.ndarray) -> np.ndarray:
+    def apply(self, X: np.ndarray) -> np.ndarray:
         """(n, p) standardised columns, C-contiguous."""
         return np.ascontiguousarray((X - self.means) / self.scales)
 
@@ -45,7 +45,7 @@ class Scaling:
         slopes = beta[1:] / self.scales
         return np.concatenate([[beta[0] - self.means @ slopes], slopes])
 
-    def standardised(self, coefficients: np.ndarray) -> np.ndarray:
+    def to_standardised(self, coefficients: np.ndarray) -> np.ndarray:
         """(1 + p,) coefficients of standardised columns from those of the given ones."""
         slopes = coefficients[1:]
         return np.concatenate([[coefficients[0] + self.means @ slopes], slopes * self.scales])

@@ -43,7 +43,7 @@ class Estimate:
     epsilon_claimed : infinity, the source claims nothing in numbers
     path : along the rounds; None of a fit without rounds
     batches : numbers among the training rows of each step, drawn without a look at the data
-    seen : (s, d) what the key holder opened in the first round, one row for each vector; None where there is none
+    key_holder_view : (s, d) what the key holder opened in the first round, a row per vector; None where there is none
     numbers : further scalars of the fit (counts of operations, ...)
     """
 
@@ -51,7 +51,7 @@ class Estimate:
     epsilon_claimed: float = float("inf")
     path: Path | None = None
     batches: tuple[np.ndarray, ...] = ()
-    seen: np.ndarray | None = None
+    key_holder_view: np.ndarray | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
 
     def scores(self, X: np.ndarray) -> np.ndarray:

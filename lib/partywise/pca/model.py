@@ -17,7 +17,7 @@ class Estimate:
     n : records
     epsilon_claimed : nan, the source claims no number
     scores : (n, p) of the records, where they were asked for
-    seen : what one participant holds of another party's records, by a name of who saw what
+    views : what one participant holds of another party's records, by a name of who saw what
     rows : positions of the used records in the block of every party, by its name; None where records came aligned
     numbers : further scalars (openings, record_openings, secure_products, ...)
     """
@@ -28,7 +28,7 @@ class Estimate:
     n: int
     epsilon_claimed: float = float("nan")
     scores: np.ndarray | None = None
-    seen: Mapping[str, np.ndarray] = field(default_factory=dict)
+    views: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
 

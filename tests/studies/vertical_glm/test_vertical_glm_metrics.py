@@ -202,7 +202,7 @@ def test_what_is_shown_of_a_fit_has_fixed_sizes_and_begins_at_the_start():
     spec = MethodSpec(BcdOptions(), None, settings, data.public(), None, 2)
     path = np.geomspace(500, 100, 1000)
     seen = {"analyst: passive 1": data.X[:, 2:] @ stream(3, "directions").standard_normal((2, 40))}
-    shown = example_fits(Estimate(np.zeros(5), objective=path, seen=seen), data, np.ones(200, bool), spec).arrays()
+    shown = example_fits(Estimate(np.zeros(5), objective=path, views=seen), data, np.ones(200, bool), spec).arrays()
     points = shown["path_iteration"][1]
     kept = points[np.isfinite(points)].astype(int)
     assert len(points) == KEPT and (kept[0], kept[-1]) == (0, 999) and np.all(np.diff(kept) > 0)

@@ -12,21 +12,21 @@ import numpy as np
 from ...federation.parties import Party, column_order
 from ...federation.roles import unprotected
 from ...privacy.accounted import Clear
-from ..diagnostics import Sums, aic_published, deviance_r2, diagnosed, sums_of
+from ..diagnostics import Sums, aic_published, deviance_r2, diagnose, sums_of
 from ..exact import SEPARATED
 from ..model import Estimate, Status
 from ..options import JointOptions
 from ..records import Response
-from ..solvers import Line, dependent, rank_of, searched, vanished
+from ..solvers import Line, curvature_vanished, dependent, line_search, rank_of
 from ..standardise import Scaling, with_ones
-from .steering import LAST, Steering, in_blocks, lbfgs_step, newton_step, started, without_step
+from .steering import LAST, Steering, in_blocks, lbfgs_step, newton_step, start_steering, without_step
 
 # Openings that are kept for whoever attacks the active party's view.
 KEPT = 60
 
 
 @dataclass(frozen=True)
-class Scaled:
+class ScaledVector:
     """A vector (n,) of numbers up to 1 in size, and the power of two that it was divided by."""
 
     values: np.ndarray
@@ -38,12 +38,12 @@ class Predictor:
     """What the active party knows of the linear predictor.
 
     eta : (n,) at the present coefficients; along : (n,) of the direction
-    seen : of every direction the sum of the others' parts, in the unit of the direction: small steps tell as much
+    others_parts : sum of the others' parts of every direction, in its unit: small steps tell as much
     """
 
     eta: np.ndarray
     along: np.ndarray | None = None
-    seen: tuple[np.ndarray, ...] = ()
+    others_parts: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,21 @@ class Evaluation:
     """Scores u and weights w at the present coefficients, both times the weights of records."""
 
     deviance: float
-    u: Scaled
-    w: Scaled
+    u: ScaledVector
+    w: ScaledVector
 
 
-def scaled(values: np.ndarray) -> Scaled:
+def scale_to_unit(values: np.ndarray) -> ScaledVector:
     """A vector divided by the least power of two that leaves nothing above 1."""
     largest = float(np.max(np.abs(values), initial=0.0))
     scale = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
-    return Scaled(values / scale, scale)
+    return ScaledVector(values / scale, scale)
 
 
 def local_start(active: Party, response: Response) -> tuple[float, float]:
     """Intercept without columns, and the mean weight there."""
     intercept, _ = response.null()
-    weight = response.weighted(response.family.weight(intercept + response.shift))
+    weight = response.weigh(response.family.weight(intercept + response.shift))
     return intercept, float(np.mean(weight))
 
 
@@ -84,16 +84,16 @@ def local_evaluated(active: Party, response: Response, predictor: Predictor, kin
     family, eta, y = response.family, predictor.eta, response.y
     weights = {"observed": family.observed_weight, "majorant": family.majorant}
     w = family.weight(eta) if kind == "weight" else weights[kind](y, eta)
-    u = response.weighted(family.score(y, eta))
-    return Evaluation(response.deviance(eta), scaled(u), scaled(response.weighted(w)))
+    u = response.weigh(family.score(y, eta))
+    return Evaluation(response.deviance(eta), scale_to_unit(u), scale_to_unit(response.weigh(w)))
 
 
-def local_scores(active: Party, found: Evaluation) -> Scaled:
+def local_scores(active: Party, found: Evaluation) -> ScaledVector:
     """The vector u."""
     return found.u
 
 
-def local_weights(active: Party, found: Evaluation) -> Scaled:
+def local_weights(active: Party, found: Evaluation) -> ScaledVector:
     """The vector w."""
     return found.w
 
@@ -122,8 +122,8 @@ def local_along(
 ) -> Predictor:
     """With the predictor of a direction, from the party's own columns and the sum of the others."""
     d, unit = direction
-    seen = (*predictor.seen, others) if len(predictor.seen) < KEPT else predictor.seen
-    return replace(predictor, along=with_ones(X) @ d + unit * others, seen=seen)
+    others_parts = (*predictor.others_parts, others) if len(predictor.others_parts) < KEPT else predictor.others_parts
+    return replace(predictor, along=with_ones(X) @ d + unit * others, others_parts=others_parts)
 
 
 def local_step(
@@ -132,7 +132,7 @@ def local_step(
     """Length of the first step along the line that lowers the objective enough; 0 if none does."""
     shape = Line(np.empty(0), np.empty(0), *line.tolist())
     along = np.zeros(len(response.y)) if predictor.along is None else predictor.along
-    found = searched(shape, lambda step: response.deviance(predictor.eta + step * along))
+    found = line_search(shape, lambda step: response.deviance(predictor.eta + step * along))
     return unprotected(0.0 if found is None else found[0], parts)
 
 
@@ -154,7 +154,7 @@ def local_scales(party: Party, scaling: Scaling) -> Clear:
 
 def analyst_started(begun: np.ndarray, q: int, matrix: np.ndarray | None, ridge: float) -> Steering:
     """Before the first evaluation."""
-    return started(float(begun[0]), q, matrix, float(begun[1]), ridge)
+    return start_steering(float(begun[0]), q, matrix, float(begun[1]), ridge)
 
 
 def analyst_newton(
@@ -192,12 +192,12 @@ def analyst_line(now: Steering, ridge: float, parts: Sequence[Clear]) -> Clear:
 
 def analyst_moved(now: Steering, step: float) -> Steering:
     """After a step; one of length 0 is the end."""
-    return now.moved(step) if step else without_step(now)
+    return now.after_step(step) if step else without_step(now)
 
 
 def analyst_finished(now: Steering, matrix: np.ndarray, ridge: float) -> Steering:
     """With the status of the optimum, from X'WX there: separated responses have lost their curvature."""
-    if not ridge and now.first is not None and vanished(matrix, now.first):
+    if not ridge and now.first is not None and curvature_vanished(matrix, now.first):
         return replace(now, verdict="diverged", reason=SEPARATED)
     return replace(now, verdict="ok") if now.verdict == LAST else now
 
@@ -225,7 +225,7 @@ def analyst_estimate(
     shown: dict[str, Any]
     if now.verdict == "ok" and matrix is not None:
         matrix = matrix[np.ix_(order, order)]
-        shown = diagnosed(found, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
+        shown = diagnose(found, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
     else:
         r2, published = deviance_r2(found.deviance, found.null_deviance), aic_published(found.deviance, len(beta))
         numbers = {"deviance_r2": r2, "aic_published": published, "reason": now.reason}

@@ -11,9 +11,19 @@ import numpy as np
 
 from ...models.families import FAMILIES, Family
 from ..exact import NO_STEP, SEPARATED
-from ..solvers import Line, Memory, Point, converged, dependent, newton_direction, penalties, unit_of, vanished
+from ..solvers import (
+    Line,
+    Memory,
+    Point,
+    curvature_vanished,
+    dependent,
+    has_converged,
+    newton_direction,
+    penalties,
+    unit_of,
+)
 
-__all__ = ["LAST", "MAJORANT", "STEP", "Steering", "lbfgs_step", "newton_step", "started", "without_step"]
+__all__ = ["LAST", "MAJORANT", "STEP", "Steering", "lbfgs_step", "newton_step", "start_steering", "without_step"]
 
 # Verdicts beside the statuses of an estimate: another step, the last one, other weights for the same step.
 STEP, LAST, MAJORANT = "step", "last step", "other weights"
@@ -45,12 +55,12 @@ class Steering:
             raise ValueError("direction is None: evaluate first.")
         return Line.along(self.point, self.direction, ridge)
 
-    def moved(self, step: float) -> Steering:
+    def after_step(self, step: float) -> Steering:
         """After a step along the direction."""
         return self if self.direction is None else replace(self, beta=self.beta + step * self.direction)
 
 
-def started(intercept: float, q: int, matrix: np.ndarray | None, mean_weight: float, ridge: float) -> Steering:
+def start_steering(intercept: float, q: int, matrix: np.ndarray | None, mean_weight: float, ridge: float) -> Steering:
     """At an intercept; with X'X (q, q) of L-BFGS, or of what it starts from instead, and the mean weight."""
     beta = np.concatenate([[intercept], np.zeros(q - 1)])
     if matrix is None:
@@ -74,9 +84,9 @@ def newton_step(
         raise dependent(matrix)
     first = matrix if now.first is None else now.first
     now = replace(now, path=path, point=point, first=first)
-    if direction is None or (not options.ridge and vanished(matrix, first)):
+    if direction is None or (not options.ridge and curvature_vanished(matrix, first)):
         return replace(now, direction=None, verdict="diverged", reason=SEPARATED)
-    return _judged(now, direction, family, options)
+    return _next_verdict(now, direction, family, options)
 
 
 def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, family: str, options: Any) -> Steering:
@@ -86,7 +96,9 @@ def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, family: str, 
     point = Point.at(now.beta, deviance, scores, options.ridge)
     memory = now.memory if now.point is None else now.memory.after(now.point, point)
     direction = memory.direction(point.gradient)
-    return _judged(replace(now, path=(*now.path, point.value), point=point, memory=memory), direction, family, options)
+    return _next_verdict(
+        replace(now, path=(*now.path, point.value), point=point, memory=memory), direction, family, options
+    )
 
 
 def without_step(now: Steering) -> Steering:
@@ -100,9 +112,9 @@ def in_blocks(sizes: Sequence[int]) -> list[slice]:
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
-def _judged(now: Steering, direction: np.ndarray, family: str, options: Any) -> Steering:
+def _next_verdict(now: Steering, direction: np.ndarray, family: str, options: Any) -> Steering:
     unit = 1.0 if now.first is None else unit_of(FAMILIES[family], now.path[0], float(now.first[0, 0]))
-    if converged(direction, now.beta, options.tolerance, unit):
+    if has_converged(direction, now.beta, options.tolerance, unit):
         return replace(now, direction=direction, verdict=LAST)
     if len(now.path) >= options.max_iter:
         return replace(now, direction=None, verdict="not_converged", reason=f"max_iter={options.max_iter} evaluations")

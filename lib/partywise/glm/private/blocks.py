@@ -26,8 +26,8 @@ __all__ = [
     "block_predictor",
     "block_score",
     "constant_of",
-    "lengthened",
-    "regularised",
+    "radius_with_constant",
+    "regularise",
     "score_certificate",
     "whole_blocks",
     "with_intercept",
@@ -44,7 +44,7 @@ def with_intercept(z: np.ndarray, radius: float) -> np.ndarray:
     return with_constant(z, constant_of(radius, z.shape[1]))
 
 
-def lengthened(radius: Accounted, p: int) -> Accounted:
+def radius_with_constant(radius: Accounted, p: int) -> Accounted:
     """Radius of records with the constant entry."""
     length = float(np.hypot(radius.value, constant_of(radius.value, p)))
     return Public(length, because="radius of a block and its constant entry", made_of=(radius,))
@@ -87,7 +87,7 @@ def block_predictor(z: np.ndarray, beta: Accounted, radius: Accounted, intercept
     return Bounded(intercept + z @ slopes, certificate, clip_share=share, parents=parents)
 
 
-def regularised(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+def regularise(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
     """A noisy mean of x x', positive semi-definite, and the same plus rho I, rho = sigma sqrt(size / 2)."""
     second = nearest_semidefinite(to_matrix(vector, size))
     return second, second + sigma * sqrt(size / 2) * np.eye(size)

@@ -63,7 +63,7 @@ class Cumulants:
         linear = self.matrix @ slopes
         return float(slopes @ linear / 2 + value), linear + gradient, self.matrix + curvature
 
-    def maximised(self, target: np.ndarray) -> np.ndarray:
+    def maximise(self, target: np.ndarray) -> np.ndarray:
         """Slopes (p,) at which target'b - K(b) is largest, by Newton steps that are halved until it grows."""
         slopes = np.zeros(len(target))
         value, gradient, curvature = self.parts(slopes)

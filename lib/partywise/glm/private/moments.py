@@ -101,7 +101,7 @@ class Moments:
         return nearest_semidefinite(self.covariance[np.ix_(columns, columns)])
 
     @property
-    def projected(self) -> bool:
+    def is_indefinite(self) -> bool:
         """Whether noise has made the covariance of all columns indefinite, so that its negative eigenvalues are cut."""
         columns = slice(self.public.columns)
         return bool(np.linalg.eigvalsh(self.covariance[columns, columns])[0] < 0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..model import Family, PublicFacts
 from .moments import Moments
-from .scaled import unscaled
+from .scaling import unscale_coefficients
 from .scores import Matrix
 from .submodels import LINKS, correction_slope, noise_along, shrunken
 
@@ -107,7 +107,7 @@ def unscaled_deviations(covariance: np.ndarray, public: PublicFacts) -> np.ndarr
     """(1 + p,) standard deviations of coefficients as columns were given, from a covariance of scaled columns."""
     values, vectors = np.linalg.eigh(covariance)
     roots = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return _lengths(np.array([unscaled(root, public) for root in roots]).T)
+    return _lengths(np.array([unscale_coefficients(root, public) for root in roots]).T)
 
 
 def _means(moments: Moments, factor: float, linked: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import second_moment_bound
 from ..model import PublicFacts
-from .scaled import constant, statistic_range
+from .scaling import constant, statistic_range
 
 __all__ = [
     "Clip",

@@ -103,7 +103,7 @@ def noise_along(moments: Moments, vectors: np.ndarray, slopes: np.ndarray, colum
     return np.asarray(moments.sd**2 / 2 * (products + level**2 / constant**2))
 
 
-def _explained(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
+def _predictor_variance(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
     """Variance of the linear predictor with these slopes."""
     return float(slopes @ moments.block(columns) @ slopes)
 
@@ -126,7 +126,7 @@ def _gamma(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[fl
 
 def _shape(variance: float) -> float:
     """The shape of a Gamma variable whose logarithm has a variance."""
-    found = _bisected(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3))
+    found = _bisect(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3))
     return float(np.exp(found))
 
 
@@ -146,11 +146,11 @@ def _inverse_gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) 
 def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """kappa b with kappa E[mu'(eta)] = 1, eta normal with mean m, E[mu(eta)] the mean of y."""
     mean = float(np.clip(moments.response, MARGIN, 1 - MARGIN))
-    spread = np.sqrt(_explained(moments, columns, slopes))
+    spread = np.sqrt(_predictor_variance(moments, columns, slopes))
 
     def center(kappa: float) -> float:
         size = kappa * spread * abs(NODES).max() + 10
-        return _bisected(lambda m: float(WEIGHTS @ LOGIT.mean(m + kappa * spread * NODES)) - mean, -size, size)
+        return _bisect(lambda m: float(WEIGHTS @ LOGIT.mean(m + kappa * spread * NODES)) - mean, -size, size)
 
     def excess(kappa: float) -> float:
         mu = LOGIT.mean(center(kappa) + kappa * spread * NODES)
@@ -158,7 +158,7 @@ def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple
 
     kappa = 1 / (mean * (1 - mean))
     if spread > 0:
-        kappa = _bisected(excess, kappa, max(LARGEST / spread, kappa))
+        kappa = _bisect(excess, kappa, max(LARGEST / spread, kappa))
     return center(kappa), kappa * slopes
 
 
@@ -166,14 +166,14 @@ def _poisson(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[
     """Least deviance under assumed shapes of columns: of normal ones slopes b / mean y, log E[y] = m + var(eta) / 2."""
     mean = max(moments.response, MARGIN * moments.public.half_width)
     shape = cumulants(moments, columns)
-    slopes = shape.maximised(shape.matrix @ slopes / mean)
-    variance = _explained(moments, columns, slopes)
+    slopes = shape.maximise(shape.matrix @ slopes / mean)
+    variance = _predictor_variance(moments, columns, slopes)
     if variance > LARGEST:
         slopes = slopes * np.sqrt(LARGEST / variance)
     return float(np.log(mean)) - shape.parts(slopes)[0], slopes
 
 
-def _bisected(function: Callable[[float], float], low: float, high: float) -> float:
+def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
     """Where an increasing function crosses 0 between two ends; the end where it would, if it does not."""
     for _ in range(STEPS):
         middle = (low + high) / 2

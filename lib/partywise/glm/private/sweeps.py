@@ -10,10 +10,10 @@ from ...federation.exchanges.residues import Ring, ring_for
 from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.shared import SharedGaussian
 from ..model import PublicFacts
-from .blocks import BITS, lengthened, score_certificate
-from .scaled import allotted, radius_of, statistic_range
+from .blocks import BITS, radius_with_constant, score_certificate
+from .scaling import radius_of, split_budget, statistic_range
 
-__all__ = ["Block", "Plan", "check_family", "named"]
+__all__ = ["Block", "Plan", "check_family", "message_name"]
 
 # Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
 LONGEST = 64.0
@@ -57,8 +57,8 @@ class Plan:
     @property
     def releases(self) -> tuple[str, ...]:
         """Names of the releases that coefficients are functions of."""
-        scores = [named("X'r", block, sweep) for sweep in range(self.options.sweeps) for block in self.blocks]
-        return (*(named("X'X", block) for block in self.blocks), *scores)
+        scores = [message_name("X'r", block, sweep) for sweep in range(self.options.sweeps) for block in self.blocks]
+        return (*(message_name("X'X", block) for block in self.blocks), *scores)
 
     @property
     def ring(self) -> Ring:
@@ -85,12 +85,12 @@ class Plan:
         sweeps, K = options.sweeps, len(parties)
         moments, scores, predictors = (share / K for share in options.shares)
         each = moments, *(scores / sweeps,) * sweeps, *(predictors / sweeps,) * sweeps
-        mu = allotted(epsilon, delta, each * K, group)
+        mu = split_budget(epsilon, delta, each * K, group)
         cost = mu[0], mu[1 : 1 + sweeps], mu[1 + sweeps : len(each)]
         blocks = []
         for party in parties:
             radius, active = radius_of(public, party), party.role == "active"
-            length = lengthened(radius, len(party.columns)) if active else radius
+            length = radius_with_constant(radius, len(party.columns)) if active else radius
             blocks.append(Block(party.name, party.columns, active, radius, length, *cost))
         return cls(public, options, epsilon, n, residual_of(public), tuple(blocks))
 
@@ -113,6 +113,6 @@ def check_family(public: PublicFacts) -> None:
         )
 
 
-def named(what: str, block: Block, sweep: int | None = None) -> str:
+def message_name(what: str, block: Block, sweep: int | None = None) -> str:
     """Name of a message about a block."""
     return f"{what} of {block.name}" if sweep is None else f"{what} of {block.name}, sweep {sweep}"

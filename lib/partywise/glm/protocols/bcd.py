@@ -37,7 +37,7 @@ from ...federation.roles import ANALYST, involved, others_than, roles, unprotect
 from ...federation.run import PerPlace, Run, by_place, per_place
 from ...models.families import FAMILIES
 from ...privacy.accounted import Clear
-from ..blocks import Block, corrected_step, published_step, updated
+from ..blocks import Block, corrected_step, published_step, update_block
 from ..exact import SEPARATED, check_size
 from ..model import Estimate, Status
 from ..options import BcdOptions
@@ -51,7 +51,7 @@ GOING = "going on"
 
 
 @dataclass(frozen=True)
-class Carried:
+class AnalystState:
     """What the analyst has of all parties, in the order of their visits.
 
     predictors : (n,) of each; changes : of its coefficients in the sweep; history : the first predictors of each
@@ -89,7 +89,7 @@ def local_scales(party: Party, columns: np.ndarray, options: BcdOptions) -> Scal
 
 def local_block(party: Party, columns: np.ndarray, scaling: Scaling, response: Response, options: BcdOptions) -> Block:
     """The party's columns before the first sweep; the active party has the intercept and the offset."""
-    X, first = scaling.applied(columns), int(party.role == "active")
+    X, first = scaling.apply(columns), int(party.role == "active")
     X = with_ones(X) if first else X
     penalty, b = np.full(X.shape[1], options.ridge), np.zeros(X.shape[1])
     if options.variant == "published":
@@ -102,8 +102,8 @@ def local_block(party: Party, columns: np.ndarray, scaling: Scaling, response: R
     start, null = response.null()
     if first:
         penalty[0], b[0] = 0.0, start
-    weight = float(np.max(response.weighted(response.family.weight(start + response.shift))))
-    total = float(np.sum(response.weighted(response.family.weight(start + response.shift))))
+    weight = float(np.max(response.weigh(response.family.weight(start + response.shift))))
+    total = float(np.sum(response.weigh(response.family.weight(start + response.shift))))
     unit = unit_of(response.family, null, total)
     return Block(X, penalty, b, response.shift, weight, unit)
 
@@ -113,11 +113,11 @@ def local_update(party: Party, block: Block, others: np.ndarray, response: Respo
     step = corrected_step if options.variant == "corrected" else published_step
     with np.errstate(all="ignore"):
         rest = others + block.shift
-        b = updated(step, block, rest, response, options.tolerance if options.local == "argmin" else None)
+        b = update_block(step, block, rest, response, options.tolerance if options.local == "argmin" else None)
         objective = block.size
         if party.role == "active":
             objective += response.deviance(rest + block.columns @ block.b)
-        return block.moved(b, objective)
+        return block.with_coefficients(b, objective)
 
 
 def local_answer(party: Party, block: Block, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
@@ -139,30 +139,30 @@ def local_coefficients(party: Party, block: Block, scaling: Scaling, parts: Sequ
     return unprotected(scaling.coefficients(b), parts)
 
 
-def analyst_start(n: int, parties: int) -> Carried:
+def analyst_start(n: int, parties: int) -> AnalystState:
     """Predictors of parties that have not moved."""
-    return Carried((np.zeros(n),) * parties, (0.0,) * parties, ((),) * parties)
+    return AnalystState((np.zeros(n),) * parties, (0.0,) * parties, ((),) * parties)
 
 
 def analyst_heard(
-    carried: Carried, place: int, predictor: tuple[np.ndarray, ...], change: tuple[float, ...]
-) -> Carried:
+    carried: AnalystState, place: int, predictor: tuple[np.ndarray, ...], change: tuple[float, ...]
+) -> AnalystState:
     """What there is after a visit of one party, which sent one of both."""
     predictors = (*carried.predictors[:place], *predictor, *carried.predictors[place + 1 :])
     changes = (*carried.changes[:place], *change, *carried.changes[place + 1 :])
     kept = list(carried.history)
     kept[place] = (*kept[place], *predictor)[:KEPT]
-    return Carried(predictors, changes, tuple(kept))
+    return AnalystState(predictors, changes, tuple(kept))
 
 
-def analyst_others(carried: Carried, place: int, parts: Sequence[Clear]) -> Clear:
+def analyst_others(carried: AnalystState, place: int, parts: Sequence[Clear]) -> Clear:
     """(n,) sum of the predictors of all parties but one."""
     rest = [eta for other, eta in enumerate(carried.predictors) if other != place]
     with np.errstate(all="ignore"):
         return unprotected(np.sum(rest, axis=0), parts)
 
 
-def analyst_state(carried: Carried, sweep: int, options: BcdOptions, parts: Sequence[Clear]) -> Clear:
+def analyst_state(carried: AnalystState, sweep: int, options: BcdOptions, parts: Sequence[Clear]) -> Clear:
     """Whether a sweep was the last one, and why."""
     moved = sum(carried.changes)
     state = GOING if sweep < options.max_sweeps else "not_converged"
@@ -189,7 +189,7 @@ def numbers_of(
 
 def to_estimate(
     blocks: Mapping[str, Block],
-    carried: Carried,
+    carried: AnalystState,
     given: tuple[Sequence[np.ndarray], np.ndarray] | None,
     state: Status,
     order: Sequence[tuple[str, Sequence[int]]],
@@ -206,7 +206,7 @@ def to_estimate(
         status=state,
         iterations=sweeps,
         objective=path[np.isfinite(path)],
-        seen={
+        views={
             f"{ANALYST}: {name}": np.column_stack(sent) for (name, _), sent in zip(order, carried.history, strict=True)
         },
         rows=rows,

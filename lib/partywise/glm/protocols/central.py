@@ -30,16 +30,16 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, announcement
 from ...randomness import Rng
 from ..model import Estimate, PublicFacts
-from ..private.scaled import (
-    allotted,
+from ..private.scaling import (
     check_columns,
     check_eta_start,
     check_statistic,
     constant,
     local_response,
     local_scaled_block,
+    split_budget,
     total_radius,
-    unscaled,
+    unscale_coefficients,
 )
 from ..private.scores import Clip, clip_of, mean_score, mean_score_certificate
 
@@ -55,7 +55,7 @@ class Plan:
     """What everyone knows before a fit.
 
     radius : S of a record; clip : of scores; shares : of the squared budget, one for each release
-    mu : Gaussian-DP parameters of the releases; held : columns of each party
+    mu : Gaussian-DP parameters of the releases; party_columns : columns of each party
     """
 
     public: PublicFacts
@@ -65,7 +65,7 @@ class Plan:
     radius: Accounted
     clip: Clip
     mu: tuple[float, ...]
-    held: tuple[tuple[int, ...], ...]
+    party_columns: tuple[tuple[int, ...], ...]
 
     @property
     def p(self) -> int:
@@ -88,7 +88,7 @@ def check_private(run: Run) -> None:
         check_statistic(public)
 
 
-def planned(run: Run, n: int, shares: Sequence[float]) -> Plan:
+def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan:
     """The plan of a run with one release for each share of its squared budget."""
     options, public = run.spec.options, run.spec.public
     radius = total_radius(public, run.parties)
@@ -99,8 +99,8 @@ def planned(run: Run, n: int, shares: Sequence[float]) -> Plan:
         n=n,
         radius=radius,
         clip=clip_of(options.clip, options.bound, public, radius),
-        mu=allotted(run.epsilon, run.spec.study.delta, shares, records_together(run.spec)),
-        held=tuple(party.columns for party in run.parties),
+        mu=split_budget(run.epsilon, run.spec.study.delta, shares, records_together(run.spec)),
+        party_columns=tuple(party.columns for party in run.parties),
     )
 
 
@@ -114,9 +114,9 @@ def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
     )
 
 
-def records(blocks: Sequence[np.ndarray], held: Sequence[Sequence[int]]) -> np.ndarray:
+def records(blocks: Sequence[np.ndarray], party_columns: Sequence[Sequence[int]]) -> np.ndarray:
     """(n, p) scaled columns of all parties in the order of their global numbers."""
-    order = np.concatenate([np.asarray(columns, dtype=int) for columns in held])
+    order = np.concatenate([np.asarray(columns, dtype=int) for columns in party_columns])
     return np.concatenate(blocks, axis=1)[:, np.argsort(order)]
 
 
@@ -132,7 +132,7 @@ def noisy_score(
 ) -> tuple[Release, ...]:
     """One mean score with its noise: computed inside the aggregation. ``parts``: what brought the coefficients."""
     at = Public(beta, because=AFTER, made_of=parts)
-    score = mean_score(records(blocks, plan.held), response[0], at, plan.clip, plan.public)
+    score = mean_score(records(blocks, plan.party_columns), response[0], at, plan.clip, plan.public)
     return (
         Gaussian(mu=mu)(
             score,
@@ -162,7 +162,7 @@ def server_started(plan: Plan) -> Trail:
 
 def server_answer(trail: Trail, plan: Plan) -> np.ndarray:
     """Coefficients (1 + p,) of the columns as they were given: the last iterate, or the mean of the later half."""
-    return unscaled(np.mean([trail[place] for place in kept_of(plan, len(trail) - 1)], axis=0), plan.public)
+    return unscale_coefficients(np.mean([trail[place] for place in kept_of(plan, len(trail) - 1)], axis=0), plan.public)
 
 
 def kept_of(plan: Plan, steps: int) -> range:
@@ -218,7 +218,9 @@ def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step
     return sums_of_shares(run, shares, ANALYST, names, noisy_score, beta, parts, plan, mu, step, run.rng_for)
 
 
-def answered(run: Run, plan: Plan, trail: Any, names: Sequence[str], rows: Any, errors: Any = None) -> Estimate:
+def return_coefficients(
+    run: Run, plan: Plan, trail: Any, names: Sequence[str], rows: Any, errors: Any = None
+) -> Estimate:
     """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
 
     errors : at the analyst, standard deviations that the noise gives the coefficients, where a protocol computes them

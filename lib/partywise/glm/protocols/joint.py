@@ -75,7 +75,7 @@ from ..model import Estimate
 from ..records import local_columns, local_response, local_scaling, local_standardised
 from ..standardise import Scaling
 from . import shared
-from .weighted_sums import Closed, closed_columns, gram, information, scores
+from .weighted_sums import MaskedColumns, closed_columns, gram, information, scores
 
 
 def to_estimate(
@@ -87,9 +87,9 @@ def to_estimate(
 ) -> Estimate:
     """With what the active party saw, and what was counted; ``names`` are its own and those of the others."""
     active, *rest = names
-    seen = {f"{active}: {' + '.join(rest)}": np.array(predictor.seen).reshape(-1, len(predictor.eta)).T}
+    views = {f"{active}: {' + '.join(rest)}": np.array(predictor.others_parts).reshape(-1, len(predictor.eta)).T}
     kept = None if rows is None else {name: np.array(own) for name, own in rows.items()}
-    return replace(estimate, seen=seen, rows=kept, numbers=estimate.numbers | counts)
+    return replace(estimate, views=views, rows=kept, numbers=estimate.numbers | counts)
 
 
 def broadcast_state(run: Run, now: Any, parts: Sequence[Clear]) -> str:
@@ -97,34 +97,34 @@ def broadcast_state(run: Run, now: Any, parts: Sequence[Clear]) -> str:
     return run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_verdict, now, parts))
 
 
-def weighed(
-    run: Run, closed: Closed, X: PerPlace[np.ndarray], response: Any, predictor: Any, kind: str, name: str
+def collect_information(
+    run: Run, masked: MaskedColumns, X: PerPlace[np.ndarray], response: Any, predictor: Any, kind: str, name: str
 ) -> Any:
     """X'WX at the analyst."""
-    active = closed.order[0]
+    active = masked.order[0]
     found = run.at(active, local_evaluated, response, predictor, kind)
-    (own,) = run.gather((active,), ANALYST, ("X'WX of its own",), local_own_information, found, X, closed.parts)
-    return information(run, closed, run.at(active, local_weights, found), own, name)
+    (own,) = run.gather((active,), ANALYST, ("X'WX of its own",), local_own_information, found, X, masked.parts)
+    return information(run, masked, run.at(active, local_weights, found), own, name)
 
 
-def evaluated(
-    run: Run, closed: Closed, X: PerPlace[np.ndarray], response: Any, predictor: Any, now: Any, step: int
+def evaluate(
+    run: Run, masked: MaskedColumns, X: PerPlace[np.ndarray], response: Any, predictor: Any, now: Any, step: int
 ) -> tuple[Any, str]:
     """One evaluation: the next direction at the analyst, and the verdict."""
-    active, options, family = closed.order[0], run.spec.options, run.spec.public.family
+    active, options, family = masked.order[0], run.spec.options, run.spec.public.family
     found = run.at(active, local_evaluated, response, predictor, "observed")
     names = ("deviance", "X'u of its own")
-    deviance, own = run.gather((active,), ANALYST, names, local_own_scores, found, X, closed.parts)
-    total = scores(run, closed, run.at(active, local_scores, found), own, step)
+    deviance, own = run.gather((active,), ANALYST, names, local_own_scores, found, X, masked.parts)
+    total = scores(run, masked, run.at(active, local_scores, found), own, step)
     if options.solver == "lbfgs":
         now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, run.spec.public.family, options)
-        return now, broadcast_state(run, now, closed.parts)
+        return now, broadcast_state(run, now, masked.parts)
     verdict = STEP
     for kind in ("observed", "majorant"):
         if verdict in (STEP, MAJORANT):
-            matrix = weighed(run, closed, X, response, predictor, kind, f"{kind}, step {step}")
+            matrix = collect_information(run, masked, X, response, predictor, kind, f"{kind}, step {step}")
             now = run.at(ANALYST, analyst_newton, now, deviance, total, matrix, family, options)
-            verdict = broadcast_state(run, now, closed.parts)
+            verdict = broadcast_state(run, now, masked.parts)
         if verdict != MAJORANT:
             break
     return now, verdict
@@ -132,7 +132,7 @@ def evaluated(
 
 def opened_along(
     run: Run,
-    closed: Closed,
+    masked: MaskedColumns,
     seeds: PerPlace[Mapping[str, Seed]],
     X: PerPlace[np.ndarray],
     predictor: Any,
@@ -140,21 +140,23 @@ def opened_along(
     step: int,
 ) -> Any:
     """The predictor of the direction at the active party, who gets of the others' parts the sum alone."""
-    active, parts = closed.order[0], closed.parts
+    active, parts = masked.order[0], masked.parts
     d = {
-        party.name: run.send(ANALYST, party, "direction", analyst_direction, now, place, closed.sizes, parts)
-        for place, party in enumerate(closed.order)
+        party.name: run.send(ANALYST, party, "direction", analyst_direction, now, place, masked.sizes, parts)
+        for place, party in enumerate(masked.order)
     }
-    own = run.each(closed.rest, local_part, X, per_place(d))
-    bits = bits_for(math.sqrt(closed.n) * sum(closed.sizes))
+    own = run.each(masked.rest, local_part, X, per_place(d))
+    bits = bits_for(math.sqrt(masked.n) * sum(masked.sizes))
     name = "predictor of the direction"
-    others = masked_sum(run, closed.rest, active, name, f"direction {step}", seeds, own, bits, parts)
+    others = masked_sum(run, masked.rest, active, name, f"direction {step}", seeds, own, bits, parts)
     return run.at(active, local_along, predictor, X, per_place(d), others)
 
 
-def stepped(run: Run, closed: Closed, response: Any, predictor: Any, now: Any, verdict: str) -> tuple[Any, Any, bool]:
+def take_step(
+    run: Run, masked: MaskedColumns, response: Any, predictor: Any, now: Any, verdict: str
+) -> tuple[Any, Any, bool]:
     """The step along the direction, whole if it is the last one; whether there was one."""
-    active, parts, step = closed.order[0], closed.parts, 1.0
+    active, parts, step = masked.order[0], masked.parts, 1.0
     if verdict == STEP:
         line = run.send(ANALYST, active, "line", analyst_line, now, run.spec.options.ridge, parts)
         rest = others_than(run, active)
@@ -163,9 +165,9 @@ def stepped(run: Run, closed: Closed, response: Any, predictor: Any, now: Any, v
     return predictor, run.at(ANALYST, analyst_moved, now, step), step > 0
 
 
-def steered(
+def iterate(
     run: Run,
-    closed: Closed,
+    masked: MaskedColumns,
     seeds: PerPlace[Mapping[str, Seed]],
     X: PerPlace[np.ndarray],
     response: Any,
@@ -175,19 +177,19 @@ def steered(
     """Evaluations and steps until the analyst ends them, and how many steps there were."""
     steps = 0
     while True:
-        now, verdict = evaluated(run, closed, X, response, predictor, now, steps)
+        now, verdict = evaluate(run, masked, X, response, predictor, now, steps)
         if verdict not in (STEP, LAST):
             return predictor, now, verdict, steps
-        predictor = opened_along(run, closed, seeds, X, predictor, now, steps)
+        predictor = opened_along(run, masked, seeds, X, predictor, now, steps)
         steps += 1
-        predictor, now, moved = stepped(run, closed, response, predictor, now, verdict)
+        predictor, now, moved = take_step(run, masked, response, predictor, now, verdict)
         if verdict == LAST or not moved:
             return predictor, now, verdict if moved else "not_converged", steps
 
 
 def closing(
     run: Run,
-    closed: Closed,
+    masked: MaskedColumns,
     X: PerPlace[np.ndarray],
     scaling: PerPlace[Scaling],
     response: Any,
@@ -196,16 +198,16 @@ def closing(
     verdict: str,
 ) -> Any:
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
-    active, options, parts = closed.order[0], run.spec.options, closed.parts
+    active, options, parts = masked.order[0], run.spec.options, masked.parts
     matrix = None
     if verdict == LAST or (verdict == "not_converged" and options.solver == "lbfgs" and not options.ridge):
-        matrix = weighed(run, closed, X, response, predictor, "weight", "in the end")
+        matrix = collect_information(run, masked, X, response, predictor, "weight", "in the end")
         now = run.at(ANALYST, analyst_finished, now, matrix, options.ridge)
         if broadcast_state(run, now, parts) == "diverged" and (options.solver, options.start) == ("lbfgs", "block"):
-            now = run.at(ANALYST, analyst_named, now, gram(run, closed, X, between=True))
+            now = run.at(ANALYST, analyst_named, now, gram(run, masked, X, between=True))
     sums = run.send(active, ANALYST, "sums", local_sums, response, predictor, parts)
-    scales = run.gather(closed.order, ANALYST, "means and scales", local_scales, scaling)
-    columns = [party.columns for party in closed.order]
+    scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
+    columns = [party.columns for party in masked.order]
     return run.at(ANALYST, analyst_estimate, now, sums, matrix, scales, columns, run.spec.public.family, options)
 
 
@@ -224,13 +226,13 @@ def fit(run: Run) -> Estimate:
     scaling = run.each(order, local_scaling, given)
     X = run.each(order, local_standardised, given, scaling)
     seeds = pair_seeds(run, passive)
-    closed = closed_columns(run, order, X, n)
+    masked = closed_columns(run, order, X, n)
     start = run.send(active, ANALYST, "start", local_sent_start, begun)
-    matrix = gram(run, closed, X, between=options.start == "gram") if options.solver == "lbfgs" else None
+    matrix = gram(run, masked, X, between=options.start == "gram") if options.solver == "lbfgs" else None
     now = run.at(ANALYST, analyst_started, start, q, matrix, options.ridge)
     predictor = run.at(active, local_predictor, begun, response)
-    predictor, now, verdict, steps = steered(run, closed, seeds, X, response, predictor, now)
-    estimate = closing(run, closed, X, scaling, response, predictor, now, verdict)
-    counts = {"openings": len(closed.aggregates), "record_openings": steps, "secure_products": closed.dealt.products}
+    predictor, now, verdict, steps = iterate(run, masked, seeds, X, response, predictor, now)
+    estimate = closing(run, masked, X, scaling, response, predictor, now, verdict)
+    counts = {"openings": len(masked.aggregates), "record_openings": steps, "secure_products": masked.dealing.products}
     names = [party.name for party in order]
     return run.assemble(to_estimate, estimate, predictor, names, None if public.aligned else rows, counts)

@@ -50,7 +50,7 @@ from ...privacy.statistics.moments import second_moment_bound
 from ..model import Estimate, PublicFacts
 from ..private.moments import Moments, Scale
 from ..private.noise import of_moments
-from ..private.scaled import (
+from ..private.scaling import (
     check_columns,
     check_statistic,
     constant,
@@ -178,7 +178,7 @@ def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, pro
         "record_openings": 0,
         "secure_products": products,
         "noise_sd": plan.deviation,
-        "projected": found.projected,
+        "projected": found.is_indefinite,
         # Slopes of these families rest on assumed shapes of columns; no epsilon takes the bias of others.
         "approximate": plan.public.family != "gaussian",
     }

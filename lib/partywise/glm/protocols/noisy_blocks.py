@@ -24,14 +24,14 @@ from ..private.blocks import (
     block_predictor,
     block_score,
     constant_of,
-    regularised,
+    regularise,
     score_certificate,
     whole_blocks,
     with_intercept,
 )
-from ..private.scaled import constant, local_scaled_block, unscaled
+from ..private.scaling import constant, local_scaled_block, unscale_coefficients
 from ..private.scores import mean_weight
-from ..private.sweeps import Block, Plan, named
+from ..private.sweeps import Block, Plan, message_name
 from .central import AFTER, Rng, server_back
 
 UNIT = 2.0 ** (-2 * BITS)
@@ -45,7 +45,7 @@ def local_columns(party: Party, rows: np.ndarray, block: Block, plan: Plan) -> n
 
 def local_moments(party: Party, x: np.ndarray, block: Block, rng_for: Rng) -> Release:
     """X_k'X_k / n with noise."""
-    rng, name = rng_for("X'X", party.name), named("X'X", block)
+    rng, name = rng_for("X'X", party.name), message_name("X'X", block)
     return Gaussian(mu=block.moments)(block_moments(x, block.length), rng, owner=party.name, release_id=name)
 
 
@@ -72,7 +72,7 @@ def local_score(
     """X_k'r of the active party, with noise; ``rests_on``: ids of the releases that r was computed with."""
     found = block_score(x, r, block.length, plan.residual)
     bounded = replace(found, parents=tuple(dict.fromkeys((*found.parents, *rests_on))))
-    rng, name = rng_for("X'r", active.name, sweep), named("X'r", block, sweep)
+    rng, name = rng_for("X'r", active.name, sweep), message_name("X'r", block, sweep)
     return Gaussian(mu=block.scores[sweep])(bounded, rng, owner=active.name, release_id=name)
 
 
@@ -90,7 +90,7 @@ def local_predictor(
     slopes = Public(beta[first:], because=AFTER, made_of=made_of)
     level = float(beta[0]) * float(x[0, 0]) if first else 0.0
     bounded = block_predictor(x[:, first:], slopes, block.radius, level)
-    rng, name = rng_for("linear predictor", party.name, sweep), named("linear predictor", block, sweep)
+    rng, name = rng_for("linear predictor", party.name, sweep), message_name("linear predictor", block, sweep)
     return Gaussian(mu=block.predictors[sweep])(bounded, rng, owner=party.name, release_id=name)
 
 
@@ -102,14 +102,14 @@ def local_steps(party: Party, x: np.ndarray, length: Accounted) -> np.ndarray:
 def dealer_noise(block: Block, sweep: int, plan: Plan, rng_for: Rng) -> np.ndarray:
     """(q_k, 1) noise of X_k'r, integers."""
     certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    rng, name = rng_for("X'r", DEALER, block.name, sweep), named("X'r", block, sweep)
+    rng, name = rng_for("X'r", DEALER, block.name, sweep), message_name("X'r", block, sweep)
     parents = (*block.length.parents, *plan.residual.parents)
     return SharedGaussian(block.scores[sweep]).noise(certificate, units, rng, name, parents)[:, None]
 
 
 def announced_score(block: Block, sweep: int, plan: Plan) -> Event:
     """What that noise costs the active party and the party of the block."""
-    certificate, name = score_certificate(block.length, plan.residual), named("X'r", block, sweep)
+    certificate, name = score_certificate(block.length, plan.residual), message_name("X'r", block, sweep)
     parents = (*block.length.parents, *plan.residual.parents)
     return SharedGaussian(block.scores[sweep]).event(certificate, name, parents)
 
@@ -119,7 +119,7 @@ def made_release(
 ) -> Release:
     """X_k'r of a passive party as a release, from integers with the dealer's noise."""
     certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    shared, sampler = SharedSum(total[:, 0], named("X'r", block, sweep)), sampler_of(rng_for("sampler", ANALYST))
+    shared, sampler = SharedSum(total[:, 0], message_name("X'r", block, sweep)), sampler_of(rng_for("sampler", ANALYST))
     parents = tuple(dict.fromkeys((*block.length.parents, *plan.residual.parents, *rests_on)))
     mechanism = SharedGaussian(block.scores[sweep])
     terms: Terms = {"trust_model": "distributed", "knows": (DEALER,)}
@@ -144,7 +144,7 @@ def server_started(block: Block) -> np.ndarray:
 def server_block(beta: np.ndarray, moments: np.ndarray, score: np.ndarray, block: Block, plan: Plan) -> np.ndarray:
     """(M + rho I)^-1 (M b + X'r / (n w)): the block's step of seed 004 with the family's public mean weight."""
     sigma = noise_scale(second_moment_bound(float(block.length.value), plan.n), block.moments)
-    second, matrix = regularised(moments, block.size, sigma)
+    second, matrix = regularise(moments, block.size, sigma)
     target = second @ beta + score / (plan.n * mean_weight(plan.public))
     return np.linalg.lstsq(matrix, target, rcond=None)[0]
 
@@ -174,4 +174,4 @@ def server_answer(betas: Sequence[np.ndarray], plan: Plan) -> np.ndarray:
         answer[1 + np.asarray(block.columns, dtype=int)] = beta[int(block.active) :]
         if block.active:
             answer[0] += beta[0] * constant_of(float(block.radius.value), len(block.columns))
-    return unscaled(answer, plan.public)
+    return unscale_coefficients(answer, plan.public)

@@ -20,12 +20,12 @@ from .central import (
     Plan,
     Trail,
     announced_scores,
-    answered,
     check_private,
+    make_plan,
     only,
-    planned,
     records_in,
     released_score,
+    return_coefficients,
     server_started,
 )
 
@@ -40,7 +40,7 @@ def fit(run: Run) -> Estimate:
     check_private(run)
     rows, n = common_rows(run)
     steps = run.spec.options.steps
-    plan = planned(run, n, (1 / steps,) * steps)
+    plan = make_plan(run, n, (1 / steps,) * steps)
     run.charge(run.parties, *announced_scores(plan, plan.mu))
     shares = records_in(run, rows)
     trail, names = run.at(ANALYST, server_started, plan), list[str]()
@@ -48,4 +48,4 @@ def fit(run: Run) -> Estimate:
         score = released_score(run, shares, plan, trail, step, plan.mu[step], tuple(names))
         trail = run.at(ANALYST, server_step, trail, score, plan)
         names.append(f"score {step}")
-    return answered(run, plan, trail, tuple(names), rows)
+    return return_coefficients(run, plan, trail, tuple(names), rows)

@@ -41,14 +41,14 @@ from .central import (
     Plan,
     Trail,
     announced_scores,
-    answered,
     check_private,
     kept_of,
+    make_plan,
     only,
-    planned,
     records,
     records_in,
     released_score,
+    return_coefficients,
     server_started,
 )
 
@@ -74,7 +74,7 @@ def noisy_second(
     blocks: Sequence[np.ndarray], response: Sequence[np.ndarray], plan: Plan, rng_for: Callable
 ) -> tuple[Release, ...]:
     """The second moments with their noise: computed inside the aggregation."""
-    bounded = second_moments(records(blocks, plan.held), plan.radius)
+    bounded = second_moments(records(blocks, plan.party_columns), plan.radius)
     rng = rng_for(SECOND, AGGREGATOR)
     terms: Terms = {"release_id": SECOND, "trust_model": "central", "knows": (AGGREGATOR,)}
     return (Gaussian(mu=plan.mu[0])(bounded, rng, **terms),)
@@ -107,7 +107,7 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     options = run.spec.options
     steps = steps_of(options, run.spec.public.family, n)
-    plan = planned(run, n, (options.share, *((1 - options.share) / steps,) * steps))
+    plan = make_plan(run, n, (options.share, *((1 - options.share) / steps,) * steps))
     run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1:]))
     shares = records_in(run, rows)
     second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
@@ -118,4 +118,4 @@ def fit(run: Run) -> Estimate:
         trail = run.at(ANALYST, server_step, trail, score, matrix)
         names.append(f"score {step}")
     errors = run.at(ANALYST, server_errors, trail, matrix, plan)
-    return answered(run, plan, trail, tuple(names), rows, errors)
+    return return_coefficients(run, plan, trail, tuple(names), rows, errors)

@@ -42,8 +42,8 @@ from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run, per_place
 from ..model import Estimate
 from ..private.blocks import BITS
-from ..private.scaled import local_response
-from ..private.sweeps import Block, Plan, check_family, named
+from ..private.scaling import local_response
+from ..private.sweeps import Block, Plan, check_family, message_name
 from .central import check_private
 from .noisy_blocks import (
     announced_score,
@@ -74,12 +74,12 @@ def to_estimate(
 ) -> Estimate:
     """The estimate; of the noisy predictors the analyst sees K a sweep, party by party."""
     sweeps, parties = plan.options.sweeps, len(plan.blocks)
-    seen = {f"{ANALYST}: {block.name}": np.column_stack(history[k::parties]) for k, block in enumerate(plan.blocks)}
+    views = {f"{ANALYST}: {block.name}": np.column_stack(history[k::parties]) for k, block in enumerate(plan.blocks)}
     return Estimate(
         answer,
         epsilon_claimed=plan.epsilon,
         iterations=sweeps,
-        seen=seen,
+        views=views,
         rows=None if plan.public.aligned else dict(rows),
         numbers={"openings": 0, "record_openings": sweeps * parties, "secure_products": products},
     )
@@ -89,15 +89,15 @@ def to_estimate(
 class Round:
     """What the program passes on from party to party; values live at their places.
 
-    dealt : of the dealer; columns : of each party, there; masked : the same behind masks, of passive parties
+    dealing : of the dealer; columns : of each party, there; masked_columns : the same behind masks, of passive parties
     y : response, at the active party
     moments, betas, predictors, parts : at the analyst, by party; parts: what coefficients are made of
     ids : of the releases of linear predictors that a residual rests on
     """
 
-    dealt: Dealing
+    dealing: Dealing
     columns: Any
-    masked: Mapping[str, Masked]
+    masked_columns: Mapping[str, Masked]
     y: Any
     moments: Mapping[str, Any]
     betas: dict[str, Any]
@@ -106,50 +106,50 @@ class Round:
     ids: dict[str, str] = field(default_factory=dict)
 
 
-def visited(run: Run, plan: Plan, held: Round, party: Any, block: Block, sweep: int) -> None:
+def visit(run: Run, plan: Plan, state: Round, party: Any, block: Block, sweep: int) -> None:
     """One party's turn: residual, its noisy product with the block, the block's coefficients, its noisy predictor."""
-    score = released_product(run, plan, held, party, block, sweep)
-    beta = run.at(ANALYST, server_block, held.betas[party.name], held.moments[party.name], score, block, plan)
-    name = named("coefficients", block, sweep)
-    held.betas[party.name] = run.send(ANALYST, party, name, server_sent, beta, held.parts[party.name])
+    score = released_product(run, plan, state, party, block, sweep)
+    beta = run.at(ANALYST, server_block, state.betas[party.name], state.moments[party.name], score, block, plan)
+    name = message_name("coefficients", block, sweep)
+    state.betas[party.name] = run.send(ANALYST, party, name, server_sent, beta, state.parts[party.name])
     made_of = run.received(party, name)
-    name = named("linear predictor", block, sweep)
-    given = held.columns, held.betas[party.name], made_of, block, sweep, run.rng_for
-    held.predictors[party.name] = run.send(party, ANALYST, name, local_predictor, *given)
-    held.ids[party.name] = name
+    name = message_name("linear predictor", block, sweep)
+    given = state.columns, state.betas[party.name], made_of, block, sweep, run.rng_for
+    state.predictors[party.name] = run.send(party, ANALYST, name, local_predictor, *given)
+    state.ids[party.name] = name
 
 
-def residual(run: Run, plan: Plan, held: Round, block: Block, sweep: int) -> tuple[Any, tuple[str, ...]]:
+def residual(run: Run, plan: Plan, state: Round, block: Block, sweep: int) -> tuple[Any, tuple[str, ...]]:
     """(n,) y - mu at the active party, and the ids of the releases that it was computed with."""
     active, _ = roles(run.parties)
-    exact = plan.options.own == "exact" and active.name in held.predictors
-    used = [name for name in held.predictors if not (exact and name == active.name)]
-    given, ids = None, tuple(held.ids[name] for name in used)
+    exact = plan.options.own == "exact" and active.name in state.predictors
+    used = [name for name in state.predictors if not (exact and name == active.name)]
+    given, ids = None, tuple(state.ids[name] for name in used)
     if used:
-        total, parts = named("sum of linear predictors before", block, sweep), run.received(ANALYST, *ids)
-        given = run.send(ANALYST, active, total, server_total, [held.predictors[name] for name in used], parts)
-    beta = held.betas[active.name] if exact else None
-    r = run.at(active, local_residual, held.y, held.columns, given, beta, plan)
-    return r, (*ids, held.ids[active.name]) if exact else ids
+        total, parts = message_name("sum of linear predictors before", block, sweep), run.received(ANALYST, *ids)
+        given = run.send(ANALYST, active, total, server_total, [state.predictors[name] for name in used], parts)
+    beta = state.betas[active.name] if exact else None
+    r = run.at(active, local_residual, state.y, state.columns, given, beta, plan)
+    return r, (*ids, state.ids[active.name]) if exact else ids
 
 
-def released_product(run: Run, plan: Plan, held: Round, party: Any, block: Block, sweep: int) -> Any:
+def released_product(run: Run, plan: Plan, state: Round, party: Any, block: Block, sweep: int) -> Any:
     """X_k'r with noise at the analyst: from the active party itself, or by a secure product with it."""
     active, _ = roles(run.parties)
-    r, ids = residual(run, plan, held, block, sweep)
-    name, common = named("X'r", block, sweep), (block, sweep, ids, plan, run.rng_for)
+    r, ids = residual(run, plan, state, block, sweep)
+    name, common = message_name("X'r", block, sweep), (block, sweep, ids, plan, run.rng_for)
     if block.active:
-        score = run.send(active, ANALYST, name, local_score, held.columns, r, *common)
-        held.parts[party.name].append(run.received(ANALYST, name))
+        score = run.send(active, ANALYST, name, local_score, state.columns, r, *common)
+        state.parts[party.name].append(run.received(ANALYST, name))
         return score
     run.charge((active, party), announced_score(block, sweep, plan))
     steps = run.at(active, local_steps, r, plan.residual)
-    value = private(run, held.dealt, active, steps, (plan.n, 1), BITS)
-    behind = send_masked(run, held.dealt, value, f"residual for {name}", (party,))
+    value = private(run, state.dealing, active, steps, (plan.n, 1), BITS)
+    behind = send_masked(run, state.dealing, value, f"residual for {name}", (party,))
     noise = run.at(DEALER, dealer_noise, block, sweep, plan, run.rng_for)
-    shares = product(run, held.dealt, held.masked[party.name], behind, name, noise=noise)
+    shares = product(run, state.dealing, state.masked_columns[party.name], behind, name, noise=noise)
     release = released(run, shares, ANALYST, name, made_release, *common, whole=True)
-    held.parts[party.name].append([release])
+    state.parts[party.name].append([release])
     return run.send(ANALYST, party, name, server_release, release)
 
 
@@ -170,16 +170,16 @@ def fit(run: Run) -> Estimate:
             steps = run.at(p, local_steps, columns, block.length)
             value = private(run, dealt, p, steps, (n, block.size), BITS)
             behind[p.name] = send_masked(run, dealt, value, f"columns of {p.name}", (active,))
-    names = {p.name: named("X'X", block) for p, block in turns}
+    names = {p.name: message_name("X'X", block) for p, block in turns}
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
     betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
     parts = {p.name: [run.received(ANALYST, names[p.name])] for p in run.parties}
-    held, history = Round(dealt, columns, behind, y, moments, betas, parts), list[Any]()
+    state, history = Round(dealt, columns, behind, y, moments, betas, parts), list[Any]()
     for sweep in range(options.sweeps):
         for party, block in turns:
-            visited(run, plan, held, party, block, sweep)
-        history += [held.predictors[party.name] for party in run.parties]
-    answer = run.at(ANALYST, server_answer, [held.betas[p.name] for p in run.parties], plan)
+            visit(run, plan, state, party, block, sweep)
+        history += [state.predictors[party.name] for party in run.parties]
+    answer = run.at(ANALYST, server_answer, [state.betas[p.name] for p in run.parties], plan)
     made_of = [part for some in parts.values() for part in some]
     for party, block in turns:
         run.send(ANALYST, party, "coefficients", server_returned, answer, made_of, party.columns, block.active)

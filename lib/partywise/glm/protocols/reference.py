@@ -21,8 +21,8 @@ from ...federation.parties import Party, merge_blocks
 from ...federation.roles import ANALYST, involved, roles, unprotected
 from ...federation.run import Run
 from ...privacy.accounted import Clear
-from ..diagnostics import diagnosed, sums_of
-from ..exact import Fit, fitted
+from ..diagnostics import diagnose, sums_of
+from ..exact import Fit, fit_glm
 from ..model import Estimate
 from ..options import ReferenceOptions
 from ..records import Response, local_columns, local_response
@@ -47,7 +47,7 @@ def local_fit(
     options: ReferenceOptions,
 ) -> Fit:
     """The fit on all columns; ``columns`` are those of the party, then those of the others."""
-    return fitted(
+    return fit_glm(
         merge_blocks([own, *others], columns),
         response.y,
         response.family,
@@ -67,7 +67,7 @@ def local_coefficients(active: Party, fit: Fit, parts: Sequence[Clear]) -> Clear
 def local_estimate(active: Party, fit: Fit, response: Response, options: ReferenceOptions) -> Estimate:
     """Everything that is reported; without standard errors where the fit has not reached its optimum."""
     sums = sums_of(response, fit.eta)
-    shown = diagnosed(
+    shown = diagnose(
         sums, fit.information, fit.scaling, response.family.name, ridge=options.ridge, dispersion=options.dispersion
     ).fields()
     if fit.status != "ok":
@@ -81,10 +81,10 @@ def to_estimate(
 ) -> Estimate:
     """With what the active party saw; ``names`` are its own and those of the others."""
     active, *rest = names
-    seen = {f"{active}: {name}": X for name, X in zip(rest, others, strict=True)}
+    views = {f"{active}: {name}": X for name, X in zip(rest, others, strict=True)}
     counts = {"openings": 0, "record_openings": sum(X.shape[1] for X in others), "secure_products": 0}
     kept = None if rows is None else {name: np.array(own) for name, own in rows.items()}
-    return replace(estimate, seen=seen, rows=kept, numbers=estimate.numbers | counts)
+    return replace(estimate, views=views, rows=kept, numbers=estimate.numbers | counts)
 
 
 def fit(run: Run) -> Estimate:

@@ -74,13 +74,15 @@ from ..shared.places import (
     local_terms,
     to_estimate,
 )
-from ..shared.plan import COLUMN, pearson_of, planned
+from ..shared.plan import COLUMN, make_plan, pearson_of
 from ..shared.terms import Terms
 from ..standardise import Scaling
-from .shared_sums import Dealt, at_optimum, ends_of, evaluated, opened_gram, vector_of
+from .shared_sums import SharedInputs, at_optimum, ends_of, evaluate, opened_gram, vector_of
 
 
-def prepared(run: Run, rows: PerPlace[np.ndarray], n: int) -> tuple[Dealt, Any, Response, Terms, PerPlace[Scaling]]:
+def prepare(
+    run: Run, rows: PerPlace[np.ndarray], n: int
+) -> tuple[SharedInputs, Any, Response, Terms, PerPlace[Scaling]]:
     """Checked columns and response, rings, seeds, and what crosses once behind masks."""
     active, passive = roles(run.parties)
     order, public, options = (active, *passive), run.spec.public, run.spec.options
@@ -95,7 +97,7 @@ def prepared(run: Run, rows: PerPlace[np.ndarray], n: int) -> tuple[Dealt, Any, 
     scaling = run.each(order, local_scaling, columns)
     blocks = run.each(order, local_block, columns, scaling)
     widths = [len(party.columns) + (party.role == "active") for party in order]
-    plan = planned(public.family, centre, n, widths, options)
+    plan = make_plan(public.family, centre, n, widths, options)
     seeds = dealing(run, order, plan.columns)
     X = []
     for party, width in zip(order, widths, strict=True):
@@ -105,40 +107,40 @@ def prepared(run: Run, rows: PerPlace[np.ndarray], n: int) -> tuple[Dealt, Any, 
     every = ("linear", None), *(("scores", place) for place in range(len(plan.link.scores)))
     vectors = [vector_of(run, seeds, holders, terms, which, plan, plan.ring) for which in every]
     shift = run.at(active, local_shift, terms)
-    dealt = Dealt(
+    inputs = SharedInputs(
         seeds, plan, order, holders, blocks, shift, tuple(X), *vectors[0], tuple(one for _, one in vectors[1:])
     )
     start = run.send(active, ANALYST, "fit without columns", local_start, response, null, terms)
-    return dealt, start, response, terms, scaling
+    return inputs, start, response, terms, scaling
 
 
-def informed(run: Run, dealt: Dealt, state: Any) -> PerPlace[np.ndarray]:
+def send_coefficients(run: Run, inputs: SharedInputs, state: Any) -> PerPlace[np.ndarray]:
     """Every party has the coefficients of its columns at the trial."""
     parts, found = involved(run.parties), {}
-    for place, party in enumerate(dealt.order):
+    for place, party in enumerate(inputs.order):
         found[party.name] = run.send(
-            ANALYST, party, "coefficients", analyst_coefficients, state, place, dealt.plan, parts
+            ANALYST, party, "coefficients", analyst_coefficients, state, place, inputs.plan, parts
         )
     return per_place(found)
 
 
-def refined(run: Run, dealt: Dealt, state: Any, terms: Any) -> tuple[Any, str, int]:
+def refine(run: Run, inputs: SharedInputs, state: Any, terms: Any) -> tuple[Any, str, int]:
     """The state after Newton steps at the end of the search, how they ended, and how many sums they opened."""
     options, parts, public = run.spec.options, involved(run.parties), run.spec.public
-    ranges = {fine.name: fine for fine in dealt.plan.link.fine}
-    first = dealt.plan.link.fine[0]
+    ranges = {fine.name: fine for fine in inputs.plan.link.fine}
+    first = inputs.plan.link.fine[0]
     pearson, exact = len(pearson_of(first, public.family, options)), not first.scores
-    ends = ends_of(run, dealt, terms, pearson)
+    ends = ends_of(run, inputs, terms, pearson)
     status, number = first.name, 0
     while status in ranges:
         number += 1
-        theta = informed(run, dealt, state)
-        sums = at_optimum(run, dealt, ends, theta, ranges[status], f"optimum {number}")
-        state = run.at(ANALYST, analyst_refined, state, *sums, dealt.plan, options)
+        theta = send_coefficients(run, inputs, state)
+        sums = at_optimum(run, inputs, ends, theta, ranges[status], f"optimum {number}")
+        state = run.at(ANALYST, analyst_refined, state, *sums, inputs.plan, options)
         others = others_than(run, ANALYST)
-        status = run.agreed(run.broadcast(ANALYST, others, "state", analyst_end, state, dealt.plan.link, parts))
+        status = run.agreed(run.broadcast(ANALYST, others, "state", analyst_end, state, inputs.plan.link, parts))
     if not exact:
-        informed(run, dealt, state)
+        send_coefficients(run, inputs, state)
     return state, status, number * (2 + 2 * (not exact) + bool(pearson))
 
 
@@ -146,28 +148,28 @@ def fit(run: Run) -> Estimate:
     """Evaluations until the coefficients stand still, then Newton steps and the sums of the diagnostics."""
     options, parts, public = run.spec.options, involved(run.parties), run.spec.public
     rows, n = common_rows(run)
-    dealt, start, response, terms, scaling = prepared(run, rows, n)
-    plan, active = dealt.plan, dealt.order[0]
-    gram = opened_gram(run, dealt, options.start == "gram")
+    inputs, start, response, terms, scaling = prepare(run, rows, n)
+    plan, active = inputs.plan, inputs.order[0]
+    gram = opened_gram(run, inputs, options.start == "gram")
     state = run.at(ANALYST, analyst_started, start, gram, plan, options)
     status, number = GOING, 0
     while status == GOING:
         number += 1
-        theta = informed(run, dealt, state)
-        objective, scores = evaluated(run, dealt, theta, f"evaluation {number}")
+        theta = send_coefficients(run, inputs, state)
+        objective, scores = evaluate(run, inputs, theta, f"evaluation {number}")
         state = run.at(ANALYST, analyst_advanced, state, objective, scores, plan, options)
         status = run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_status, state, parts))
     # Aggregates: X'X, scores and objective of an evaluation; then X'WX, scores, deviance, power sum, Pearson's.
     openings, likelihood = 1 + 2 * number, None
     if status == "ok" or (plan.link.fine[0].scores and number < options.max_iter):
-        state, status, more = refined(run, dealt, state, terms)
+        state, status, more = refine(run, inputs, state, terms)
         openings += more
     else:
-        informed(run, dealt, state)
+        send_coefficients(run, inputs, state)
     if status == "ok":
         deviance = run.send(ANALYST, active, "deviance", analyst_deviance, state, parts)
         likelihood = run.send(active, ANALYST, "likelihood", local_likelihood, response, deviance)
-    counts = {"openings": openings, "secure_products": dealt.dealing.products}
-    order = [(party.name, party.columns) for party in dealt.order]
+    counts = {"openings": openings, "secure_products": inputs.dealing.products}
+    order = [(party.name, party.columns) for party in inputs.order]
     kept = None if public.aligned else rows
     return run.assemble(to_estimate, state, scaling, likelihood, kept, order, options, public.family, counts)

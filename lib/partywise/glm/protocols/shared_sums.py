@@ -21,7 +21,7 @@ from ..shared.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_
 
 
 @dataclass(frozen=True)
-class Dealt:
+class SharedInputs:
     """What the program carries through a fit: who holds what, and the masked values that serve in every evaluation.
 
     order : the active party, then the others; holders : the two of them that have shares of predictors
@@ -55,107 +55,115 @@ class Ends:
     pearson: tuple[Masked, ...]
 
 
-def predicted(
-    run: Run, dealt: Dealt, theta: PerPlace[np.ndarray], bits: int, ring: Ring, name: str, link: SharedLink | FineLink
+def predict_shares(
+    run: Run,
+    inputs: SharedInputs,
+    theta: PerPlace[np.ndarray],
+    bits: int,
+    ring: Ring,
+    name: str,
+    link: SharedLink | FineLink,
 ) -> Masked:
     """u / R of all parties in shares of both holders, behind a mask."""
-    most = link.widest / len(dealt.order)
-    n, own = dealt.plan.n, []
-    for party in dealt.order:
-        shift = dealt.shift if party.role == "active" else 0.0
-        cut = run.at(party, local_cut, dealt.blocks, theta, shift, link.radius, most)
-        value = private(run, dealt.dealing, party, cut, (n, 1), bits, ring=ring)
-        if party not in dealt.holders:
-            value = shared_between(run, dealt.dealing, value, dealt.holders, f"part of {party.name}, {name}")
+    most = link.widest / len(inputs.order)
+    n, own = inputs.plan.n, []
+    for party in inputs.order:
+        shift = inputs.shift if party.role == "active" else 0.0
+        cut = run.at(party, local_cut, inputs.blocks, theta, shift, link.radius, most)
+        value = private(run, inputs.dealing, party, cut, (n, 1), bits, ring=ring)
+        if party not in inputs.holders:
+            value = shared_between(run, inputs.dealing, value, inputs.holders, f"part of {party.name}, {name}")
         own.append(value)
-    return send_masked(run, dealt.dealing, LinearCombination.of(own).evaluate(run, bits), f"predictor, {name}", ())
+    return send_masked(run, inputs.dealing, LinearCombination.of(own).evaluate(run, bits), f"predictor, {name}", ())
 
 
-def evaluated(run: Run, dealt: Dealt, theta: PerPlace[np.ndarray], name: str) -> tuple[Any, list[Any]]:
+def evaluate(run: Run, inputs: SharedInputs, theta: PerPlace[np.ndarray], name: str) -> tuple[Any, list[Any]]:
     """Objective and scores at coefficients, opened to the analyst."""
-    plan, dealing, parts = dealt.plan, dealt.dealing, involved(run.parties)
+    plan, dealing, parts = inputs.plan, inputs.dealing, involved(run.parties)
     link, degree = plan.link, degree_of(plan.link.scores)
     bits = (degree + 1) * PREDICTOR + COEFFICIENT
-    u = predicted(run, dealt, theta, PREDICTOR, plan.ring, name, link)
+    u = predict_shares(run, inputs, theta, PREDICTOR, plan.ring, name, link)
     count = len(link.scores)
     integrals = polynomials(run, dealing, u, link.integrals, name, bits, slopes=True)
     # All in units of R, as the slopes are derivatives in u / R.
-    score = link.radius * dealt.constant
+    score = link.radius * inputs.constant
     pairs = []
-    for place, given in enumerate(dealt.scores):
+    for place, given in enumerate(inputs.scores):
         p = send_masked(run, dealing, integrals[count + place], f"polynomial {place + 1}, {name}", ())
         score += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
         pairs.append((given, send_masked(run, dealing, integrals[place], f"integral {place + 1}, {name}", ())))
-    scores = send_masked(run, dealing, score.evaluate(run, bits - PREDICTOR + NUMBER), f"scores, {name}", dealt.order)
+    scores = send_masked(run, dealing, score.evaluate(run, bits - PREDICTOR + NUMBER), f"scores, {name}", inputs.order)
     found = []
-    for party, X in zip(dealt.order, dealt.columns, strict=True):
+    for party, X in zip(inputs.order, inputs.columns, strict=True):
         sums = product(run, dealing, X, scores, f"scores of {party.name}, {name}")
         found.append(reveal(run, sums, ANALYST, "scores", parts))
-    linear = link.radius * product(run, dealing, dealt.linear, u, f"linear part, {name}")
-    return opened_sum(run, dealt, [linear], pairs, f"objective, {name}", bits), found
+    linear = link.radius * product(run, dealing, inputs.linear, u, f"linear part, {name}")
+    return opened_sum(run, inputs, [linear], pairs, f"objective, {name}", bits), found
 
 
-def ends_of(run: Run, dealt: Dealt, terms: Any, pearson: int) -> Ends:
+def ends_of(run: Run, inputs: SharedInputs, terms: Any, pearson: int) -> Ends:
     """The numbers of the response for evaluations at the optimum, with some of Pearson's statistic."""
 
     def vector(name: str, place: int | None = None) -> tuple[Shared, Masked]:
         which = name, place
-        return vector_of(run, dealt.dealing, dealt.holders, terms, which, dealt.plan, dealt.plan.last, ", optimum")
+        return vector_of(run, inputs.dealing, inputs.holders, terms, which, inputs.plan, inputs.plan.last, ", optimum")
 
     constant, linear = vector("linear")
-    scores = tuple(vector("scores", place)[1] for place in range(len(dealt.scores)))
+    scores = tuple(vector("scores", place)[1] for place in range(len(inputs.scores)))
     rest = tuple(vector("pearson", place)[1] for place in range(pearson))
     return Ends(constant, linear, scores, vector("weight")[1], rest)
 
 
-def opened_gram(run: Run, dealt: Dealt, whole: bool) -> list[list[Any]]:
+def opened_gram(run: Run, inputs: SharedInputs, whole: bool) -> list[list[Any]]:
     """X_j'X_k at the analyst, of all pairs of parties or of every party's own columns."""
     found: list[list[Any]] = []
-    for j, one in enumerate(dealt.columns):
-        row: list[Any] = [None] * len(dealt.columns)
-        for k, other in enumerate(dealt.columns):
+    for j, one in enumerate(inputs.columns):
+        row: list[Any] = [None] * len(inputs.columns)
+        for k, other in enumerate(inputs.columns):
             if k == j or (whole and k > j):
-                sums = product(run, dealt.dealing, one, other, f"products {j}, {k}", ring=dealt.plan.gram)
+                sums = product(run, inputs.dealing, one, other, f"products {j}, {k}", ring=inputs.plan.gram)
                 row[k] = reveal(run, sums, ANALYST, "products", involved(run.parties))
         found.append(row)
     return found
 
 
-def opened_information(run: Run, dealt: Dealt, weights: Shared, name: str) -> list[list[Any]]:
+def opened_information(run: Run, inputs: SharedInputs, weights: Shared, name: str) -> list[list[Any]]:
     """X_j'W X_k at the analyst, of all pairs of parties."""
-    dealing, parts = dealt.dealing, involved(run.parties)
-    W = send_masked(run, dealing, weights, f"weights, {name}", dealt.order)
-    found: list[list[Any]] = [[None] * len(dealt.order) for _ in dealt.order]
-    for k, other in enumerate(dealt.columns):
+    dealing, parts = inputs.dealing, involved(run.parties)
+    W = send_masked(run, dealing, weights, f"weights, {name}", inputs.order)
+    found: list[list[Any]] = [[None] * len(inputs.order) for _ in inputs.order]
+    for k, other in enumerate(inputs.columns):
         weighted = product(run, dealing, W, other, f"weighted columns {k}, {name}", entries=True)
-        closed = send_masked(run, dealing, weighted, f"weighted columns behind masks {k}, {name}", dealt.order)
+        closed = send_masked(run, dealing, weighted, f"weighted columns behind masks {k}, {name}", inputs.order)
         for j in range(k + 1):
-            sums = product(run, dealing, dealt.columns[j], closed, f"information {j}, {k}, {name}")
+            sums = product(run, dealing, inputs.columns[j], closed, f"information {j}, {k}, {name}")
             found[j][k] = reveal(run, sums, ANALYST, "information", parts)
     return found
 
 
-def opened_scores(run: Run, dealt: Dealt, ends: Ends, values: Sequence[Masked], bits: int, name: str) -> list[Any]:
+def opened_scores(
+    run: Run, inputs: SharedInputs, ends: Ends, values: Sequence[Masked], bits: int, name: str
+) -> list[Any]:
     """X_k'(scores) at the analyst, of every party, from the polynomials of the scores."""
-    dealing, parts = dealt.dealing, involved(run.parties)
+    dealing, parts = inputs.dealing, involved(run.parties)
     total = LinearCombination.of([ends.constant])
     for place, (given, p) in enumerate(zip(ends.scores, values, strict=True)):
         total += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
-    closed = send_masked(run, dealing, total.evaluate(run, bits + NUMBER), f"scores, {name}", dealt.order)
+    closed = send_masked(run, dealing, total.evaluate(run, bits + NUMBER), f"scores, {name}", inputs.order)
     found = []
-    for party, X in zip(dealt.order, dealt.columns, strict=True):
+    for party, X in zip(inputs.order, inputs.columns, strict=True):
         sums = product(run, dealing, X, closed, f"scores of {party.name}, {name}")
         found.append(reveal(run, sums, ANALYST, "scores", parts))
     return found
 
 
 def at_optimum(
-    run: Run, dealt: Dealt, ends: Ends, theta: PerPlace[np.ndarray], fine: FineLink, name: str
+    run: Run, inputs: SharedInputs, ends: Ends, theta: PerPlace[np.ndarray], fine: FineLink, name: str
 ) -> tuple[Any, Any, Any, Any, Any]:
     """X'WX at expected weights, scores, deviance, power sum of predictors, Pearson's sum; None where not wanted."""
-    dealing, every = dealt.dealing, last_of(fine, run.spec.public.family, run.spec.options)
+    dealing, every = inputs.dealing, last_of(fine, run.spec.public.family, run.spec.options)
     low, bits = last_bits(every)
-    u = predicted(run, dealt, theta, low, dealt.plan.last, name, fine)
+    u = predict_shares(run, inputs, theta, low, inputs.plan.last, name, fine)
     shares = iter(polynomials(run, dealing, u, every, name, bits))
 
     def values(count: int, what: str) -> list[Masked]:
@@ -163,7 +171,7 @@ def at_optimum(
         return [send_masked(run, dealing, next(shares), f"{what} {place}, {name}", ()) for place in range(count)]
 
     def sums(terms: Sequence[LinearCombination], pairs: Iterable[tuple[Masked, Masked]], what: str) -> Any:
-        return opened_sum(run, dealt, terms, tuple(pairs), f"{what}, {name}", bits)
+        return opened_sum(run, inputs, terms, tuple(pairs), f"{what}, {name}", bits)
 
     weight, integrals, scores, powers, pearson = (
         values(len(some), what)
@@ -178,8 +186,8 @@ def at_optimum(
     weights = product(run, dealing, ends.weight, weight[0], f"weights of records, {name}", entries=True)
     linear = fine.radius * product(run, dealing, ends.linear, u, f"linear part, {name}")
     return (
-        opened_information(run, dealt, weights, name),
-        opened_scores(run, dealt, ends, scores, bits, name) if scores else None,
+        opened_information(run, inputs, weights, name),
+        opened_scores(run, inputs, ends, scores, bits, name) if scores else None,
         sums([linear], zip(ends.scores, integrals, strict=True), "deviance"),
         # Of weights of mean 1: what has no weight is not a record.
         sums([], [(ends.weight, powers[0])], "power sum") if powers else None,
@@ -189,14 +197,14 @@ def at_optimum(
 
 def opened_sum(
     run: Run,
-    dealt: Dealt,
+    inputs: SharedInputs,
     terms: Sequence[LinearCombination],
     pairs: Sequence[tuple[Masked, Masked]],
     name: str,
     bits: int,
 ) -> Any:
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
-    made = [product(run, dealt.dealing, one, other, f"{name} {k}") for k, (one, other) in enumerate(pairs)]
+    made = [product(run, inputs.dealing, one, other, f"{name} {k}") for k, (one, other) in enumerate(pairs)]
     total = LinearCombination.of([*terms, *made])
     return reveal(run, total.evaluate(run, bits + NUMBER), ANALYST, name, involved(run.parties))
 

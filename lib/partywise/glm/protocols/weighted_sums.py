@@ -39,7 +39,7 @@ from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
-from ..joint.places import Scaled
+from ..joint.places import ScaledVector
 from ..joint.steering import in_blocks
 
 # After the point of columns, weights and scores: sums are right to about 1e-13 of what they could be.
@@ -47,7 +47,7 @@ BITS = 38
 
 
 @dataclass(frozen=True)
-class Closed:
+class MaskedColumns:
     """Columns of all parties behind masks, and what is public of them.
 
     order : the active party, then the others; sizes : of their coefficients, the intercept among those of the first
@@ -55,7 +55,7 @@ class Closed:
     parts : whose data sums are made of; aggregates : sums over records of all parties that were opened so far
     """
 
-    dealt: Dealing
+    dealing: Dealing
     order: tuple[Party, ...]
     n: int
     columns: Mapping[str, Masked]
@@ -74,7 +74,7 @@ class Closed:
         return self.order[1:]
 
 
-def local_values(active: Party, vector: Scaled) -> np.ndarray:
+def local_values(active: Party, vector: ScaledVector) -> np.ndarray:
     """The numbers of a scaled vector."""
     return vector.values
 
@@ -84,65 +84,65 @@ def local_own_products(party: Party, columns: np.ndarray) -> Clear:
     return Clear(columns.T @ columns, units=("features",), owner=party.name)
 
 
-def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace[np.ndarray], n: int) -> Closed:
+def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace[np.ndarray], n: int) -> MaskedColumns:
     """Masked columns at all parties: they cross once a run; ``order`` begins with the active party."""
     dealt = dealing(run, order, ring_for(2 * n, 3 * BITS))
-    closed = {}
+    masked = {}
     for party in order:
         own = private(run, dealt, party, columns, (n, len(party.columns)), BITS)
-        closed[party.name] = send_masked(run, dealt, own, f"columns of {party.name}", order)
-    return Closed(dealt, tuple(order), n, closed, ring_for(2 * n, 2 * BITS), involved(run.parties))
+        masked[party.name] = send_masked(run, dealt, own, f"columns of {party.name}", order)
+    return MaskedColumns(dealt, tuple(order), n, masked, ring_for(2 * n, 2 * BITS), involved(run.parties))
 
 
-def gram(run: Run, closed: Closed, columns: PerPlace[np.ndarray], *, between: bool) -> Any:
+def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, between: bool) -> Any:
     """X'X (q, q) at the analyst, with 0 ``between`` parties where nothing is wanted of it."""
-    own = run.gather(closed.order, ANALYST, "X'X of its own", local_own_products, columns)
+    own = run.gather(masked.order, ANALYST, "X'X of its own", local_own_products, columns)
     pairs = []
-    for one, other in combinations(closed.order, 2) if between else ():
+    for one, other in combinations(masked.order, 2) if between else ():
         name = f"X'X of {one.name} and {other.name}"
-        X, Y = closed.columns[one.name], closed.columns[other.name]
-        shares = product(run, closed.dealt, X, Y, name, ring=closed.sums)
+        X, Y = masked.columns[one.name], masked.columns[other.name]
+        shares = product(run, masked.dealing, X, Y, name, ring=masked.sums)
         pairs.append(reveal(run, shares, ANALYST, name, features_of((one, other))))
-    closed.aggregates.append("X'X")
-    return run.at(ANALYST, analyst_gram, own, pairs, closed.n)
+    masked.aggregates.append("X'X")
+    return run.at(ANALYST, analyst_gram, own, pairs, masked.n)
 
 
-def scores(run: Run, closed: Closed, u: Any, own: Any, step: int) -> Any:
+def scores(run: Run, masked: MaskedColumns, u: Any, own: Any, step: int) -> Any:
     """X'u (q,) at the analyst, from u at the active party and what it sends of its own columns."""
-    active = closed.order[0]
+    active = masked.order[0]
     values = run.at(active, local_values, u)
-    vector = private(run, closed.dealt, active, values, (closed.n, 1), BITS)
-    hidden = send_masked(run, closed.dealt, vector, f"scores, step {step}", closed.rest)
+    vector = private(run, masked.dealing, active, values, (masked.n, 1), BITS)
+    hidden = send_masked(run, masked.dealing, vector, f"scores, step {step}", masked.rest)
     found = []
-    for party in closed.rest:
+    for party in masked.rest:
         name = f"X'u of {party.name}"
         shares = product(
-            run, closed.dealt, closed.columns[party.name], hidden, f"{name}, step {step}", ring=closed.sums
+            run, masked.dealing, masked.columns[party.name], hidden, f"{name}, step {step}", ring=masked.sums
         )
-        found.append(reveal(run, shares, ANALYST, name, closed.parts))
-    closed.aggregates.append("X'u")
+        found.append(reveal(run, shares, ANALYST, name, masked.parts))
+    masked.aggregates.append("X'u")
     return run.at(ANALYST, analyst_scores, own, found)
 
 
-def information(run: Run, closed: Closed, w: Any, own: Any, name: str) -> Any:
+def information(run: Run, masked: MaskedColumns, w: Any, own: Any, name: str) -> Any:
     """X'WX (q, q) at the analyst, from w at the active party and what it sends of its own columns."""
-    active, dealt = closed.order[0], closed.dealt
+    active, dealt = masked.order[0], masked.dealing
     values = run.at(active, local_values, w)
-    vector = private(run, dealt, active, values, (closed.n, 1), BITS)
-    hidden = send_masked(run, dealt, vector, f"weights, {name}", closed.rest)
+    vector = private(run, dealt, active, values, (masked.n, 1), BITS)
+    hidden = send_masked(run, dealt, vector, f"weights, {name}", masked.rest)
     edges, blocks = [], []
-    for place, party in enumerate(closed.rest, 1):
-        X, key = closed.columns[party.name], f"{party.name}, {name}"
-        shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=closed.sums)
-        edges.append(reveal(run, shares, ANALYST, f"X'w of {party.name}", closed.parts))
+    for place, party in enumerate(masked.rest, 1):
+        X, key = masked.columns[party.name], f"{party.name}, {name}"
+        shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=masked.sums)
+        edges.append(reveal(run, shares, ANALYST, f"X'w of {party.name}", masked.parts))
         weighed = product(run, dealt, hidden, X, f"weights by columns of {key}", entries=True)
-        second = send_masked(run, dealt, weighed, f"weighted columns of {key}", closed.order[: place + 1])
-        for other in closed.order[: place + 1]:
+        second = send_masked(run, dealt, weighed, f"weighted columns of {key}", masked.order[: place + 1])
+        for other in masked.order[: place + 1]:
             title = f"X'WX of {other.name} and {party.name}"
-            shares = product(run, dealt, closed.columns[other.name], second, f"{title}, {name}")
-            blocks.append(reveal(run, shares, ANALYST, title, closed.parts))
-    closed.aggregates.append("X'WX")
-    return run.at(ANALYST, analyst_information, own, edges, blocks, closed.sizes)
+            shares = product(run, dealt, masked.columns[other.name], second, f"{title}, {name}")
+            blocks.append(reveal(run, shares, ANALYST, title, masked.parts))
+    masked.aggregates.append("X'WX")
+    return run.at(ANALYST, analyst_information, own, edges, blocks, masked.sizes)
 
 
 def analyst_gram(own: Sequence[np.ndarray], pairs: Sequence[np.ndarray], n: int) -> np.ndarray:

@@ -124,21 +124,21 @@ def gaussian(centre: float) -> SharedLink:
 def binomial(centre: float) -> SharedLink:
     """The logistic function around a centre; its derivative serves as weight, so that Newton's steps are their own."""
 
-    def weighted(function: Function, radius: float, degree: int, power: float) -> np.ndarray:
+    def fit_weighted(function: Function, radius: float, degree: int, power: float) -> np.ndarray:
         """A function of the predictor, residuals over a power of mu (1 - mu)."""
         return least_squares(
             lambda u: function(centre + u), radius, degree, lambda u: LOGIT.slope(centre + u) ** -power
         )
 
     def finer(radius: float, degree: int, powers: int) -> FineLink:
-        score = weighted(LOGIT.mean, radius, degree, 0.5)
-        integral = weighted(LOGIT.antiderivative, radius, degree, 0.25)
+        score = fit_weighted(LOGIT.mean, radius, degree, 0.5)
+        integral = fit_weighted(LOGIT.antiderivative, radius, degree, 0.25)
         pearson = exponential(-1, radius, powers, 1), exponential(1, radius, powers, 1)
         slope = polynomial.polyder(score) / radius
         return FineLink(radius, (score,), slope, (integral,), pearson, 2 * (degree // 2), 16.0)
 
     ranges = finer(6.0, 26, 14), finer(9.0, 30, 20), finer(12.0, 30, 24)
-    return SharedLink(5.0, (weighted(LOGIT.mean, 5.0, 9, 0.5),), ranges)
+    return SharedLink(5.0, (fit_weighted(LOGIT.mean, 5.0, 9, 0.5),), ranges)
 
 
 def poisson(centre: float) -> SharedLink:

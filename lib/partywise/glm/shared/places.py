@@ -11,16 +11,16 @@ import numpy as np
 from ...federation.parties import Party, column_order
 from ...federation.roles import unprotected
 from ...privacy.accounted import Clear
-from ..diagnostics import Sums, diagnosed
+from ..diagnostics import Sums, diagnose
 from ..model import Estimate
 from ..options import JointOptions
 from ..records import Response
 from ..solvers import penalties
 from ..standardise import Scaling, with_ones
 from .links import SharedLink, centre_of
-from .plan import Plan, assembled
+from .plan import Plan, assemble_symmetric
 from .refinement import EVALUATIONS, Optimum, Refinement, advanced_finer
-from .search import Search, advanced, started
+from .search import Search, advance, start_search
 from .terms import Terms, terms_of
 
 # Relative error of an opened objective.
@@ -38,7 +38,7 @@ class Start:
     unit: float
     curvature: float
     constant: float
-    used: float
+    n_observations: float
     levels: tuple[float, ...]
 
 
@@ -75,7 +75,7 @@ class State:
 
 def local_block(party: Party, columns: np.ndarray, scaling: Scaling) -> np.ndarray:
     """(n, width) standardised columns; the active party's begin with ones."""
-    X = scaling.applied(columns)
+    X = scaling.apply(columns)
     return with_ones(X) if party.role == "active" else X
 
 
@@ -96,7 +96,7 @@ def local_terms(active: Party, response: Response, null: tuple[float, float], ce
 
 def local_start(active: Party, response: Response, null: tuple[float, float], terms: Terms) -> Clear:
     """`Start` as numbers."""
-    found = (*null, terms.scale, terms.unit, terms.curvature, terms.constant, response.used, *terms.levels)
+    found = (*null, terms.scale, terms.unit, terms.curvature, terms.constant, response.n_observations, *terms.levels)
     return Clear(np.array(found, dtype=float), units=("label",), owner=active.name)
 
 
@@ -126,8 +126,8 @@ def local_cut(
 
 def local_likelihood(active: Party, response: Response, deviance: float) -> Clear:
     """Log-likelihood at a deviance: that of a perfect fit less half of it, over the dispersion D / n where one is."""
-    family, used = response.family, response.used
-    dispersion = deviance / used if family.estimates_dispersion else 1.0
+    family, n = response.family, response.n_observations
+    dispersion = deviance / n if family.estimates_dispersion else 1.0
     if not dispersion > 0:
         return Clear(float("nan"), units=("label",), owner=active.name)
     perfect = family.log_likelihood(response.y, response.y, dispersion, response.weights)
@@ -140,10 +140,10 @@ def analyst_started(
     """The search before the first evaluation, at coefficients 0."""
     first, levels = np.split(numbers, [len(fields(Start)) - 1])
     values: list[Any] = [*first.tolist(), tuple(levels.tolist())]
-    start, total = Start(*values), assembled(gram, plan)
+    start, total = Start(*values), assemble_symmetric(gram, plan)
     ridge = options.ridge * start.unit**2 / start.scale
     matrix = start.curvature * total + np.diag(penalties(len(total), ridge))
-    return State(started(matrix, ridge, plan.reach), total / plan.n, start)
+    return State(start_search(matrix, ridge, plan.reach), total / plan.n, start)
 
 
 def analyst_coefficients(state: State, place: int, plan: Plan, parts: Sequence[Clear]) -> Clear:
@@ -159,7 +159,7 @@ def analyst_advanced(
     first = value if state.first is None else state.first
     deviance = state.start.null_deviance / state.start.scale - 2 * (value - first)
     given = np.concatenate([one[:, 0] for one in scores]) / plan.link.radius
-    search = advanced(
+    search = advance(
         state.search,
         deviance,
         given,
@@ -191,14 +191,14 @@ def analyst_refined(
     assert state.refinement is not None
     null = start.null_deviance / start.scale
     found = Optimum(
-        assembled(information, plan),
+        assemble_symmetric(information, plan),
         None if scores is None else np.concatenate([one[:, 0] for one in scores]),
         null - 2 * (float(deviance[0, 0]) - start.levels[state.refinement.range]),
         0.0 if pearson is None else start.constant + float(pearson[0, 0]),
         0.0 if outside is None else float(outside[0, 0]),
     )
     q = len(search.trial)
-    dispersion = 1 / start.scale if pearson is None else max(found.pearson, 0.0) / (start.used - q)
+    dispersion = 1 / start.scale if pearson is None else max(found.pearson, 0.0) / (start.n_observations - q)
     # Of blocks alone the squares of a sum of K parts are bounded by K times those of the parts.
     parts = 1 if options.start == "gram" else len(plan.widths)
     refinement = advanced_finer(
@@ -265,7 +265,7 @@ def to_estimate(
     if ended.status != "ok" or finer is None or finer.optimum is None or likelihood is None:
         return found
     sums = finer.optimum
-    given = Sums(state.deviance, start.null_deviance, start.scale * sums.pearson, likelihood, start.used)
+    given = Sums(state.deviance, start.null_deviance, start.scale * sums.pearson, likelihood, start.n_observations)
     matrix = (sums.information * start.scale / start.unit**2)[np.ix_(place, place)]
-    shown = diagnosed(given, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
+    shown = diagnose(given, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
     return replace(found, **shown | {"numbers": shown["numbers"] | numbers})

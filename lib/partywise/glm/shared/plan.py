@@ -56,7 +56,7 @@ class Plan:
         return tuple(slice(end - width, end) for end, width in zip(ends, self.widths, strict=True))
 
 
-def planned(family: Family, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
+def make_plan(family: Family, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
     """Rings that hold whatever is opened.
 
     Standardised columns are at most sqrt(n), the numbers of the response sum to n in size (`shared_terms`), predictors
@@ -106,7 +106,7 @@ def degree_of(coefficients: Sequence[np.ndarray]) -> int:
     return max(len(one) for one in coefficients) - 1
 
 
-def assembled(blocks: Sequence[Sequence[np.ndarray | None]], plan: Plan) -> np.ndarray:
+def assemble_symmetric(blocks: Sequence[Sequence[np.ndarray | None]], plan: Plan) -> np.ndarray:
     """(q, q) symmetric matrix of its blocks on and above the diagonal; those that nobody opened are 0."""
     total = np.zeros((sum(plan.widths),) * 2)
     for one, row in zip(plan.slices, blocks, strict=True):

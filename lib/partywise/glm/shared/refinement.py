@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..model import Status
-from ..solvers import Line, Point, newton_direction, penalties, vanished
+from ..solvers import Line, Point, curvature_vanished, newton_direction, penalties
 
 __all__ = ["Optimum", "Refinement", "advanced_finer"]
 
@@ -125,9 +125,9 @@ def advanced_finer(
     if at.line is None and np.any(at.trial) and not last and (fault or point.value > null):
         return replace(at, trial=np.zeros(len(at.trial)))
     if fault or (at.line is not None and not at.line.accepts(at.step, point.value, ROUNDING)):
-        return _halved(at, fault, last)
+        return _halve_step(at, fault, last)
     assert direction is not None
-    if vanished(matrix, start, ridge, LEAST):
+    if curvature_vanished(matrix, start, ridge, LEAST):
         return replace(at, status="diverged", reason=SEPARATED)
     settled = float(point.gradient @ direction) <= SETTLED**2 * unit
     if settled and float(direction @ spread @ direction) <= MOVED**2:
@@ -151,7 +151,7 @@ def _range(outside: float, now: int, ranges: Sequence[tuple[float, int]]) -> int
     return None
 
 
-def _halved(at: Refinement, fault: str, last: bool) -> Refinement:
+def _halve_step(at: Refinement, fault: str, last: bool) -> Refinement:
     """Half of the step that ended badly, or the end."""
     if at.line is None or last or at.step <= SHORTEST:
         return replace(at, status="diverged", reason=fault or "no step lowers the deviance of the link")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..model import Status
-from ..solvers import Line, Memory, Point, converged
+from ..solvers import Line, Memory, Point, has_converged
 
-__all__ = ["Search", "advanced", "started"]
+__all__ = ["Search", "advance", "start_search"]
 
 # Steps below this share of a direction are rounding.
 SHORTEST = 2.0**-30
@@ -40,7 +40,7 @@ class Search:
     reason: str = ""
 
 
-def started(matrix: np.ndarray, ridge: float, reach: float = np.inf) -> Search:
+def start_search(matrix: np.ndarray, ridge: float, reach: float = np.inf) -> Search:
     """A search from coefficients 0.
 
     matrix : (q, q) near X'WX there, with the ridge
@@ -48,7 +48,7 @@ def started(matrix: np.ndarray, ridge: float, reach: float = np.inf) -> Search:
     return Search(np.zeros(len(matrix)), Memory(matrix), ridge, reach)
 
 
-def advanced(
+def advance(
     search: Search,
     deviance: float,
     scores: np.ndarray,
@@ -70,7 +70,7 @@ def advanced(
     gram : ndarray of shape (q, q)
         X'X / n, or its blocks, by which `Search.reach` is measured.
     tolerance : float
-        See `partywise.glm.solvers.converged`.
+        See `partywise.glm.solvers.has_converged`.
     max_iter : int
         Evaluations at most.
     rounding : float
@@ -94,7 +94,7 @@ def advanced(
     memory = search.memory if search.point is None else search.memory.after(search.point, point)
     search = replace(search, memory=memory, point=point, path=(*search.path, point.value))
     direction = memory.direction(point.gradient)
-    if converged(direction, point.beta, tolerance):
+    if has_converged(direction, point.beta, tolerance):
         return replace(search, trial=point.beta + direction, status="ok")
     line, step = Line.along(point, direction, search.ridge), 1.0
     while step > SHORTEST and _size(line.at(step), gram) > search.reach:

@@ -66,7 +66,7 @@ def binomial(response: Response, base: np.ndarray, centre: float) -> Terms:
 
 def poisson(response: Response, base: np.ndarray, centre: float) -> Terms:
     """Counts over the mean count."""
-    y, mu, w = response.y, np.exp(base), response.weighted(np.ones(len(base)))
+    y, mu, w = response.y, np.exp(base), response.weigh(np.ones(len(base)))
     scale = float(np.mean(w * y))
     fitted, observed = w * mu / scale, w * y / scale
     pearson = (w * y**2 / mu / scale, fitted)
@@ -84,7 +84,7 @@ def gamma(response: Response, base: np.ndarray, centre: float) -> Terms:
 def inverse_gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
     """The same; weights are over the mean as well."""
     ratio = response.y * np.exp(-base)
-    w = response.weighted(np.exp(-base))
+    w = response.weigh(np.exp(-base))
     scale = float(np.mean(w))
     w = w / scale
     none = np.zeros(len(w))
@@ -113,6 +113,6 @@ def terms_of(response: Response, intercept: float, centre: float) -> Terms:
 
 def _weights(response: Response) -> tuple[np.ndarray, float]:
     """(n,) weights of mean 1, and their mean."""
-    w = response.weighted(np.ones(len(response.y)))
+    w = response.weigh(np.ones(len(response.y)))
     mean = float(np.mean(w))
     return w / mean, mean

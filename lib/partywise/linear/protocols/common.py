@@ -52,4 +52,4 @@ def estimate_of(
 ) -> Estimate:
     """What is reported of coefficients (e, 1 + d) along the rounds."""
     path = Path(kept_rounds(options.total_round_num, options.eval_freq), kept)
-    return Estimate(kept[-1], path=path, batches=tuple(drawn), seen=seen, numbers=numbers)
+    return Estimate(kept[-1], path=path, batches=tuple(drawn), key_holder_view=seen, numbers=numbers)

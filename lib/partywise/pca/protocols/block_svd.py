@@ -39,9 +39,11 @@ def analyst_estimate(
     """What the source's formulas give, its matrix as if rotated columns had the numbers of the party's own."""
     M = np.concatenate(scores, axis=1)[:, column_order(columns)]
     found = stack_rotations(M)
-    seen = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
+    views = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
     numbers: dict[str, float | int | bool | str | None] = {"record_openings": M.shape[1], "openings": 0}
-    return Estimate(found.matrix, found.eigenvalues, found.loadings, n, scores=found.scores, seen=seen, numbers=numbers)
+    return Estimate(
+        found.matrix, found.eigenvalues, found.loadings, n, scores=found.scores, views=views, numbers=numbers
+    )
 
 
 def fit(run: Run) -> Estimate:

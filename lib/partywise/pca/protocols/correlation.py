@@ -169,12 +169,12 @@ def complete(
         "record_openings": width,
         "secure_products": products,
     }
-    seen = {}
+    views = {}
     if scores is not None:
         # What the scores and their loadings say of the records: with all components, everything.
         known = scores @ estimate.loadings[:, :width].T
-        seen = {f"{ANALYST}: {name}": known[:, list(columns)] for name, columns in held.items()}
-    return to_estimate(replace(estimate, scores=scores, seen=seen, numbers=numbers), rows, aligned)
+        views = {f"{ANALYST}: {name}": known[:, list(columns)] for name, columns in held.items()}
+    return to_estimate(replace(estimate, scores=scores, views=views, numbers=numbers), rows, aligned)
 
 
 def fit(run: Run) -> Estimate:

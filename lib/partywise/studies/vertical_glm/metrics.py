@@ -13,7 +13,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...glm.diagnostics import aic, aic_published, deviance_r2, sums_of
 from ...glm.model import Estimate as GlmEstimate
-from ...glm.private.scaled import constant, radius_of
+from ...glm.private.scaling import constant, radius_of
 from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
 from ...privacy.statistics.geometry import lengths
@@ -128,7 +128,7 @@ def explained(estimate: GlmEstimate, exact: Pooled) -> GlmMeasures:
     if estimate.dispersion is not None:
         dispersion = estimate.dispersion
     elif family.estimates_dispersion:
-        dispersion = sums.pearson / (sums.used - q)
+        dispersion = sums.pearson / (sums.n_observations - q)
     return GlmMeasures(
         deviance=finite(deviance),
         null_deviance=finite(null),
@@ -142,7 +142,7 @@ def explained(estimate: GlmEstimate, exact: Pooled) -> GlmMeasures:
 def distance(estimate: GlmEstimate, exact: Pooled, options: Any) -> GlmMeasures:
     """Largest difference of a coefficient, in the largest one of the pooled fit and in standard errors."""
     assert exact.fit is not None
-    apart = np.abs(exact.fit.scaling.standardised(estimate.coefficients) - exact.fit.beta)
+    apart = np.abs(exact.fit.scaling.to_standardised(estimate.coefficients) - exact.fit.beta)
     found = GlmMeasures(coefficient_error=finite(np.max(apart) / np.max(np.abs(exact.fit.beta))))
     errors = exact.errors(getattr(options, "dispersion", "family"))
     if errors is None:

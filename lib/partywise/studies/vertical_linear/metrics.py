@@ -103,9 +103,9 @@ def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any,
         limit_excess=training_loss(X @ end[1:] + end[0], data, train, options.model) - least,
         max_coefficient_difference=float(np.abs(b - estimate.coefficients).max()),
     )
-    if estimate.seen is not None:
+    if estimate.key_holder_view is not None:
         rows = X[estimate.batches[0]]
-        recovered = int(directions_seen(estimate.seen, rows).sum())
+        recovered = int(directions_seen(estimate.key_holder_view, rows).sum())
         found |= LinearMeasures(rows_recovered=recovered, rows_attacked=len(rows))
     return found
 

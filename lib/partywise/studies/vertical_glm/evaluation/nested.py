@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....glm.exact import fitted
+from ....glm.exact import fit_glm
 from ..data import GlmData
 from .pooled import Pooled, pooled
 
@@ -30,7 +30,7 @@ def _nested(exact: Pooled) -> tuple[np.ndarray, np.ndarray]:
     etas = [np.full(len(response.y), exact.null[0]) + response.shift]
     for size in range(1, len(order) + 1):
         X = exact.X[:, order[:size]]
-        fit = fitted(X, response.y, family, weights=response.weights, offset=response.offset)
+        fit = fit_glm(X, response.y, family, weights=response.weights, offset=response.offset)
         etas.append(fit.eta)
     deviance = np.array([response.deviance(eta) for eta in etas])
     likelihood = []

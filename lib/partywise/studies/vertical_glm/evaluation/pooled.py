@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ....glm.diagnostics import diagnosed, sums_of
-from ....glm.exact import Fit, fitted
+from ....glm.diagnostics import diagnose, sums_of
+from ....glm.exact import Fit, fit_glm
 from ....glm.options import Dispersion
 from ....glm.records import Response
 from ....models.families import FAMILIES
@@ -45,7 +45,7 @@ class Pooled:
             return None
         sums, family = sums_of(self.response, self.fit.eta), self.response.family.name
         given: dict[str, Any] = {"ridge": self.ridge, "dispersion": dispersion}
-        return diagnosed(sums, self.fit.information, self.fit.scaling, family, **given).standard_errors
+        return diagnose(sums, self.fit.information, self.fit.scaling, family, **given).standard_errors
 
 
 def pooled(data: GlmData, persons: np.ndarray, ridge: float) -> Pooled:
@@ -62,7 +62,7 @@ def _pooled(data: GlmData, persons: np.ndarray, ridge: float) -> Pooled:
     try:
         null = response.null()
         given: dict[str, Any] = {"weights": response.weights, "offset": response.offset}
-        fit = fitted(X, response.y, response.family, ridge=ridge, **given)
+        fit = fit_glm(X, response.y, response.family, ridge=ridge, **given)
     except (ValueError, np.linalg.LinAlgError):
         # Nothing to compare with: what depends on it stays undefined.
         pass

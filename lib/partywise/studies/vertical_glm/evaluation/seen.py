@@ -40,7 +40,7 @@ def known_rows(X: np.ndarray) -> np.ndarray:
 def views(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The first messages that were seen of each party (n, t), and its columns (n, p_k)."""
     owned = dict(zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True))
-    for name, sent in estimate.seen.items():
+    for name, sent in estimate.views.items():
         owners = [owner for owner in name.partition(BETWEEN)[2].split(TOGETHER) if owner in owned]
         columns, shown = [column for owner in owners for column in owned[owner]], sent[:, :MESSAGES]
         if columns and shown.size and np.all(np.isfinite(shown)):

@@ -27,7 +27,6 @@ from ..records import response_of
 
 __all__ = [
     "LOGARITHMIC",
-    "allotted",
     "check_columns",
     "check_eta_start",
     "check_statistic",
@@ -35,10 +34,11 @@ __all__ = [
     "local_response",
     "local_scaled_block",
     "radius_of",
+    "split_budget",
     "statistic",
     "statistic_range",
     "total_radius",
-    "unscaled",
+    "unscale_coefficients",
 ]
 
 RADIUS = 1.4
@@ -137,7 +137,7 @@ def check_eta_start(public: PublicFacts) -> None:
         raise ValueError(f"eta_start={value} must be one finite number, {NEEDED['eta_start']}.")
 
 
-def unscaled(beta: np.ndarray, public: PublicFacts) -> np.ndarray:
+def unscale_coefficients(beta: np.ndarray, public: PublicFacts) -> np.ndarray:
     """Coefficients (1 + p,), the intercept first, of the columns as they were given, from those of scaled columns."""
     slopes = beta[1:] / constant(public, "scale")
     return np.concatenate([[beta[0] - slopes @ constant(public, "location")], slopes])
@@ -154,7 +154,7 @@ def constant(public: PublicFacts, name: str) -> np.ndarray:
     return np.asarray(parameter(name, given), dtype=float)
 
 
-def allotted(epsilon: float, delta: float, shares: Sequence[float], group: int = 1) -> tuple[float, ...]:
+def split_budget(epsilon: float, delta: float, shares: Sequence[float], group: int = 1) -> tuple[float, ...]:
     """Gaussian-DP parameters of releases that together cost epsilon at delta."""
     if not epsilon > 0:
         raise ValueError(f"epsilon is {epsilon}: a calibrated release needs a positive target.")
