@@ -25,7 +25,7 @@ from partywise.inverse_regression.bounded import (
     means_sensitivity,
 )
 from partywise.inverse_regression.estimate import aggregate, inverse_root
-from partywise.inverse_regression.moments import centred, client_moments, whitened_means
+from partywise.inverse_regression.moments import centre, client_moments, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounted import Clear
@@ -394,7 +394,7 @@ def test_what_moments_were_made_with_travels_to_their_release():
         "mean": whitened_means(X, y, edges, fixed(np.eye(P)), fixed(C), shift=shift),
         "ball": client_moments(X, y, edges, clip=BallClip(taken)),
         "shift": client_moments(X, y, edges, clip=BoxClip(fixed(R)), shift=shift),
-        "centre": centred(plain),
+        "centre": centre(plain),
     }
     for name, moments in made.items():
         for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):

@@ -10,7 +10,7 @@ import pytest
 from fixed import fixed
 from partywise.inverse_regression import models, moments
 from partywise.inverse_regression.estimate import aggregate, classical
-from partywise.inverse_regression.moments import centred, client_moments, large_enough, whitened_means
+from partywise.inverse_regression.moments import centre, client_moments, large_enough, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.statistics.clips import BallClip, BoxClip
@@ -142,7 +142,7 @@ def test_federation_equals_pooling(sizes):
 def test_centring_equals_centred_records():
     X, y = data()
     shifted, slices = X + 3.0, public_slices(fixed(EDGES))
-    about = centred(client_moments(shifted, y, slices))
+    about = centre(client_moments(shifted, y, slices))
     direct = client_moments(X - X.mean(axis=0), y, slices)
     np.testing.assert_allclose(about.means, direct.means, atol=1e-13)
     np.testing.assert_allclose(about.second, direct.second, atol=1e-13)

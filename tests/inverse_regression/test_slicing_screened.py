@@ -18,7 +18,12 @@ from partywise.inverse_regression.model import PublicFacts
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import screening as screened
-from partywise.inverse_regression.protocols.budgets import FIRST_SHARE, CertifiedPlan, allotted, screening_rounds
+from partywise.inverse_regression.protocols.budgets import (
+    FIRST_SHARE,
+    CertifiedPlan,
+    calibrated_epsilons,
+    screening_rounds,
+)
 from partywise.inverse_regression.protocols.certified import local_release
 from partywise.inverse_regression.protocols.common import local_records
 from partywise.inverse_regression.screening import MEAN_WEIGHT
@@ -132,11 +137,11 @@ def test_screening_moments_and_whitening_read_the_same_records(many, model):
     for screening in ("signs", "votes"):
         records = records_of(data, 2, settings, screening)
         (X, y), moments = records.records(chosen), records.moments(own=False, columns=chosen)
-        again = client_moments(X, y, data.fixed, clip=BoxClip(fixed(settings.radius)))
+        again = client_moments(X, y, data.public_slices, clip=BoxClip(fixed(settings.radius)))
         assert np.array_equal(moments.second, again.second) and np.array_equal(moments.means, again.means)
     records = records_of(data, 2, settings, "signs")
     X, y = records.records(np.arange(60))
-    codes = data.fixed.codes(y)
+    codes = data.public_slices.codes(y)
     wanted = np.stack([np.sign(X[codes == h]).sum(axis=0) for h in range(8)])
     assert np.array_equal(records.sign_sums(), wanted)
 
@@ -164,7 +169,7 @@ def test_real_records_are_screened_as_they_are():
 
 def test_rounds_share_one_budget(many):
     spec = spec_of(many["V"])
-    budget = allotted(spec, 1.0)
+    budget = calibrated_epsilons(spec, 1.0)
     mu = float(gdp_mu(1.0, MANY.delta)) / math.sqrt(3)
     first, second = screening_rounds(spec, budget)
     assert math.hypot(first.mu, second.mu) == pytest.approx(mu) and first.mu**2 / mu**2 == pytest.approx(FIRST_SHARE)
@@ -181,10 +186,10 @@ def test_the_second_round_adds_to_the_first():
     """Both rounds count, each by the inverse of its variance; columns that were dropped do not come back."""
     spec = SimpleNamespace(public=SimpleNamespace(n_directions=1))
     step = SimpleNamespace(message="contrasts of signs", keep=1)
-    first = screened.Heard(np.arange(4), np.array([[9.0, 3.0, 0.0, 1.0]]), 1.0)
+    first = screened.ScreeningRound(np.arange(4), np.array([[9.0, 3.0, 0.0, 1.0]]), 1.0)
     # Column 1 has 3 + 4 * 0, column 3 has 1 + 4 * 0.4 or 1 + 4 * 0.6.
     for again, kept in ((0.4, 1), (0.6, 3)):
-        second = screened.Heard(np.array([1, 3]), np.array([[0.0, again]]), 4.0)
+        second = screened.ScreeningRound(np.array([1, 3]), np.array([[0.0, again]]), 4.0)
         assert screened.server_columns([first, second], step, spec).tolist() == [kept]
     assert screened.server_columns([first], step, spec).tolist() == [0]
 

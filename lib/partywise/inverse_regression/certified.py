@@ -26,7 +26,7 @@ from .bounded import (
     record_length,
     second_sensitivity,
 )
-from .estimate import Subspace, inverse_root, leading, tied
+from .estimate import Subspace, has_tie, inverse_root, leading
 from .moments import Moments
 from .options import refuse
 
@@ -211,4 +211,4 @@ def unwhiten(slices, weights, covariance, n_directions: int) -> Subspace:
     w = np.asarray(weights, dtype=float)
     means, _ = about_the_mean(np.tensordot(w / w.sum(), np.asarray(slices, dtype=float), 1))
     directions, strengths = leading(means[None], [1], n_directions)
-    return Subspace(root @ directions, strengths, floored, indefinite, tied(strengths, n_directions))
+    return Subspace(root @ directions, strengths, floored, indefinite, has_tie(strengths, n_directions))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..privacy.accounted import Clear, Public
-from .moments import Moments, centred, check_records, client_moments
+from .moments import Moments, centre, check_records, client_moments
 from .slices import class_slices, equal_frequency, public_slices
 
 __all__ = [
@@ -22,11 +22,11 @@ __all__ = [
     "dp_lda",
     "eigengap_dimension",
     "floored_spectrum",
+    "has_tie",
     "inverse_root",
     "invert",
     "leading",
     "sir",
-    "tied",
 ]
 
 INVERSIONS = ("floor", "plain")
@@ -153,7 +153,7 @@ class Subspace:
         Only its span counts.
     strengths : ndarray of shape (min(p, H),) or (p,)
         Singular values (aggregation ``mean``, pooled estimator) or eigenvalues, decreasing.
-    floored : int
+    n_floored : int
         Eigenvalues of the covariance that were raised.
     indefinite : bool
         Whether the covariance had an eigenvalue that was not positive.
@@ -163,7 +163,7 @@ class Subspace:
 
     basis: np.ndarray
     strengths: np.ndarray
-    floored: int = 0
+    n_floored: int = 0
     indefinite: bool = False
     unidentified: bool = False
 
@@ -242,7 +242,7 @@ def aggregate(
         matrix = np.tensordot(w / w.sum(), matrix, 1)
     directions, strengths = leading(stack, w, n_directions, aggregation)
     basis, floored, indefinite = invert(matrix, directions, inversion)
-    return Subspace(basis, strengths, floored, indefinite, tied(strengths, n_directions))
+    return Subspace(basis, strengths, floored, indefinite, has_tie(strengths, n_directions))
 
 
 def values_of(matrices) -> np.ndarray:
@@ -252,7 +252,7 @@ def values_of(matrices) -> np.ndarray:
     return np.array([getattr(matrix, "value", matrix) for matrix in matrices], dtype=float)
 
 
-def tied(strengths: np.ndarray, n_directions: int) -> bool:
+def has_tie(strengths: np.ndarray, n_directions: int) -> bool:
     """Whether the d-th of decreasing strengths is zero or equal to the next, up to rounding."""
     last = strengths[n_directions - 1]
     after = strengths[n_directions] if n_directions < len(strengths) else 0.0
@@ -266,7 +266,7 @@ def classical(moments: Moments, n_directions: int) -> Subspace:
     L'^(-1) times the left singular vectors of L^(-1) (m_h / sqrt(p_h))_h. The federated kernel M M' of section 2.2
     (`aggregate`) has the same span where the model holds exactly; in a sample with d < H - 1 the two differ.
     """
-    about = centred(moments)
+    about = centre(moments)
     check_directions(n_directions, about.p, about.n_slices)
     filled = about.counts > 0
     factor = about.means[:, filled] / np.sqrt(about.counts[filled] / about.n)
@@ -277,7 +277,7 @@ def classical(moments: Moments, n_directions: int) -> Subspace:
         left = np.linalg.qr(np.concatenate([left, np.eye(about.p)], axis=1))[0]
         strengths = np.concatenate([strengths, np.zeros(left.shape[1] - len(strengths))])
     basis = np.linalg.solve(lower.T, left[:, :n_directions])
-    return Subspace(basis, strengths, floored, indefinite, tied(strengths, n_directions))
+    return Subspace(basis, strengths, floored, indefinite, has_tie(strengths, n_directions))
 
 
 def _factor(second: np.ndarray) -> tuple[np.ndarray, int, bool]:
@@ -357,7 +357,7 @@ def sir(X, y, n_slices: int, n_directions: int, edges=None) -> np.ndarray:
     found = classical(moments, n_directions)
     report = {
         f"{moments.empty} of {n_slices} slices hold no record": moments.empty,
-        f"{found.floored} eigenvalues of a singular covariance were raised; screen columns first": found.floored,
+        f"{found.n_floored} eigenvalues of a singular covariance were raised; screen columns first": found.n_floored,
         "the directions are not identified: strengths are zero or tied": found.unidentified,
     }
     for message, happened in report.items():

@@ -18,7 +18,7 @@ class PublicFacts:
 
     names, sizes : of every client, n_k records; the number of a client is its place among them
     n_columns, n_slices, n_directions : p, H, d
-    fixed : public slices (edges fixed in advance, or the classes)
+    public_slices : edges fixed in advance, or the classes
     records : (block, facts, settings, screening) -> `Records`: how a client reads what its block holds
     """
 
@@ -27,7 +27,7 @@ class PublicFacts:
     n_columns: int
     n_slices: int
     n_directions: int
-    fixed: Slices
+    public_slices: Slices
     records: Callable[..., Records] = ArrayRecords
 
     def number(self, name: str) -> int:

@@ -17,7 +17,7 @@ from .slices import Slices
 
 __all__ = [
     "Moments",
-    "centred",
+    "centre",
     "client_moments",
     "large_enough",
     "whitened_means",
@@ -236,7 +236,7 @@ def large_enough(sizes, least: float = 1) -> np.ndarray:
     return kept
 
 
-def centred(moments: Moments) -> Moments:
+def centre(moments: Moments) -> Moments:
     """Moments about the mean of the records: M - xbar p', S - xbar xbar', where xbar = sum_h m_h and p_h = n_h / n.
 
     Reads the counts of the slices, which no release of M or S contains: for pooled data and for mode ``paper`` only.

@@ -36,7 +36,7 @@ class Records(Protocol):
         """Records (H,) of the public slices."""
 
 
-class Sliced(Protocol):
+class SliceFacts(Protocol):
     """What records need of the public facts: p, H and the public slices."""
 
     @property
@@ -44,7 +44,7 @@ class Sliced(Protocol):
     @property
     def n_slices(self) -> int: ...
     @property
-    def fixed(self) -> Slices: ...
+    def public_slices(self) -> Slices: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class ArrayRecords:
     """
 
     block: Mapping[str, np.ndarray]
-    facts: Sliced
+    facts: SliceFacts
     settings: Any
     screening: str
 
@@ -69,7 +69,7 @@ class ArrayRecords:
     def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
         """As in `Records`; kept ones where there are any."""
         if clipped and columns is None and "means_fixed" in self.block:
-            return self._kept(own)
+            return self._stored_moments(own)
         X, y = self.records(columns)
         return client_moments(X, y, self.slices(y, own), clip=case_clip(self.settings.radius if clipped else None))
 
@@ -81,11 +81,13 @@ class ArrayRecords:
     def sign_sums(self) -> np.ndarray:
         """As in `Records`."""
         X, y = check_records(*map(bounded_entries, self.records()))
-        return sign_sums(X, self.facts.fixed.codes(y), self.facts.n_slices)
+        return sign_sums(X, self.facts.public_slices.codes(y), self.facts.n_slices)
 
     def counts(self) -> np.ndarray:
         """As in `Records`."""
-        return np.bincount(self.facts.fixed.codes(bounded_entries(self.responses)), minlength=self.facts.n_slices)
+        return np.bincount(
+            self.facts.public_slices.codes(bounded_entries(self.responses)), minlength=self.facts.n_slices
+        )
 
     @property
     def responses(self) -> np.ndarray:
@@ -94,9 +96,9 @@ class ArrayRecords:
 
     def slices(self, y: np.ndarray, own: bool) -> Slices:
         """The client's own slices of its responses, or the public ones."""
-        return own_slices(y, self.facts.fixed) if own else self.facts.fixed
+        return own_slices(y, self.facts.public_slices) if own else self.facts.public_slices
 
-    def _kept(self, own: bool) -> Moments:
+    def _stored_moments(self, own: bool) -> Moments:
         block = self.block
         which = "own" if own and "means_own" in block else "fixed"
         return Moments(
@@ -104,13 +106,17 @@ class ArrayRecords:
             means=block[f"means_{which}"],
             second=to_matrix(block["second"], self.facts.n_columns),
             counts=block[f"counts_{which}"],
-            kind="quantile" if which == "own" else self.facts.fixed.kind,
+            kind="quantile" if which == "own" else self.facts.public_slices.kind,
             clip=case_clip(self.settings.radius),
             largest_norm=float(block["norms"]),
             clip_share=float(block["clip_share"]),
         )
 
 
-def own_slices(y: np.ndarray, fixed: Slices) -> Slices:
+def own_slices(y: np.ndarray, public_slices: Slices) -> Slices:
     """Slices of nearly equal frequency, as many as the public ones; classes are what they are."""
-    return fixed if fixed.n_slices == 2 or fixed.kind == "labels" else equal_frequency(y, fixed.n_slices)
+    return (
+        public_slices
+        if public_slices.n_slices == 2 or public_slices.kind == "labels"
+        else equal_frequency(y, public_slices.n_slices)
+    )

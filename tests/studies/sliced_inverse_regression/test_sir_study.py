@@ -15,7 +15,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.inverse_regression.certified import unwhiten
 from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.model import Estimate
-from partywise.inverse_regression.moments import centred, client_moments, whitened_means
+from partywise.inverse_regression.moments import centre, client_moments, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
 from partywise.inverse_regression.protocols.budgets import CertifiedPlan
@@ -57,8 +57,8 @@ def records(data, settings, clients):
 def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
     for clients in (1, 3, 6):
         X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, clients), strict=True))
-        pooled = client_moments(X, y, data.fixed, clip=BoxClip(fixed(SMALL.radius)))
-        about = centred(pooled)
+        pooled = client_moments(X, y, data.public_slices, clip=BoxClip(fixed(SMALL.radius)))
+        about = centre(pooled)
         wanted = aggregate(about.means[None], [1], about.second, 2).basis
         for protocol, options in (("reference", {"slices": "public"}), ("certified", {})):
             found = fit(protocol, data, SMALL, clients, **options)
@@ -70,14 +70,14 @@ def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
 def test_two_rounds_without_noise_are_the_whitened_estimate(data, clip):
     drawn, radius = records(data, SMALL, 4), 3 * SMALL.radius * math.sqrt(6)
     parts = {
-        "ball": lambda X, y: client_moments(X, y, data.fixed, clip=BallClip(fixed(radius))),
-        "box": lambda X, y: client_moments(X, y, data.fixed, clip=BoxClip(fixed(SMALL.radius))),
+        "ball": lambda X, y: client_moments(X, y, data.public_slices, clip=BallClip(fixed(radius))),
+        "box": lambda X, y: client_moments(X, y, data.public_slices, clip=BoxClip(fixed(SMALL.radius))),
     }
     merged = merge(parts[clip](X, y) for X, y in drawn)
     mean = merged.means.sum(axis=1)
     covariance = merged.second - np.outer(mean, mean)
     root = fixed(inverse_root(covariance)[0])
-    whole = merge(whitened_means(X, y, data.fixed, root, fixed(1.5), shift=fixed(mean)) for X, y in drawn)
+    whole = merge(whitened_means(X, y, data.public_slices, root, fixed(1.5), shift=fixed(mean)) for X, y in drawn)
     wanted = unwhiten(np.vstack([whole.means, whole.counts / whole.n])[None], [1], covariance, 2).basis
     found = fit("whitened", data, SMALL, 4, clip=clip)
     assert projection_loss(found.estimate.basis, wanted) < 1e-10
@@ -87,7 +87,7 @@ def test_two_rounds_without_noise_are_the_whitened_estimate(data, clip):
 
 def test_unclipped_and_classical_references_read_the_records_again(data):
     X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, 6), strict=True))
-    plain = centred(client_moments(X, y, data.fixed))
+    plain = centre(client_moments(X, y, data.public_slices))
     wanted = aggregate(plain.means[None], [1], plain.second, 2).basis
     found = fit("reference", data, SMALL, 6, clipped=False, slices="public")
     assert projection_loss(found.estimate.basis, wanted) < 1e-12
@@ -197,7 +197,7 @@ def test_a_replicate_keeps_moments_and_no_records(data):
     }
     assert size[100] == size[3000] < 40_000
     X, y = records(data, SMALL, 2)[1]
-    kept = client_moments(X, y, data.fixed, clip=BoxClip(fixed(1.0)))
+    kept = client_moments(X, y, data.public_slices, clip=BoxClip(fixed(1.0)))
     assert np.array_equal(kept.means, data.means_fixed[1])
     prefix = simulated(replace(SMALL, clients=2))
     assert np.array_equal(prefix.means_own, data.means_own[:2])
@@ -212,7 +212,7 @@ def test_null_columns_have_the_means_that_screening_saw(model):
     chosen = np.array([0, 4, 5, 17, 18, 59])
     X, y = client.records(chosen)
     assert np.array_equal(X[:, :2], client.drawn[0][:, [0, 4]])
-    for slices in (client.own, data.fixed):
+    for slices in (client.own, data.public_slices):
         means, counts = client.profile(slices)
         codes = slices.codes(y)
         assert np.array_equal(counts, np.bincount(codes, minlength=8))

@@ -33,16 +33,16 @@ class CertifiedPlan(Plan):
     """What everyone knows of a certified fit."""
 
     @cached_property
-    def claimed(self) -> float:
+    def epsilon_claimed(self) -> float:
         """Epsilon of all releases of a client together: the one asked for, or the sum of the source's claims."""
         if self.spec.options.calibrate == "total":
             return self.epsilon
-        return sum(claimed(self.spec, self.epsilon).values())
+        return sum(claimed_epsilons(self.spec, self.epsilon).values())
 
     @cached_property
     def budget(self) -> dict[str, float]:
         """Epsilon at which each kind of release is calibrated."""
-        return allotted(self.spec, self.epsilon)
+        return calibrated_epsilons(self.spec, self.epsilon)
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
@@ -50,14 +50,14 @@ class CertifiedPlan(Plan):
         return screening_rounds(self.spec, self.budget)
 
 
-def claimed(spec: Any, epsilon: float) -> dict[str, float]:
+def claimed_epsilons(spec: Any, epsilon: float) -> dict[str, float]:
     """Epsilon of each kind of release of a client, as the source has it; their sum is its claim."""
     second = spec.settings.epsilon_second or epsilon
     budget = {"means": epsilon, "second": second}
     return budget | ({"screening": epsilon} if spec.settings.screened else {})
 
 
-def allotted(spec: Any, epsilon: float) -> dict[str, float]:
+def calibrated_epsilons(spec: Any, epsilon: float) -> dict[str, float]:
     """Epsilon at which each kind is calibrated, at its share of delta.
 
     ``calibrate="total"``: the options' shares of the squared Gaussian-DP parameter of epsilon, so that all kinds
@@ -67,7 +67,7 @@ def allotted(spec: Any, epsilon: float) -> dict[str, float]:
     1/m of each parameter.
     """
     options, settings, group = spec.options, spec.settings, records_of(spec)
-    budget = claimed(spec, epsilon)
+    budget = claimed_epsilons(spec, epsilon)
     if math.isinf(epsilon) or (options.calibrate == "each" and group == 1):
         return budget
     if options.calibrate == "total":

@@ -29,12 +29,12 @@ from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     local_clip_share,
     local_moments,
-    merged,
     merged_sd,
     noise_sd,
     participating_clients,
     server_basis,
     server_estimate,
+    weighted_mean,
     with_clip_share,
 )
 from .noise import Deviations, basis_errors
@@ -72,9 +72,9 @@ def server_fit(
 ) -> Estimate:
     """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client."""
     spec = plan.spec
-    slices = merged(means, weights)
+    slices = weighted_mean(means, weights)
     M, mean = about_the_mean(slices)
-    covariance, aggregation = covariance_of(merged(seconds, weights), mean), spec.options.aggregation
+    covariance, aggregation = covariance_of(weighted_mean(seconds, weights), mean), spec.options.aggregation
     # Kernel and projector are made of every client's matrix, about its own mean.
     stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
     found, errors = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation), None
@@ -87,7 +87,7 @@ def server_fit(
         found,
         spec,
         errors=errors,
-        claimed=plan.claimed,
+        epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
         clients=clients,
         columns=columns,

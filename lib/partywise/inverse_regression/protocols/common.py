@@ -136,7 +136,7 @@ def merged_sd(releases: Sequence[Release], weights: Sequence[int]) -> float:
     return float(np.linalg.norm(np.multiply(weights, sds)) / sum(weights))
 
 
-def merged(values: Sequence[np.ndarray], weights: Sequence[int]) -> np.ndarray:
+def weighted_mean(values: Sequence[np.ndarray], weights: Sequence[int]) -> np.ndarray:
     """Mean of what clients sent, weighted by their sizes."""
     total: Any = 0.0
     for value, weight in zip(values, weights, strict=True):
@@ -157,17 +157,17 @@ def server_basis(
     """Basis from received slice means, each (p, H), and the merged second moment (p, p); NaN if nothing can be made."""
     stack = np.stack(means)
     if not (np.all(np.isfinite(stack)) and np.all(np.isfinite(second))):
-        return failed(stack.shape[1], n_directions)
+        return failed_subspace(stack.shape[1], n_directions)
     if inversion == "floor" and not np.linalg.eigvalsh(second)[-1] > 0:
-        return failed(stack.shape[1], n_directions)
+        return failed_subspace(stack.shape[1], n_directions)
     found = aggregate(stack, weights, second, n_directions, aggregation=aggregation, inversion=inversion)
     if estimator == "sir":
         return found
     mean = np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1)
-    return Subspace(dp_lda(mean, second, inversion), found.strengths, found.floored, found.indefinite, False)
+    return Subspace(dp_lda(mean, second, inversion), found.strengths, found.n_floored, found.indefinite, False)
 
 
-def failed(p: int, n_directions: int) -> Subspace:
+def failed_subspace(p: int, n_directions: int) -> Subspace:
     """No basis: noise left no positive eigenvalue, or numbers left the range of floating point."""
     return Subspace(np.full((p, n_directions), np.nan), np.zeros(1), 0, True, True)
 
@@ -176,7 +176,7 @@ def server_estimate(
     found: Subspace,
     spec: Any,
     *,
-    claimed: float,
+    epsilon_claimed: float,
     epsilon: float,
     clients: int,
     columns: np.ndarray | None = None,
@@ -193,9 +193,9 @@ def server_estimate(
         return whole
 
     flags: dict[str, Any] = {
-        "floored": found.floored,
+        "floored": found.n_floored,
         "indefinite": found.indefinite,
         "unidentified": found.unidentified,
     }
     errors = None if errors is None else spread(errors)
-    return Estimate(spread(found.basis), claimed, epsilon, clients, columns, flags | numbers, errors)
+    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, flags | numbers, errors)

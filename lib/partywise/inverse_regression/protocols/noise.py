@@ -99,7 +99,7 @@ def _variance(
         # Records were whitened by the noisy root, so that its noise is in M, too.
         Z = power.inverse @ M
         terms += [(D, Z @ a), (W @ Z.T, u)]
-    spread, by_mean = power.moved(terms, mean)
+    spread, by_mean = power.propagate(terms, mean)
     variance = sds.second**2 * spread
     if sds.mean is not None:
         variance += sds.mean**2 * np.sum(by_mean**2, axis=1)
@@ -130,7 +130,9 @@ class _Power:
         differences = np.where(equal, slope[:, None], (found[:, None] - found) / np.where(equal, 1.0, apart))
         return cls(vectors, (vectors * found) @ vectors.T, (vectors / found) @ vectors.T, differences)
 
-    def moved(self, terms: Sequence[tuple[np.ndarray, np.ndarray]], mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def propagate(
+        self, terms: Sequence[tuple[np.ndarray, np.ndarray]], mean: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """What noise of the covariance makes of the sum of A dP x over terms (A, x), dP the change of the power.
 
         (p,) variances for isometric noise of sd 1, and (p, p) the derivative by the mean.

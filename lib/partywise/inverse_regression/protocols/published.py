@@ -24,7 +24,7 @@ from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..estimate import eigengap_dimension, leading
 from ..model import Estimate
-from ..moments import Moments, centred
+from ..moments import Moments, centre
 from ..published import (
     covariance_release,
     fitted_sigma,
@@ -44,12 +44,12 @@ from .common import (
     local_choice,
     local_clip_share,
     local_moments,
-    merged,
     participating_clients,
     server_answer,
     server_basis,
     server_estimate,
     server_table,
+    weighted_mean,
     with_clip_share,
 )
 
@@ -117,7 +117,7 @@ def local_shaped(
 ) -> Moments:
     """Moments that are released, about the mean of the records where that is asked for."""
     moments = local_moments(client, view, second.own, columns, clipped, rng_for)
-    return centred(moments) if second.centre and clipped else moments
+    return centre(moments) if second.centre and clipped else moments
 
 
 def local_terms(client: Party, columns: np.ndarray | None) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def server_fit(
     found = server_basis(
         means,
         weights,
-        merged(seconds, weights),
+        weighted_mean(seconds, weights),
         server_dimension(means, weights, spec),
         aggregation=spec.options.chosen_aggregation,
         inversion="plain",
@@ -204,7 +204,7 @@ def server_fit(
     return server_estimate(
         found,
         spec,
-        claimed=plan.epsilon + plan.second.epsilon,
+        epsilon_claimed=plan.epsilon + plan.second.epsilon,
         epsilon=plan.epsilon,
         clients=clients,
         columns=columns,

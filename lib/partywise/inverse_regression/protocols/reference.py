@@ -18,7 +18,7 @@ from ...privacy.accounted import Clear
 from ...randomness import Rng
 from ..estimate import classical
 from ..model import Estimate
-from ..moments import Moments, centred
+from ..moments import Moments, centre
 from ..screening import ccmd_select
 from .common import (
     Choice,
@@ -26,11 +26,11 @@ from .common import (
     local_choice,
     local_clip_share,
     local_moments,
-    merged,
     server_answer,
     server_basis,
     server_estimate,
     server_table,
+    weighted_mean,
     with_clip_share,
 )
 
@@ -53,13 +53,13 @@ def server_fit(
     """The pooled estimate from merged moments about their mean: with the kernel of the source, or with Li's."""
     means, seconds, counts = zip(*moments, strict=True)
     n_h, d = np.sum(counts, axis=0), spec.public.n_directions
-    pooled = Moments(int(n_h.sum()), merged(means, weights), merged(seconds, weights), n_h, "quantile")
+    pooled = Moments(int(n_h.sum()), weighted_mean(means, weights), weighted_mean(seconds, weights), n_h, "quantile")
     if spec.options.kernel == "classical":
         found = classical(pooled, d)
     else:
-        about = centred(pooled)
+        about = centre(pooled)
         found = server_basis([about.means], [1], about.second, d, estimator=spec.options.estimator)
-    return server_estimate(found, spec, claimed=inf, epsilon=inf, clients=len(weights), columns=columns)
+    return server_estimate(found, spec, epsilon_claimed=inf, epsilon=inf, clients=len(weights), columns=columns)
 
 
 def fit(run: Run) -> Estimate:

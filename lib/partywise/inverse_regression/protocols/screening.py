@@ -25,31 +25,31 @@ from ..screening import about_the_mean_sign, contrasts, contrasts_release, score
 from .budgets import CertifiedPlan, Round, kept_columns
 from .common import RecordView, local_records
 
-__all__ = ["Heard", "local_screening", "screen", "server_columns", "server_heard"]
+__all__ = ["ScreeningRound", "local_screening", "screen", "server_columns", "server_heard"]
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class ScreeningRound:
     """What the server heard in one round.
 
-    columns : (q,) of which it was; merged : (m, q) contrasts about the mean signs, or votes (1, q), over all clients
+    columns : (q,) of which it was; aggregate : (m, q) contrasts about the mean signs, or votes (1, q), over all clients
     weight : inverse variance of the noise, in units that all rounds share
     """
 
     columns: np.ndarray
-    merged: np.ndarray
+    aggregate: np.ndarray
     weight: float
 
 
 def screen(run: Run, clients: Sequence[Party], weights: Sequence[int], plan: CertifiedPlan) -> Any:
     """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
     columns: Any = None
-    heard: tuple[Heard, ...] = ()
+    rounds: tuple[ScreeningRound, ...] = ()
     for step in plan.rounds:
         values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
-        heard = run.at("server", server_listen, heard, values, weights, step, columns)
+        rounds = run.at("server", server_listen, rounds, values, weights, step, columns)
         releases = run.received("server", step.message)
-        columns = run.broadcast("server", clients, "columns", server_answer, heard, releases, step, plan.spec)
+        columns = run.broadcast("server", clients, "columns", server_answer, rounds, releases, step, plan.spec)
     return columns
 
 
@@ -87,7 +87,7 @@ def local_screening(
     return contrasts_release(
         sums if columns is None else sums[:, columns],
         local_records(client, view, rng_for).counts(),
-        Public(contrasts(spec.public.fixed), because="a function of the number of the public slices"),
+        Public(contrasts(spec.public.public_slices), because="a function of the number of the public slices"),
         spec.public.sizes[number],
         step.mu,
         rng_for("client", number, "signs", step.number),
@@ -97,14 +97,14 @@ def local_screening(
     )
 
 
-def server_listen(heard: Sequence[Heard], *given: Any) -> tuple[Heard, ...]:
+def server_listen(rounds: Sequence[ScreeningRound], *given: Any) -> tuple[ScreeningRound, ...]:
     """What was heard so far, with another round."""
-    return (*heard, server_heard(*given))
+    return (*rounds, server_heard(*given))
 
 
 def server_heard(
     values: Sequence[np.ndarray], weights: Sequence[int], step: Round, columns: np.ndarray | None
-) -> Heard:
+) -> ScreeningRound:
     """One round over all clients: contrasts weighted by n_k / N, votes summed."""
     stack = np.stack(values)
     if step.message == "votes":
@@ -112,19 +112,19 @@ def server_heard(
     else:
         merged = about_the_mean_sign(np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1))
     q = merged.shape[1]
-    return Heard(np.arange(q) if columns is None else columns, merged, step.share / q)
+    return ScreeningRound(np.arange(q) if columns is None else columns, merged, step.share / q)
 
 
-def server_columns(heard: Sequence[Heard], step: Round, spec: Any) -> np.ndarray:
+def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: Any) -> np.ndarray:
     """The columns that stay after the rounds so far, increasing: the best by all that was heard of them."""
-    left = heard[-1].columns
-    total = np.zeros_like(heard[-1].merged)
-    for one in heard:
-        total += one.weight * one.merged[:, np.searchsorted(one.columns, left)]
+    left = rounds[-1].columns
+    total = np.zeros_like(rounds[-1].aggregate)
+    for one in rounds:
+        total += one.weight * one.aggregate[:, np.searchsorted(one.columns, left)]
     scores = total[0] if step.message == "votes" else score(total)
     return left[vote_select(scores, step.keep, spec.public.n_directions)]
 
 
-def server_answer(heard: Sequence[Heard], releases: Sequence[Accounted], step: Round, spec: Any) -> Payload:
+def server_answer(rounds: Sequence[ScreeningRound], releases: Sequence[Accounted], step: Round, spec: Any) -> Payload:
     """The columns that stay, made of all releases so far."""
-    return derive(server_columns(heard, step, spec), releases, name=f"columns of round {step.number}", owner="server")
+    return derive(server_columns(rounds, step, spec), releases, name=f"columns of round {step.number}", owner="server")

@@ -33,15 +33,15 @@ from ..model import Estimate
 from ..moments import client_moments, whitened_means
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
-    failed,
+    failed_subspace,
     local_clip_share,
     local_moments,
     local_records,
-    merged,
     merged_sd,
     noise_sd,
     participating_clients,
     server_estimate,
+    weighted_mean,
     with_clip_share,
 )
 from .noise import Deviations, basis_errors
@@ -72,7 +72,7 @@ def local_second(
     else:
         ball = Public(radius, because="by public numbers: columns, sizes and the budget")
         X, y = local_records(client, view, rng_for).records(columns)
-        moments = client_moments(X, y, spec.public.fixed, clip=BallClip(ball))
+        moments = client_moments(X, y, spec.public.public_slices, clip=BallClip(ball))
     return release_second_and_mean(
         moments,
         plan.budget["second"],
@@ -103,7 +103,7 @@ def local_whitened(
     mean = replace(releases[-1], value=merged_moments[-1])
     ball = Public(spec.options.ball, because="ball of the method, an option")
     X, y = local_records(client, plan.view, rng_for).records(columns)
-    moments = whitened_means(X, y, spec.public.fixed, root, ball, shift=mean)
+    moments = whitened_means(X, y, spec.public.public_slices, root, ball, shift=mean)
     release = release_slices(
         moments,
         plan.budget["means"],
@@ -150,16 +150,16 @@ def server_fit(
 ) -> Estimate:
     """Back to x-space; the noise sds are those of the last client."""
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
-    found, errors, numbers = failed(len(covariance), d), None, dict[str, float]()
+    found, errors, numbers = failed_subspace(len(covariance), d), None, dict[str, float]()
     if whitens(covariance):
         found = unwhiten(np.stack(means), weights, covariance, d)
         numbers["sd_means"] = noise_sd(releases[1])
         sds = deviations(plan, releases, weights, len(covariance))
-        errors = basis_errors(merged(means, weights), covariance, answer.value[-1], d, sds)
+        errors = basis_errors(weighted_mean(means, weights), covariance, answer.value[-1], d, sds)
     return server_estimate(
         found,
         spec,
-        claimed=plan.claimed,
+        epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
         clients=clients,
         columns=columns,

@@ -64,7 +64,7 @@ class SlicingData:
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     @cached_property
-    def fixed(self) -> Slices:
+    def public_slices(self) -> Slices:
         """The public slices."""
         return class_slices(case_edges(self.labels)) if len(self.labels) else public_slices(case_edges(self.edges))
 
@@ -73,7 +73,9 @@ class SlicingData:
         """What everyone knows of the data set."""
         names, sizes = tuple(client.name for client in self.clients), tuple(int(size) for size in self.sizes)
         records = ArrayRecords if len(self.X) else SimulatedRecords
-        return PublicFacts(names, sizes, len(self.beta), self.fixed.n_slices, self.n_directions, self.fixed, records)
+        return PublicFacts(
+            names, sizes, len(self.beta), self.public_slices.n_slices, self.n_directions, self.public_slices, records
+        )
 
     @cached_property
     def clients(self) -> tuple[Party, ...]:

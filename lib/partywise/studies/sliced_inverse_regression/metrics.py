@@ -33,7 +33,7 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
         if basis.shape == beta.shape:
             found |= SlicingMeasures(angle=angle(basis, beta))
     else:
-        between = separation(data.X, data.fixed.codes(data.y), basis)
+        between = separation(data.X, data.public_slices.codes(data.y), basis)
         found |= SlicingMeasures(separation=between, in_sample=True)
     if estimate.columns is not None:
         found |= SlicingMeasures(selected=len(estimate.columns))
@@ -70,7 +70,7 @@ def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec:
         return SlicingExamples()
     projected = np.full((len(data.shown), estimate.basis.shape[1]), np.nan)
     if np.all(np.isfinite(estimate.basis)):
-        projected = coordinates(data.X, data.fixed.codes(data.y), estimate.basis)[data.shown]
+        projected = coordinates(data.X, data.public_slices.codes(data.y), estimate.basis)[data.shown]
     return SlicingExamples(record_coordinates=projected, shown_response=data.y[data.shown].astype(float))
 
 

@@ -27,7 +27,7 @@ def kept(data: SlicingData, settings: Any) -> SlicingData:
     """The same table with the moments that its clients keep of it."""
     ends = np.cumsum(data.sizes)[:-1]
     blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
-    return replace(data, **reduced(blocks, data.fixed, data.X.shape[1], settings.radius))
+    return replace(data, **reduced(blocks, data.public_slices, data.X.shape[1], settings.radius))
 
 
 def neighbours(

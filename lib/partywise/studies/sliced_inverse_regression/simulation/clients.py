@@ -74,7 +74,7 @@ class SimulatedRecords(ArrayRecords):
     @cached_property
     def refined(self) -> Slices:
         """Slices at the edges of both kinds."""
-        edges = np.union1d(self.own.edges, self.facts.fixed.edges)
+        edges = np.union1d(self.own.edges, self.facts.public_slices.edges)
         return Slices(len(edges) + 1, edges, "quantile")
 
     @cached_property
@@ -130,7 +130,7 @@ class SimulatedRecords(ArrayRecords):
 
     def differences(self, *, own: bool) -> np.ndarray:
         """As in `Records`."""
-        return mean_differences(*self.profile(self.own if own else self.facts.fixed))
+        return mean_differences(*self.profile(self.own if own else self.facts.public_slices))
 
     def profile(self, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
         """Unclipped means (p, H) of every slice and its counts (H,), for the own slices or the public ones."""
@@ -144,7 +144,7 @@ class SimulatedRecords(ArrayRecords):
     def sign_sums(self) -> np.ndarray:
         """As in `Records`; whole numbers."""
         (X, y), H = self.drawn, self.facts.n_slices
-        codes = self.facts.fixed.codes(y)
+        codes = self.facts.public_slices.codes(y)
         return np.concatenate([sign_sums(X, codes, H), self.signed.sums(codes, H)], axis=1).astype(np.float32)
 
 
