@@ -30,7 +30,7 @@ import numpy as np
 from partywise.datasets.loaders import adult
 from partywise.randomness import stream
 from partywise.trees.codes import CodedColumns, dense_ranks, quantile_buckets
-from partywise.trees.ensemble import grown
+from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import Ensemble
 from partywise.trees.options import PooledOptions
 
@@ -56,7 +56,7 @@ def adult_or_stand_in() -> tuple[str, Data]:
 
 def trees(codes: CodedColumns, y: np.ndarray, options: PooledOptions) -> Ensemble:
     columns = range(len(codes.sizes))
-    return grown(codes, y, options, "CrossEntropyLoss", [(columns, None)] * options.num_of_trees)
+    return grow_trees(codes, y, options, "CrossEntropyLoss", [(columns, None)] * options.num_of_trees)
 
 
 def by_turns(works: list[Callable[[], object]], repeats: int) -> list[float]:

@@ -16,7 +16,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
 from partywise.trees.codes import quantile_buckets
-from partywise.trees.ensemble import grown
+from partywise.trees.ensemble import grow_trees
 from partywise.trees.gathering.routing import rows_rerouted
 from partywise.trees.options import PooledOptions
 from partywise.trees.source_config import from_source
@@ -55,7 +55,7 @@ def test_ties_cut_by_position_in_all_columns_send_rows_another_way(source, colum
         X, y = one.X[one.train], one.y[one.train]
         for ties in ("position", "kept"):
             codes = quantile_buckets(X, 50, ties)
-            trees = grown(codes, y, options, one.criterion, [(list(columns), None)] * 10)
+            trees = grow_trees(codes, y, options, one.criterion, [(list(columns), None)] * 10)
             moved = rows_rerouted(trees, codes, X)
             shares += [moved] if ties == "position" else []
             assert ties == "position" or moved == 0.0

@@ -16,7 +16,7 @@ from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.release import Release
 from partywise.privacy.statistics.slices import bucket_index
 from partywise.trees.codes import from_codes, side_by_side
-from partywise.trees.ensemble import grown, with_thresholds
+from partywise.trees.ensemble import grow_trees, with_thresholds
 from partywise.trees.model import Estimate
 from partywise.trees.options import TreeOptions
 from partywise.trees.protocols.common import active_of, columns_of, draws_of, local_codes, passive_of
@@ -56,7 +56,7 @@ def local_trees(active: Party, train: np.ndarray, buckets: Sequence[np.ndarray],
         parts.append(from_codes(codes, [len(facts[columns[0]].edges.value) + 1] + [1] * (len(columns) - 1)))
     data = side_by_side(parts, [columns for _, columns in groups])
     draws = draws_of(groups, len(y), run_spec.options, rng)
-    ensemble = grown(data, y, run_spec.options, run_spec.public.criterion, draws)
+    ensemble = grow_trees(data, y, run_spec.options, run_spec.public.criterion, draws)
     cuts = {c[0]: np.array(facts[c[0]].edges.value) for name, c in groups if name != active.name}
     return with_thresholds(ensemble, cuts)
 

@@ -14,7 +14,7 @@ from partywise.privacy.accounted import Public
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.study import Spec
 from partywise.trees.codes import side_by_side
-from partywise.trees.ensemble import grown
+from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import Column, Ensemble, PublicFacts
 from partywise.trees.options import ScatteringOptions
 from partywise.trees.protocols.common import columns_of, draws_of, own_codes
@@ -80,4 +80,4 @@ def pooled(run: Run) -> Ensemble:
             parts.append(passive_buckets(X, [public.columns[column] for column in party.columns], options))
     data = side_by_side(parts, [party.columns for party in run.parties])
     draws = draws_of(columns_of(run.parties), len(y), options, run.rng_for)
-    return grown(data, y, options, public.criterion, draws, STEP)
+    return grow_trees(data, y, options, public.criterion, draws, STEP)

@@ -10,7 +10,7 @@ import pytest
 from partywise.models.losses import derivatives
 from partywise.randomness import Streams
 from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
-from partywise.trees.ensemble import grown, renumber, with_thresholds
+from partywise.trees.ensemble import grow_trees, renumber, with_thresholds
 from partywise.trees.model import LEAF, Ensemble
 from partywise.trees.options import GatheringOptions, PooledOptions
 from partywise.trees.protocols.common import draws_of
@@ -27,7 +27,7 @@ def everything(codes: CodedColumns, options: PooledOptions) -> list:
 
 def fit(X: np.ndarray, y: np.ndarray, criterion=CLASSES, codes: CodedColumns | None = None, **options) -> Ensemble:
     chosen, codes = PooledOptions(**options), quantile_buckets(X, 20) if codes is None else codes
-    return grown(codes, y, chosen, criterion, everything(codes, chosen))
+    return grow_trees(codes, y, chosen, criterion, everything(codes, chosen))
 
 
 def test_gradients_are_derivatives_of_the_losses():
@@ -147,7 +147,7 @@ def test_a_tree_uses_only_columns_that_were_drawn():
     X, y = data(d=14)
     options = PooledOptions(feature_subsample_ratio=0.3, max_tree_depth=4)
     draws = draws_of(GROUPS, len(y), options, Streams(3, "draws"))
-    found = grown(quantile_buckets(X, 20), y, options, CLASSES, draws)
+    found = grow_trees(quantile_buckets(X, 20), y, options, CLASSES, draws)
     used = [set(tree.feature[tree.feature != LEAF]) for tree in found.trees]
     assert all(own <= set(columns) for own, (columns, _) in zip(used, draws, strict=True)) and any(used)
 
@@ -156,7 +156,7 @@ def test_a_forest_of_one_row_is_that_row():
     X, y = data(criterion=SQUARES)
     options = PooledOptions(algo="rf", batch_size=1, num_of_trees=5)
     draws = draws_of((("active", tuple(range(7))),), len(y), options, Streams(3))
-    found = grown(quantile_buckets(X, 20), y, options, SQUARES, draws)
+    found = grow_trees(quantile_buckets(X, 20), y, options, SQUARES, draws)
     assert [tree.value[0] for tree in found.trees] == pytest.approx([y[times > 0][0] for _, times in draws])
     assert found.scores(X) == pytest.approx(np.mean([y[times > 0][0] for _, times in draws]))
 
@@ -168,7 +168,7 @@ def test_codes_may_be_others_for_each_tree():
     X, y = data()
     one, two = quantile_buckets(X, 5), quantile_buckets(X, 20)
     options = PooledOptions(num_of_trees=2)
-    found = grown(lambda number: (one, two)[number], y, options, CLASSES, everything(one, options))
+    found = grow_trees(lambda number: (one, two)[number], y, options, CLASSES, everything(one, options))
     assert [len(one.thresholds[0]), len(two.thresholds[0])] == [4, 19]
     cuts = [set(tree.threshold[tree.feature != LEAF]) for tree in found.trees]
     assert cuts[0] <= {cut for own in one.thresholds for cut in own}
@@ -215,7 +215,7 @@ def test_partitions_differ_if_and_only_if_some_node_does():
     tree = found.trees[0]
     assert len(partitions_of(found, codes.codes)[0]) == len(tree.feature) == 7
     # Empty buckets: another cut, the same rows. A moved cut: other rows.
-    wide = grown(
+    wide = grow_trees(
         from_codes(3 * codes.codes, 3 * codes.sizes), y, PooledOptions(), CLASSES, everything(codes, PooledOptions())
     )
     assert partitions_of(wide, 3 * codes.codes) == partitions_of(found, codes.codes)
@@ -227,9 +227,9 @@ def test_partitions_differ_if_and_only_if_some_node_does():
 def test_a_coarse_grid_is_taken_and_one_that_overflows_is_refused():
     X, y = data(criterion=SQUARES)
     codes, options = quantile_buckets(X, 20), PooledOptions()
-    fine = grown(codes, y, options, SQUARES, everything(codes, options))
-    integers = grown(codes, y, options, SQUARES, everything(codes, options), step=2.0**-32)
+    fine = grow_trees(codes, y, options, SQUARES, everything(codes, options))
+    integers = grow_trees(codes, y, options, SQUARES, everything(codes, options), step=2.0**-32)
     assert np.allclose(fine.scores(X), integers.scores(X), rtol=0, atol=1e-8)
     assert not np.array_equal(fine.scores(X), integers.scores(X))
     with pytest.raises(OverflowError, match=r"step=2.3283064365386963e-10: sums of 200 values"):
-        grown(codes, 1e6 * y, options, SQUARES, everything(codes, options), step=2.0**-32)
+        grow_trees(codes, 1e6 * y, options, SQUARES, everything(codes, options), step=2.0**-32)

@@ -17,7 +17,7 @@ from partywise.federation.run import simulate
 from partywise.privacy.accounted import Clear
 from partywise.randomness import stream
 from partywise.trees.codes import dense_ranks, public_buckets, quantile_buckets, side_by_side
-from partywise.trees.ensemble import grown
+from partywise.trees.ensemble import grow_trees
 from partywise.trees.options import GatheringOptions, PooledOptions
 from partywise.trees.protocols import feature_gathering, pooled
 from partywise.trees.protocols.common import draws_of
@@ -54,7 +54,7 @@ def test_without_protection_any_parties_grow_the_trees_of_pooled_columns(algo, c
     common = {"algo": algo, "max_tree_depth": 3, "num_of_trees": 4, "own_bucket_num": None}
     whole = dense_ranks(X)
     places = [("all", tuple(range(7)))]
-    reference = grown(
+    reference = grow_trees(
         whole, y, PooledOptions(**common), criterion, draws_of(places, len(y), PooledOptions(**common), noise)
     )
     assert any(tree.feature[0] >= 0 for tree in reference.trees)
@@ -104,7 +104,7 @@ def test_buckets_without_noise_are_lossless_for_the_buckets_that_they_are(algo, 
         known = public_buckets(X[:, others], [cuts[j] for j in others])
         passive = known if edges == "public" else quantile_buckets(X[:, others], 8)
         data = side_by_side([passive, quantile_buckets(X[:, own], 50)], [others, own])
-        reference = grown(
+        reference = grow_trees(
             data, y, options, "CrossEntropyLoss", [(range(7), rows) for _, rows in draws_of([], len(y), options, noise)]
         )
         assert partitions_of(estimate.ensemble, data.codes) == partitions_of(reference, data.codes)

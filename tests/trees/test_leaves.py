@@ -38,7 +38,7 @@ def test_one_leaf_of_each_part_stays_open_and_it_is_where_the_row_ends(seed, dep
     numbers = layout.splits[:, 0]
     found = form.open_leaves(numbers, left)
     ends = [start + found[start:end].argmax(axis=0) for start, end in pairwise(form.starts)]
-    assert np.array_equal(form.reached(left), ends)
+    assert np.array_equal(form.reach_leaves(left), ends)
     assert form.largest(layout.weight) == sum(np.abs(layout.weight[a:b]).max() for a, b in pairwise(form.starts))
 
     parts = [tree for tree in ensemble.trees if tree.feature[0] >= 0]

@@ -115,16 +115,16 @@ def test_the_codes_of_a_stratum_are_those_of_its_records():
     )
     groups = (("a", (3, 0)), ("b", (1, 2, 4)))
     plan = feature_sets(known, groups, 500, 6.0, lambda *names: stream(1, *names))
-    assert plan.released.sum(1).tolist() == [2] * 500
+    assert plan.released_features.sum(1).tolist() == [2] * 500
     rows = np.concatenate([stratum.rows for stratum in plan.strata])
     assert sorted(rows.tolist()) == list(range(500))
     for stratum in plan.strata:
         for name, columns in groups:
             assert set(plan.of(columns)[stratum.rows].sum(1).tolist()) == {stratum.counts[name]}
     more = feature_sets(known, groups, 500, 9.0, lambda *names: stream(1, *names))
-    assert (more.released | ~plan.released).all() and more.per_record == 3
+    assert (more.released_features | ~plan.released_features).all() and more.per_record == 3
     # Every feature is drawn about as often: 200 of 500 records, standard deviation 11.
-    assert np.abs(plan.released.sum(0) - 200).max() < 60
+    assert np.abs(plan.released_features.sum(0) - 200).max() < 60
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_codes_are_kept_as_often_as_their_epsilon_says():
     plan = feature_sets(run.spec, (("passive 1", (0, 1, 2, 3, 4)),), 20_000, 1.0, run.rng_for)
     known = [column.edges.value for column in run.spec.public.columns[:5]]
     true, sent = public_buckets(X[:, :5], known), run.channel.view("active")[0][1]
-    feature, kept = np.nonzero(plan.released)[1], true.codes[plan.released] == sent
+    feature, kept = np.nonzero(plan.released_features)[1], true.codes[plan.released_features] == sent
     one = math.exp(estimate.numbers["epsilon_per_index"])
     for f, size in enumerate(true.sizes):
         own, share = kept[feature == f], one / (one + size - 1)

@@ -108,7 +108,7 @@ def planned(epsilon=1.0, d=3, n=100, **options):
 
 def test_the_law_of_a_column_is_that_of_its_budget():
     plan = planned(protect="op_boost", epsilon=3.0, budget="feature")
-    assert plan.mechanisms[0].epsilon == 3.0 and plan.epsilon == 3 * 99 / 2 and plan.claimed == 3.0
+    assert plan.mechanisms[0].epsilon == 3.0 and plan.epsilon == 3 * 99 / 2 and plan.epsilon_claimed == 3.0
     plan = planned(protect="op_boost", epsilon=3.0)
     assert plan.mechanisms[2].epsilon == pytest.approx(2 * plan.epsilon / 99) and plan.epsilon >= 1.0
     plan = planned(protect="op_boost", variant="adjusting", epsilon=3.0, epsilon_prt=1.0, epsilon_ner=0.25)

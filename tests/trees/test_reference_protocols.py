@@ -12,7 +12,7 @@ from partywise.audits.contract import agree
 from partywise.federation.parties import split_columns
 from partywise.randomness import Streams
 from partywise.trees.codes import dense_ranks, quantile_buckets, side_by_side
-from partywise.trees.ensemble import grown
+from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import LEAF
 from partywise.trees.options import ActiveOnlyOptions, PooledOptions
 from partywise.trees.protocols import active_only, pooled
@@ -45,7 +45,7 @@ def test_pooled_grows_on_the_codes_that_the_parties_would_make(parties, label):
     codes = side_by_side(parts, groups)
     names = [party.name for party in run.parties]
     draws = draws_of(list(zip(names, groups, strict=True)), int(train.sum()), options, Streams(5, "fit"))
-    expected = grown(codes, y[train], options, criterion, draws)
+    expected = grow_trees(codes, y[train], options, criterion, draws)
     assert partitions_of(estimate.ensemble, codes.codes) == partitions_of(expected, codes.codes)
     assert np.array_equal(estimate.ensemble.scores(X), expected.scores(X))
     used = {int(f) for tree in expected.trees for f in tree.feature if f != LEAF}

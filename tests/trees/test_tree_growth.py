@@ -100,11 +100,11 @@ def test_siblings_by_subtraction_are_what_summing_them_gives():
     bins, level, before = bins_of(codes), start(a, w), None
     for _ in range(4):
         before = complete_siblings(level, histograms(bins, level, a, w), before)
-        everything = replace(level, wanted=np.arange(level.width), whole=False)
+        everything = replace(level, summed_nodes=np.arange(level.width), whole=False)
         assert np.array_equal(before, histograms(bins, everything, a, w))
         # Only the smaller of each pair was summed.
         sizes = np.bincount(level.at[level.at >= 0], minlength=level.width)
-        assert np.all(sizes[level.wanted] <= sizes[level.wanted ^ 1] if level.width > 1 else True)
+        assert np.all(sizes[level.summed_nodes] <= sizes[level.summed_nodes ^ 1] if level.width > 1 else True)
         splits = best_splits(bins, level, before, RULES["xgb"])
         level = split(level, splits, left_of(bins, level, splits))
 
@@ -118,9 +118,9 @@ def test_a_protocol_may_bring_the_sums_of_columns_that_it_does_not_show():
     integers = np.rint(np.stack([a, w]) * 2.0**32).astype(np.int64)
     level, before = start(a, w), None
     for _ in range(4):
-        found = np.empty((2, len(level.wanted), whole.count))
+        found = np.empty((2, len(level.summed_nodes), whole.count))
         found[:, :, whole.starts[3] :] = histograms(own, level, a, w)
-        for k, node in enumerate(level.wanted):
+        for k, node in enumerate(level.summed_nodes):
             for f in (0, 1, 2):
                 for cell in range(codes.sizes[f]):
                     chosen = (level.at == node) & (codes.codes[:, f] == cell)

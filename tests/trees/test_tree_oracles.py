@@ -10,7 +10,7 @@ import xgboost
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
-from partywise.trees.ensemble import grown
+from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import LEAF
 from partywise.trees.options import PooledOptions
 from tree_driver import CLASSES, SQUARES, data
@@ -39,7 +39,7 @@ def codes_of(kind: str, X: np.ndarray) -> CodedColumns:
 def test_boosting_is_xgboost(criterion, label, kind):
     X, y = data(600, 8, criterion, seed=2)
     options, codes = PooledOptions(**SETTINGS[label]), codes_of(kind, X)
-    found = grown(codes, y, options, criterion, [(range(8), None)] * options.num_of_trees)
+    found = grow_trees(codes, y, options, criterion, [(range(8), None)] * options.num_of_trees)
     ours = scores_of(found, codes)
     # The exact method prunes whole subtrees afterwards: a dull split stays for the sake of what follows.
     for method in METHODS[1:] if label == "regularised" else METHODS:
@@ -55,7 +55,7 @@ def test_one_tree_of_a_forest_is_that_of_scikit_learn(criterion, kind):
     """Node by node; where it draws among equal gains, which it does, the gains are equal and the walk ends."""
     X, y = data(600, 8, criterion, seed=3)
     codes, options = codes_of(kind, X), PooledOptions(algo="rf", num_of_trees=1, max_tree_depth=5)
-    ours = grown(codes, y, options, criterion, [(range(8), None)]).trees[0]
+    ours = grow_trees(codes, y, options, criterion, [(range(8), None)]).trees[0]
     kinds = {CLASSES: DecisionTreeClassifier, SQUARES: DecisionTreeRegressor}
     theirs = kinds[criterion](max_depth=5, random_state=0).fit(codes.codes, y).tree_
     waiting, equal = [(0, 0, np.arange(len(y)))], 0

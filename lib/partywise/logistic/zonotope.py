@@ -126,10 +126,10 @@ def lp_test(X: np.ndarray, v: np.ndarray) -> Boundedness:
     if found.status != 0:
         return Boundedness("unknown", float("nan"), None, "lp")
     prices = basis @ (np.asarray(found.eqlin.marginals)[:rank] / scale)
-    return _judged(X, v, -float(found.fun), prices)
+    return _boundedness(X, v, -float(found.fun), prices)
 
 
-def _judged(X: np.ndarray, v: np.ndarray, margin: float, prices: np.ndarray) -> Boundedness:
+def _boundedness(X: np.ndarray, v: np.ndarray, margin: float, prices: np.ndarray) -> Boundedness:
     """Status from the optimum; a negative margin must be confirmed by the slope along the direction itself."""
     if margin > MARGIN_TOLERANCE:
         return Boundedness("bounded", margin, None, "lp")

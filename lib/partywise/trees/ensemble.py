@@ -90,7 +90,7 @@ def begin(n: int) -> Growing:
     return Growing((), np.zeros(n))
 
 
-def grown(
+def grow_trees(
     data: CodedColumns | Callable[[int], CodedColumns],
     y: np.ndarray,
     options: TreeOptions,

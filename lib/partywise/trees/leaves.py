@@ -48,7 +48,7 @@ class Skeleton:
             found[self.middle[i] : self.last[i]] &= ~goes_left
         return found
 
-    def reached(self, left: np.ndarray) -> np.ndarray:
+    def reach_leaves(self, left: np.ndarray) -> np.ndarray:
         """(parts, n) int, the leaf of each part where a row ends, from the indicators (s, n) of all splits."""
         roots, rows = int((self.parent < 0).sum()), np.arange(left.shape[1])
         # What lies at either side of a split: another split, or -1 - leaf.

@@ -37,14 +37,14 @@ class Protection:
     sizes : number of codes of each column, by its global number; empty where ranks are sent, whose number the data tell
     mechanisms : of each column, by its global number; empty where they cross without noise
     epsilon : pure loss of one index, or of one value over the whole domain of OpBoost; inf without noise
-    claimed : epsilon by the source, for a feature, or the target of a record; inf where the source has none
+    epsilon_claimed : by the source, for a feature, or the target of a record; inf where the source has none
     draws : how often the noise is drawn
     """
 
     sizes: Mapping[int, int]
     mechanisms: Mapping[int, Mechanism]
     epsilon: float
-    claimed: float
+    epsilon_claimed: float
     draws: int = 1
 
     def bytes_formula(self, columns: Sequence[int], n: int) -> int:
@@ -99,8 +99,8 @@ def _order_preserving(
         whole = grouped_epsilon([(None, draws * len(facts))], epsilon, delta, group)
     law = order_preserving(options, epsilon, whole)
     # Of adjusting the source states two numbers and claims none; the larger one is what its buckets or values get.
-    claimed = epsilon if options.uses_epsilon else max(options.epsilon_prt, options.epsilon_ner)
-    return Protection(sizes, dict.fromkeys(facts, law), law.epsilon_pure, claimed, draws)
+    epsilon_claimed = epsilon if options.uses_epsilon else max(options.epsilon_prt, options.epsilon_ner)
+    return Protection(sizes, dict.fromkeys(facts, law), law.epsilon_pure, epsilon_claimed, draws)
 
 
 def indices_moved(options: GatheringOptions, n: int) -> int:
@@ -160,15 +160,15 @@ def adjusting_scale(prt: float, ner: float, parts: int, domain: tuple[int, int],
     """Factor of both parameters at which one value loses at most ``whole`` over the domain, and hardly less."""
     ends = Public(domain, because="lower_bound and upper_bound are settings")
 
-    def kept(scale: float) -> bool:
+    def within_budget(scale: float) -> bool:
         return AdjustedDistanceExponential(scale * prt, scale * ner, parts, ends).epsilon_pure <= whole
 
     low = high = whole / AdjustedDistanceExponential(prt, ner, parts, ends).epsilon_pure
-    while not kept(low):
+    while not within_budget(low):
         low /= 2
-    while kept(high):
+    while within_budget(high):
         high *= 2
-    return bisect(kept, low, high, gap=GAP * low)[0]
+    return bisect(within_budget, low, high, gap=GAP * low)[0]
 
 
 def _buckets(column: Column, options: GatheringOptions) -> int:

@@ -148,4 +148,4 @@ def _noisy_ranks(order: RankCodes, column: int, plan: Protection, owner: str, rn
         raise CertificationError(f"column {column} of {owner!r} has no certificate: no mechanism takes it.")
     bounded = order.bounded if plan.draws == 1 else repeat(order.bounded, plan.draws)
     name, rng = f"order/{owner}/{column}", rng_for("order", owner, int(column))
-    return plan.mechanisms[column](bounded, rng, owner=owner, release_id=name, epsilon_claimed=plan.claimed)
+    return plan.mechanisms[column](bounded, rng, owner=owner, release_id=name, epsilon_claimed=plan.epsilon_claimed)

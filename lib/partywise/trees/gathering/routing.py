@@ -8,7 +8,7 @@ import numpy as np
 
 from ...models.criteria import Criterion
 from ..codes import CodedColumns, public_buckets
-from ..ensemble import Draws, grown
+from ..ensemble import Draws, grow_trees
 from ..model import Ensemble
 from ..options import TreeOptions
 
@@ -58,7 +58,7 @@ def pooled_difference(
     X, y : ndarray of shape (n, d) and (n,)
         Training rows.
     options, criterion, draws, step
-        As in `grown`.
+        As in `grow_trees`.
     """
-    pooled = grown(public_buckets(X, thresholds), y, options, criterion, draws, step)
+    pooled = grow_trees(public_buckets(X, thresholds), y, options, criterion, draws, step)
     return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

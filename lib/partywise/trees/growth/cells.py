@@ -63,10 +63,10 @@ def bins_of(data: CodedColumns, columns: Sequence[int] | None = None) -> Bins:
 
 def histograms(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray) -> np.ndarray:
     """(2, wanted, cells) sums of a and w (n,) over the rows of the wanted nodes."""
-    rows, node, nodes = None, None, len(level.wanted)
+    rows, node, nodes = None, None, len(level.summed_nodes)
     if not level.whole:
         place = np.full(level.width + 1, -1)
-        place[level.wanted] = np.arange(nodes)
+        place[level.summed_nodes] = np.arange(nodes)
         at = place[level.at]
         rows = np.flatnonzero(at >= 0)
         a, w = a[rows], w[rows]
@@ -96,6 +96,6 @@ def complete_siblings(level: Level, computed: np.ndarray, before: np.ndarray | N
     if before is None:
         return computed
     found = np.empty((2, level.width, computed.shape[2]))
-    found[:, level.wanted] = computed
-    found[:, level.wanted ^ 1] = before[:, level.parents] - computed
+    found[:, level.summed_nodes] = computed
+    found[:, level.summed_nodes ^ 1] = before[:, level.parents] - computed
     return found

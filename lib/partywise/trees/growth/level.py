@@ -18,8 +18,8 @@ class Level:
     leaf : (n,) int, node in which each row is; of rows without part, 0
     sums : (2, m) of a and w in the open nodes
     first : number of the first open node; they are numbered on from it
-    wanted : positions of the open nodes whose histograms have to be summed, one of each pair of siblings: that with
-        fewer rows; those of the others are differences
+    summed_nodes : positions of the open nodes whose histograms have to be summed, one of each pair of siblings: that
+        with fewer rows; those of the others are differences
     parents : (pairs,) positions, in the level before, of the parents of the open nodes 2k and 2k+1; empty at the root
     nodes : feature, cut, left, right of the nodes before
     totals : (2, nodes) sums of all nodes
@@ -30,7 +30,7 @@ class Level:
     leaf: np.ndarray
     sums: np.ndarray
     first: int
-    wanted: np.ndarray
+    summed_nodes: np.ndarray
     parents: np.ndarray
     nodes: tuple[np.ndarray, ...]
     totals: np.ndarray
@@ -64,8 +64,8 @@ def start(a: np.ndarray, w: np.ndarray, rows: np.ndarray | None = None) -> Level
     inside = slice(None) if rows is None else rows
     sums = np.array([[a[inside].sum()], [w[inside].sum()]])
     none = np.empty(0, dtype=np.intp)
-    wanted = np.zeros(1, dtype=np.intp)
-    return Level(at, np.zeros_like(at), sums, 0, wanted, none, (none,) * 4, sums, rows is None)
+    summed = np.zeros(1, dtype=np.intp)
+    return Level(at, np.zeros_like(at), sums, 0, summed, none, (none,) * 4, sums, rows is None)
 
 
 def split(level: Level, splits: Splits, left: np.ndarray) -> Level:
@@ -104,7 +104,7 @@ def close_level(level: Level) -> Level:
     none = np.full(level.width, LEAF)
     fields = (none, np.zeros_like(none), none, none)
     nodes = tuple(np.concatenate([before, new]) for before, new in zip(level.nodes, fields, strict=True))
-    return replace(level, at=np.full_like(level.at, -1), sums=np.empty((2, 0)), wanted=none[:0], nodes=nodes)
+    return replace(level, at=np.full_like(level.at, -1), sums=np.empty((2, 0)), summed_nodes=none[:0], nodes=nodes)
 
 
 def cut_at_next_row(level: Level, codes: np.ndarray, columns: np.ndarray) -> Level:

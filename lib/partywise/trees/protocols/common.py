@@ -10,7 +10,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...models.criteria import Criterion
 from ..codes import CodedColumns, dense_ranks, quantile_buckets
-from ..ensemble import Draws, grown, renumber
+from ..ensemble import Draws, grow_trees, renumber
 from ..model import Ensemble
 from ..options import TreeOptions
 
@@ -53,7 +53,7 @@ def local_own_ensemble(
     """What the active party grows alone, on its own columns as coded; features have global numbers."""
     y = active.block["y"][train]
     places = ((active.name, tuple(range(len(active.columns)))),)
-    ensemble = grown(data, y, options, criterion, draws_of(places, len(y), options, rng_for))
+    ensemble = grow_trees(data, y, options, criterion, draws_of(places, len(y), options, rng_for))
     return renumber(ensemble, active.columns)
 
 

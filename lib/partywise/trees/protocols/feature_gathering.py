@@ -19,7 +19,7 @@ from ...federation.payloads import Payload
 from ...federation.roles import records_together
 from ...federation.run import Run
 from ..codes import CodedColumns, from_codes, side_by_side
-from ..ensemble import Draws, grown, with_thresholds
+from ..ensemble import Draws, grow_trees, with_thresholds
 from ..gathering.protection import Protection, protection
 from ..gathering.ranks import RankCodes, message_of, order_of, rank
 from ..gathering.routing import pooled_difference, rows_rerouted
@@ -84,7 +84,7 @@ def local_ensemble(
 ) -> Ensemble:
     """Trees on all columns; cuts of passive columns are codes whose raw values the active party does not know."""
     y = active.block["y"][train]
-    return grown(_by_tree(data), y, spec.options, spec.public.criterion, draws)
+    return grow_trees(_by_tree(data), y, spec.options, spec.public.criterion, draws)
 
 
 def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:
@@ -144,7 +144,7 @@ def to_estimate(
         y = next(own["y"] for own in rows.values() if "y" in own)
         given = (whole, cuts, X, y, spec.options, spec.public.criterion, draws)
         numbers["max_prediction_difference"] = pooled_difference(*given)
-    return Estimate(whole, plan.claimed, scores, numbers)
+    return Estimate(whole, plan.epsilon_claimed, scores, numbers)
 
 
 def fit(run: Run) -> Estimate:

@@ -51,7 +51,7 @@ def local_chosen(
         for told, bits in zip(splits, indicators, strict=True):
             some = bits[:, start // 8 : start // 8 + BLOCK // 8]
             left[told[:, 0]] = np.unpackbits(some, axis=1, count=left.shape[1]).astype(bool)
-        parts.append(layout.weight[form.reached(left)])
+        parts.append(layout.weight[form.reach_leaves(left)])
     return list(np.concatenate(parts, axis=1))
 
 

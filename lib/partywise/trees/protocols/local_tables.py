@@ -32,7 +32,7 @@ from ...privacy.statistics.records import entries
 from ..codes import public_buckets
 from ..model import Ensemble, Estimate, Table
 from ..newton_tables import fitted_tables, noise_of_steps
-from ..tables.debiased import debiased_tables
+from ..tables.debias import debiased_tables
 from ..tables.feature_sets import FeatureSets, feature_sets
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import score_held_out
@@ -105,12 +105,12 @@ def active_model(
     spec: Any,
 ) -> tuple[Ensemble, dict[str, Any]]:
     """The trees with a table for every passive column, from the noised codes."""
-    codes = np.zeros(plan.released.shape, dtype=np.int64)
+    codes = np.zeros(plan.released_features.shape, dtype=np.int64)
     for (_, columns), message in zip(groups, messages, strict=True):
         own = np.zeros((len(codes), len(columns)), dtype=np.int64)
         own[plan.of(columns)] = message
         codes[:, plan.places(columns)] = own
-    tables = debiased_tables(codes, plan.released, plan.sizes, plan.epsilon, *statistics)
+    tables = debiased_tables(codes, plan.released_features, plan.sizes, plan.epsilon, *statistics)
     # With one feature a record nothing is known of pairs: fewer cuts must win by chance.
     cuts = sum(plan.sizes) - len(plan.sizes)
     q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
@@ -128,7 +128,7 @@ def to_estimate(
     numbers = numbers | {
         "features_released": plan.per_record,
         "epsilon_per_index": plan.epsilon,
-        "bytes_formula": int(plan.released.sum()) * plan.code_type.itemsize,
+        "bytes_formula": int(plan.released_features.sum()) * plan.code_type.itemsize,
     }
     return Estimate(ensemble, epsilon, scores, numbers)
 

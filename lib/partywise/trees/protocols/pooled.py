@@ -15,7 +15,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..codes import dense_ranks, side_by_side
-from ..ensemble import grown
+from ..ensemble import grow_trees
 from ..model import Estimate
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 
@@ -37,7 +37,7 @@ def local_estimate(
     parts = [own if name == active.name else dense_ranks(next(shown), options.ties) for name, _ in groups]
     data, y = side_by_side(parts, [columns for _, columns in groups]), active.block["y"][train]
     draws = draws_of(groups, len(y), options, rng_for)
-    return Estimate(grown(data, y, options, spec.public.criterion, draws), float("inf"))
+    return Estimate(grow_trees(data, y, options, spec.public.criterion, draws), float("inf"))
 
 
 def fit(run: Run) -> Estimate:

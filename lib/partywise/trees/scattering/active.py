@@ -51,7 +51,7 @@ def local_root(active: Party, training: Training, train: np.ndarray, number: int
     y, scores = active.block["y"][train], training.growing.scores
     sums = round_to_grid(*statistics(y, scores, spec.options, spec.public.criterion, times), STEP)
     rows = None if times is None else times > 0
-    return Branches.begun(sums, rows, own_bins(training.codes, active.columns), drawn)
+    return Branches.at_root(sums, rows, own_bins(training.codes, active.columns), drawn)
 
 
 def local_gradients(
@@ -70,7 +70,7 @@ def local_gradients(
     """
     numbers = integers_of(branches.a, branches.w, training.draws[place[0]][1], plan.bound)
     if hidden:
-        inside = branches.wanted == np.arange(len(branches.level.wanted))[:, None]
+        inside = branches.node_positions == np.arange(len(branches.level.summed_nodes))[:, None]
         numbers = np.where(inside[..., None], numbers, 0).reshape(-1, 2)
     if key is None:
         return Clear(numbers, units=("label",))
@@ -81,7 +81,7 @@ def local_gradients(
 
 def local_nodes(active: Party, branches: Branches, plan: Plan, audience: tuple[str, ...]) -> Clear:
     """In which of the nodes that are summed each row is; of no rows where there is none."""
-    nodes = branches.wanted[: len(branches.wanted) if len(branches.level.wanted) else 0]
+    nodes = branches.node_positions[: len(branches.node_positions) if len(branches.level.summed_nodes) else 0]
     return Clear(marks_of(nodes, plan.node_bytes), units=LABELS, owner=UNNAMED, audience=audience)
 
 
@@ -89,10 +89,10 @@ def local_chosen(
     active: Party, branches: Branches, answers: Sequence[Any], groups: Any, key: Any, plan: Plan, options: Any
 ) -> tuple[Branches, Splits]:
     """Best splits, from the answers of the passive parties in order."""
-    nodes, found = len(branches.level.wanted), dict[int, np.ndarray]()
+    nodes, found = len(branches.level.summed_nodes), dict[int, np.ndarray]()
     others = [columns for name, columns in groups if name != active.name]
     for columns, answer in zip(others, answers, strict=True):
-        own = [column for column in columns if column in branches.drawn]
+        own = [column for column in columns if column in branches.drawn_columns]
         sizes = [plan.sizes[column] for column in own]
         if key is None:
             pairs = answer
@@ -101,7 +101,7 @@ def local_chosen(
             # The lower lane holds the hessian.
             pairs = slots.split_slots(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
         found |= dict(zip(own, by_column(pairs, sizes, nodes), strict=True))
-    return branches.chosen(found, rule_of(options))
+    return branches.choose_splits(found, rule_of(options))
 
 
 def local_splits(active: Party, chosen: tuple[Branches, Splits], columns: tuple[int, ...]) -> Clear:

@@ -20,19 +20,19 @@ class Branches:
     """A tree as the active party grows it.
 
     a, w : (n,) what is summed, multiples of 2^-32; bound : of the magnitude of ``a``
-    own : cells of its own columns that were drawn; drawn : all columns that were, increasing
+    own : cells of its own columns that were drawn; drawn_columns : all that were, increasing
     level, before : the open nodes, and the sums of those before
     """
 
     a: np.ndarray
     w: np.ndarray
     own: Bins
-    drawn: tuple[int, ...]
+    drawn_columns: tuple[int, ...]
     level: Level
     before: np.ndarray | None = None
 
     @classmethod
-    def begun(
+    def at_root(
         cls, sums: tuple[np.ndarray, np.ndarray], rows: np.ndarray | None, own: Bins, drawn: Sequence[int]
     ) -> Branches:
         """The root, of all rows or those of a boolean array (n,)."""
@@ -40,22 +40,22 @@ class Branches:
         return cls(*sums, chosen, tuple(sorted(drawn)), start(*sums, rows))
 
     @property
-    def wanted(self) -> np.ndarray:
+    def node_positions(self) -> np.ndarray:
         """(n,) position of each row among the nodes that are summed, -1 in none: of siblings the smaller one."""
         place = np.full(self.level.width + 1, -1)
-        place[self.level.wanted] = np.arange(len(self.level.wanted))
+        place[self.level.summed_nodes] = np.arange(len(self.level.summed_nodes))
         return place[self.level.at]
 
-    def chosen(self, sums: Mapping[int, np.ndarray], rule: Rule) -> tuple[Branches, Splits]:
+    def choose_splits(self, sums: Mapping[int, np.ndarray], rule: Rule) -> tuple[Branches, Splits]:
         """Best split of every open node, from sums (2, wanted, size) over the cells of each column of other parties."""
         own = histograms(self.own, self.level, self.a, self.w)
         ends = pairwise(self.own.starts.tolist())
         mine = {int(c): own[:, :, a:b] for c, (a, b) in zip(self.own.columns, ends, strict=True)}
-        blocks = [mine[column] if column in mine else sums[column] for column in self.drawn]
+        blocks = [mine[column] if column in mine else sums[column] for column in self.drawn_columns]
         found = complete_siblings(self.level, np.concatenate(blocks, axis=2), self.before)
         starts = np.concatenate([[0], np.cumsum([block.shape[2] for block in blocks])])
         every = np.arange(len(blocks))
-        bins = Bins(np.array(self.drawn), starts, every, np.empty((len(blocks), 0), dtype=np.intp))
+        bins = Bins(np.array(self.drawn_columns), starts, every, np.empty((len(blocks), 0), dtype=np.intp))
         return replace(self, before=found), best_splits(bins, self.level, found, rule)
 
     def split_by(self, splits: Splits, indicators: Mapping[int, np.ndarray]) -> Branches:

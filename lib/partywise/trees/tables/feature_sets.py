@@ -44,14 +44,14 @@ class FeatureSets:
 
     columns : global numbers of all passive columns, increasing
     edges : declared cuts of each
-    released : (n, d) bool, the features of each record that are released, as many of every record
+    released_features : (n, d) bool, those of each record, as many of every record
     strata : the records by how many features each party releases of them
     epsilon : of one code
     """
 
     columns: tuple[int, ...]
     edges: tuple[Accounted, ...]
-    released: np.ndarray
+    released_features: np.ndarray
     strata: tuple[Stratum, ...]
     epsilon: float
 
@@ -63,7 +63,7 @@ class FeatureSets:
     @property
     def per_record(self) -> int:
         """Features of a record that are released."""
-        return int(self.released[0].sum())
+        return int(self.released_features[0].sum())
 
     @property
     def code_type(self) -> np.dtype:
@@ -76,7 +76,7 @@ class FeatureSets:
 
     def of(self, columns: Sequence[int]) -> np.ndarray:
         """(n, d_k) bool, what a party releases, in the order of its columns."""
-        return self.released[:, self.places(columns)]
+        return self.released_features[:, self.places(columns)]
 
 
 def feature_sets(

@@ -103,16 +103,16 @@ def _margins(
         return np.full(law.k, g.sum() / law.k), np.full(law.k, h.sum() / law.k), np.full(law.k - 1, np.inf)
     own = codes[rows]
 
-    def unbiased(weights: np.ndarray) -> np.ndarray:
+    def estimate_sums(weights: np.ndarray) -> np.ndarray:
         return law.unbiased(np.bincount(own, weights, minlength=law.k))
 
     scale, hessian = n / rows.size, h[rows].sum()
-    G, H = scale * unbiased(g[rows]), unbiased(h[rows]) * (h.sum() / hessian)
+    G, H = scale * estimate_sums(g[rows]), estimate_sums(h[rows]) * (h.sum() / hessian)
     if math.isinf(law.epsilon) and rows.size == n:
         return G, H, np.zeros(law.k - 1)
     squares = g[rows] ** 2
     total = float(squares.sum())
-    shares = nearest_shares(unbiased(squares), total) / total if total > 0 else np.full(law.k, 1 / law.k)
+    shares = nearest_shares(estimate_sums(squares), total) / total if total > 0 else np.full(law.k, 1 / law.k)
     # Records that were not drawn make the excess, each in its own bucket.
     G -= (G.sum() - g.sum()) * shares
     variance = scale**2 * total * _cut_variance(shares, law, rows.size / n)
