@@ -43,7 +43,6 @@ OPEN: dict[str, int] = {
     "experiment": 94,
     "federation": 123,
     "functional": 12,
-    "glm": 1,
     "privacy": 29,
     "studies": 127,
 }

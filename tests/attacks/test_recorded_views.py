@@ -22,7 +22,7 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.glm.options import BcdOptions, JointOptions, MomentsOptions
 from partywise.glm.protocols import bcd, joint, moments
-from partywise.glm.shared.plan import PREDICTOR
+from partywise.glm.secret_shared_link.plan import PREDICTOR
 from partywise.pca.model import PublicFacts
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation

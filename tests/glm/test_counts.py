@@ -8,9 +8,9 @@ from scipy.special import ndtri
 
 from glm_driver import records
 from partywise.glm.exact import fit_glm
-from partywise.glm.private.counts import Cumulants, cumulants
-from partywise.glm.private.moments import Moments, Scale
-from partywise.glm.private.submodels import coefficients
+from partywise.glm.noisy_statistics.counts import Cumulants, cumulants
+from partywise.glm.noisy_statistics.moments import Moments, Scale
+from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.models.families import FAMILIES
 from partywise.privacy.statistics.isometry import to_vector
 from partywise.randomness import stream

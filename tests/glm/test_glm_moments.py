@@ -20,8 +20,8 @@ from partywise.federation.exchanges import noisy_moments
 from partywise.federation.exchanges.dealing import DEALER
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
+from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.glm.options import MomentsOptions
-from partywise.glm.private.submodels import coefficients
 from partywise.glm.protocols import moments as moments_protocol
 from partywise.glm.protocols.moments import BITS, Plan, fit, local_steps
 from partywise.privacy.accounted import Clear, Public

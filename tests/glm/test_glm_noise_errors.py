@@ -7,9 +7,9 @@ import pytest
 
 import partywise as pw
 from glm_driver import records
-from partywise.glm.private.moments import Moments, Scale
-from partywise.glm.private.noise import of_moments
-from partywise.glm.private.submodels import coefficients
+from partywise.glm.noisy_statistics.moments import Moments, Scale
+from partywise.glm.noisy_statistics.noise import of_moments
+from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.randomness import stream
 
 DRAWS = 200

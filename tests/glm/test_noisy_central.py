@@ -12,8 +12,8 @@ from partywise.audits.contract import agree
 from partywise.errors import BudgetExceeded
 from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.run import simulate
+from partywise.glm.noisy_statistics.scaling import split_budget
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions
-from partywise.glm.private.scaling import split_budget
 from partywise.glm.protocols import noisy_gradient, noisy_newton
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gdp_mu

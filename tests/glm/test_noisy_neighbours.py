@@ -11,8 +11,8 @@ from glm_driver import FAMILIES
 from noisy_driver import private_run, subject
 from partywise.audits.contract import check_neighbours
 from partywise.errors import ContractError
+from partywise.glm.noisy_statistics import blocks, scores, sweeps
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
-from partywise.glm.private import blocks, scores, sweeps
 from partywise.glm.protocols import noisy_blocks, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu

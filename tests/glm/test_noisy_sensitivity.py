@@ -9,7 +9,7 @@ from extreme_records import DOMAIN, directions, moved, public
 from glm_driver import FAMILIES
 from noisy_driver import facts
 from partywise.glm.model import PublicFacts
-from partywise.glm.private.blocks import (
+from partywise.glm.noisy_statistics.blocks import (
     block_moments,
     block_predictor,
     block_score,
@@ -19,7 +19,7 @@ from partywise.glm.private.blocks import (
     whole_blocks,
     with_intercept,
 )
-from partywise.glm.private.scores import clip_of, mean_score, second_moments, second_moments_bound
+from partywise.glm.noisy_statistics.scores import clip_of, mean_score, second_moments, second_moments_bound
 from partywise.randomness import stream
 
 P = 5

@@ -9,7 +9,7 @@ import pytest
 
 from partywise.federation.parties import Party
 from partywise.glm.model import PublicFacts
-from partywise.glm.private.scaling import (
+from partywise.glm.noisy_statistics.scaling import (
     check_columns,
     check_eta_start,
     check_statistic,

@@ -16,7 +16,7 @@ from partywise.glm.diagnostics import diagnose, sums_of
 from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.model import Estimate
 from partywise.glm.options import JointOptions
-from partywise.glm.protocols import joint as shared
+from partywise.glm.protocols import joint
 from partywise.glm.records import Response
 from partywise.models.families import FAMILIES as ALL
 from partywise.randomness import stream
@@ -65,7 +65,7 @@ def check(family: str, found: dict[str, float]) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_near_the_exact_fit(family):
     X, y = records(family, N, 4)
-    estimate, _ = fitted(shared.fit, X, y, GROUPS, OPTIONS, family=family)
+    estimate, _ = fitted(joint.fit, X, y, GROUPS, OPTIONS, family=family)
     assert estimate.status == "ok" and estimate.iterations <= 20 and estimate.numbers["outside"] <= 1e-4
     assert estimate.numbers["approximate"] == (family != "gaussian")
     assert np.max(np.diff(estimate.objective)) <= 1e-12 * abs(estimate.objective[0])
@@ -77,7 +77,7 @@ def test_weights_and_offsets_at_the_active_party(family):
     X, y = records(family, N, 4)
     given = block(family)
     changes = {"family": family, "block": given}
-    estimate, _ = fitted(shared.fit, X, y, GROUPS, OPTIONS, **changes)
+    estimate, _ = fitted(joint.fit, X, y, GROUPS, OPTIONS, **changes)
     check(family, errors(estimate, X, y, family, **given))
 
 
@@ -85,7 +85,7 @@ def test_weights_and_offsets_at_the_active_party(family):
 def test_every_mode_gives_the_same(family):
     X, y = records(family, 60, 4)
     runs = [start(X, y, GROUPS, OPTIONS, family=family) for _ in range(3)]
-    one, *others = shared.fit(runs[0]), checked(shared.fit, runs[1]), forked(shared.fit, runs[2])
+    one, *others = joint.fit(runs[0]), checked(joint.fit, runs[1]), forked(joint.fit, runs[2])
     for other, run in zip(others, runs[1:], strict=True):
         assert other.coefficients.tobytes() == one.coefficients.tobytes()
         assert other.covariance.tobytes() == one.covariance.tobytes()
@@ -110,7 +110,7 @@ def test_every_vector_of_records_is_closed(count, begin):
     """The analyst gets none at all, and the record openings that are reported are those of the views."""
     X, y = records("poisson", N, 4)
     groups = GROUPS if count == 3 else ((0, 1), (2, 3))
-    estimate, run = fitted(shared.fit, X, y, groups, options(start=begin), family="poisson")
+    estimate, run = fitted(joint.fit, X, y, groups, options(start=begin), family="poisson")
     seen = vectors_seen(run)
     assert len(seen) > 8 * estimate.iterations
     assert [name for _, name, closed in seen if not closed] == []
@@ -122,7 +122,7 @@ def test_every_vector_of_records_is_closed(count, begin):
 def test_no_message_shows_the_predictors_to_a_holder():
     """Shares and differences that reach a party do not follow the records."""
     X, y = records("poisson", 400, 2)
-    _, run = fitted(shared.fit, X, y, ((0,), (1,)), options(max_iter=2), family="poisson")
+    _, run = fitted(joint.fit, X, y, ((0,), (1,)), options(max_iter=2), family="poisson")
     for message, value in run.channel.view("active", "passive 1"):
         if message.kind == "cipher" and 400 in message.shape:
             # Residues of one prime: of encoded columns the correlation is 1 with small residues.
@@ -133,23 +133,23 @@ def test_no_message_shows_the_predictors_to_a_holder():
 
 def test_the_ledger_charges_everybody():
     X, y = records("gamma", N, 4)
-    _, run = fitted(shared.fit, X, y, GROUPS, OPTIONS, family="gamma")
+    _, run = fitted(joint.fit, X, y, GROUPS, OPTIONS, family="gamma")
     owners = {row.owner for row in run.channel.ledger.rows if row.mechanism == "none"}
     assert owners == {"active", "passive 1", "passive 2"}
 
 
 def test_starts_from_own_blocks_find_the_same():
     X, y = records("gamma", N, 4, rho=0.6)
-    one, _ = fitted(shared.fit, X, y, GROUPS, OPTIONS, family="gamma")
-    other, _ = fitted(shared.fit, X, y, GROUPS, options(start="block"), family="gamma")
+    one, _ = fitted(joint.fit, X, y, GROUPS, OPTIONS, family="gamma")
+    other, _ = fitted(joint.fit, X, y, GROUPS, options(start="block"), family="gamma")
     assert other.iterations > one.iterations
     np.testing.assert_allclose(other.coefficients, one.coefficients, atol=1e-6)
 
 
 def test_secure_streams_find_the_same():
     X, y = records("poisson", 60, 2)
-    one, _ = fitted(shared.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
-    other, _ = fitted(shared.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson", rng_for=SecureStreams(1))
+    one, _ = fitted(joint.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
+    other, _ = fitted(joint.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson", rng_for=SecureStreams(1))
     np.testing.assert_allclose(other.coefficients, one.coefficients, atol=1e-7)
 
 
@@ -157,7 +157,7 @@ def test_a_ridge_shrinks_as_in_the_pooled_fit():
     X, y = records("gaussian", N, 4)
     given = block("gaussian")
     changes = {"family": "gaussian", "block": given}
-    estimate, _ = fitted(shared.fit, X, y, GROUPS, options(ridge=30.0), **changes)
+    estimate, _ = fitted(joint.fit, X, y, GROUPS, options(ridge=30.0), **changes)
     fit = pooled(X, y, "gaussian", ridge=30.0, **given)
     np.testing.assert_allclose(estimate.coefficients, fit.coefficients, rtol=1e-6)
     assert estimate.numbers["penalised"]
@@ -165,7 +165,7 @@ def test_a_ridge_shrinks_as_in_the_pooled_fit():
 
 def test_quasi_likelihood_has_pearsons_dispersion():
     X, y = records("poisson", N, 4)
-    estimate, _ = fitted(shared.fit, X, y, GROUPS, options(dispersion="pearson"), family="poisson")
+    estimate, _ = fitted(joint.fit, X, y, GROUPS, options(dispersion="pearson"), family="poisson")
     fit = pooled(X, y, "poisson")
     found = sums_of(Response(y, ALL["poisson"]), fit.eta)
     assert abs(estimate.dispersion / (found.pearson / (N - 5)) - 1) < 0.01
@@ -176,7 +176,7 @@ def test_records_outside_the_range_are_bounded_from_above():
     """The opened power sum is at least the number of records outside; with one of them far out there is no fit."""
     X, y = records("poisson", N, 2)
     X[0], y[0] = 30.0, 0.0
-    estimate, _ = fitted(shared.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
+    estimate, _ = fitted(joint.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
     mean = np.log(np.mean(y))
     outside = int(np.sum(np.abs(estimate.predictor(X) - mean) > 4))
     assert estimate.numbers["outside"] >= outside >= 1
@@ -200,14 +200,14 @@ def separated(kind: str) -> tuple[np.ndarray, np.ndarray]:
 def test_separated_responses_are_named_and_have_no_standard_errors(kind):
     X, y = separated(kind)
     assert pooled(X, y, "binomial").status == "diverged"
-    estimate, _ = fitted(shared.fit, X, y, GROUPS3, OPTIONS, family="binomial")
+    estimate, _ = fitted(joint.fit, X, y, GROUPS3, OPTIONS, family="binomial")
     assert estimate.status == "diverged" and estimate.standard_errors is None and estimate.log_likelihood is None
     assert "separate" in estimate.numbers["reason"]
 
 
 def test_a_ridge_gives_separated_responses_a_fit():
     X, y = separated("plane")
-    estimate, _ = fitted(shared.fit, X, y, GROUPS3, options(ridge=5.0), family="binomial")
+    estimate, _ = fitted(joint.fit, X, y, GROUPS3, options(ridge=5.0), family="binomial")
     fit = pooled(X, y, "binomial", ridge=5.0)
     assert estimate.status == "ok"
     np.testing.assert_allclose(estimate.coefficients, fit.coefficients, atol=1e-3)
@@ -224,7 +224,7 @@ def rare(n: int, intercept: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_rare_and_frequent_events_have_the_exact_fit(n, intercept, events):
     X, y = rare(n, intercept, 2)
     assert 0.5 * events < np.mean(y) < 1.5 * events
-    estimate, _ = fitted(shared.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
+    estimate, _ = fitted(joint.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
     found = errors(estimate, X, y, "binomial")
     assert estimate.status == "ok" and found["se_units"] <= 0.01
     assert found["deviance"] * estimate.deviance <= 0.05 and 0 < estimate.deviance < estimate.null_deviance
@@ -234,7 +234,7 @@ def test_one_record_far_out_takes_a_wider_range():
     """As of HMDA: the predictor of one record lies 11 from the centre, where short polynomials are nothing."""
     X, y = rare(800, -1.5, 3)
     X[0], y[0] = (20.0, -3.0, 0.0), 1.0
-    estimate, _ = fitted(shared.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
+    estimate, _ = fitted(joint.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
     fit = pooled(X, y, "binomial")
     assert 9 < np.max(np.abs(fit.eta - fit.beta[0])) < 12.4
     assert estimate.status == "ok" and errors(estimate, X, y, "binomial")["se_units"] <= 0.05
@@ -246,7 +246,7 @@ def test_intervals_of_the_intercept_cover_at_four_percent_events():
     inside = 0
     for seed in range(24):
         X, y = rare(300, -3.3, 100 + seed)
-        estimate, _ = fitted(shared.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
+        estimate, _ = fitted(joint.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
         inside += abs(estimate.coefficients[0] + 3.3) <= 1.96 * estimate.standard_errors[0]
     assert inside >= 20
 
@@ -255,7 +255,7 @@ def test_parts_that_cancel_are_not_cut():
     """Nearly the same column at two parties: each part is far outside of the range, their sum is not."""
     X, y = records("poisson", N, 2)
     X[:, 1] = X[:, 0] + 0.05 * X[:, 1]
-    estimate, _ = fitted(shared.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
+    estimate, _ = fitted(joint.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
     fit = pooled(X, y, "poisson")
     assert np.max(np.abs(fit.beta[1:])) > 4
     assert estimate.numbers["outside"] <= 1e-4
@@ -266,12 +266,12 @@ def test_dependent_columns_are_named_with_their_rank():
     X, y = records("gamma", N, 3)
     X[:, 2] = X[:, 0]
     with pytest.raises(np.linalg.LinAlgError, match="rank 3, not 4"):
-        fitted(shared.fit, X, y, ((0,), (1,), (2,)), OPTIONS, family="gamma")
+        fitted(joint.fit, X, y, ((0,), (1,), (2,)), OPTIONS, family="gamma")
 
 
 def test_a_fit_that_is_stopped_has_no_standard_errors():
     X, y = records("gamma", N, 4)
-    estimate, _ = fitted(shared.fit, X, y, GROUPS, options(max_iter=3), family="gamma")
+    estimate, _ = fitted(joint.fit, X, y, GROUPS, options(max_iter=3), family="gamma")
     assert estimate.status == "not_converged" and estimate.iterations == 3
     assert estimate.standard_errors is None and "max_iter=3" in estimate.numbers["reason"]
 
@@ -279,7 +279,7 @@ def test_a_fit_that_is_stopped_has_no_standard_errors():
 def test_numbers_too_large_for_the_ring_stop_before_anything_is_sent(monkeypatch):
     X, y = records("poisson", N, 2)
     run = start(X, y, ((0,), (1,)), OPTIONS, family="poisson")
-    monkeypatch.setattr("partywise.glm.shared.plan.PREDICTOR", 200)
+    monkeypatch.setattr("partywise.glm.secret_shared_link.plan.PREDICTOR", 200)
     with pytest.raises(OverflowError, match="bound="):
-        shared.fit(run)
+        joint.fit(run)
     assert not run.channel.messages

@@ -12,8 +12,7 @@ from partywise.glm.diagnostics import sums_of
 from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import JointOptions
 from partywise.glm.records import Response
-from partywise.glm.shared.links import CENTRED, centre_of, largest, least_squares, link_of
-from partywise.glm.shared.plan import (
+from partywise.glm.secret_shared_link.plan import (
     COEFFICIENT,
     COLUMN,
     NUMBER,
@@ -23,8 +22,9 @@ from partywise.glm.shared.plan import (
     last_of,
     make_plan,
 )
-from partywise.glm.shared.search import advance, start_search
-from partywise.glm.shared.terms import terms_of
+from partywise.glm.secret_shared_link.polynomials import CENTRED, centre_of, largest, least_squares, link_of
+from partywise.glm.secret_shared_link.search import advance, start_search
+from partywise.glm.secret_shared_link.terms import terms_of
 from partywise.glm.standardise import with_ones
 from partywise.models.families import FAMILIES as ALL
 from partywise.randomness import stream

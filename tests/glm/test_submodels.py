@@ -7,9 +7,9 @@ import pytest
 
 from glm_driver import FAMILIES, records
 from partywise.glm.exact import fit_glm
-from partywise.glm.private.moments import Moments, Scale
-from partywise.glm.private.scaling import statistic
-from partywise.glm.private.submodels import coefficients
+from partywise.glm.noisy_statistics.moments import Moments, Scale
+from partywise.glm.noisy_statistics.scaling import statistic
+from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.models.families import FAMILIES as FAMILY
 from partywise.privacy.statistics.isometry import nearest_semidefinite, to_vector
 from partywise.randomness import stream

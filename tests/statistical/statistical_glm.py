@@ -15,8 +15,8 @@ from glm_driver import DECLARED, records, start
 from glm_tables import excess_deviances, private_fits, table
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
+from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.glm.options import MomentsOptions
-from partywise.glm.private.submodels import coefficients
 from partywise.glm.protocols import moments
 from partywise.glm.protocols.moments import Plan, local_steps
 from partywise.privacy.accounted import Public

@@ -16,14 +16,14 @@ import pytest
 from extreme_records import directions, public
 from glm_tables import excess_deviances, table
 from partywise.glm.model import PublicFacts
+from partywise.glm.noisy_statistics.blocks import BITS, block_moments, block_predictor, block_score, score_certificate
+from partywise.glm.noisy_statistics.scores import Clip, mean_score, second_moments
 from partywise.glm.options import (
     MomentsOptions,
     NoisyGradientOptions,
     NoisyNewtonOptions,
     NoisyPredictorOptions,
 )
-from partywise.glm.private.blocks import BITS, block_moments, block_predictor, block_score, score_certificate
-from partywise.glm.private.scores import Clip, mean_score, second_moments
 from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.audit.pairs import audit_pair

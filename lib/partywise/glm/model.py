@@ -57,7 +57,7 @@ class Estimate:
     objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty if none
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     moments : what the coefficients of any submodel follow from at no further cost
-        (`partywise.glm.private.submodels.coefficients`); None of protocols that have none
+        (`partywise.glm.noisy_statistics.submodels.coefficients`); None of protocols that have none
     views : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
         in the order in which they arrived, by names ``who: whose``, of sums ``who: one + another``
     rows : positions of the used records in the block of every party, by its name; None where records came aligned

@@ -12,7 +12,7 @@ from ..federation.estimator import Estimator, numbers
 from ..models.families import FAMILIES, Family
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .model import Estimate
-from .private.submodels import coefficients
+from .noisy_statistics.submodels import coefficients
 from .records import Response, response_of
 from .summary import summary_of
 

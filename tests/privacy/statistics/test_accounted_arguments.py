@@ -168,8 +168,8 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         # Sensitivity 0, for draws of the experimenter that nobody sees.
         "audits/pairs.py",
         # Of lengths, radii and coefficients that are Accounted and whose parents travel with the statistic.
-        "glm/private/scores.py",
-        "glm/private/blocks.py",
+        "glm/noisy_statistics/scores.py",
+        "glm/noisy_statistics/blocks.py",
         # Of a length that is made of the radii and the range of the response, whose parents the draw names.
         "glm/protocols/moments.py",
     }

@@ -30,7 +30,7 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, announcement
 from ...randomness import Rng
 from ..model import Estimate, PublicFacts
-from ..private.scaling import (
+from ..noisy_statistics.scaling import (
     check_columns,
     check_eta_start,
     check_statistic,
@@ -41,7 +41,7 @@ from ..private.scaling import (
     total_radius,
     unscale_coefficients,
 )
-from ..private.scores import Clip, clip_of, mean_score, mean_score_certificate
+from ..noisy_statistics.scores import Clip, clip_of, mean_score, mean_score_certificate
 
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.

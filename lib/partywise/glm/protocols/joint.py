@@ -1,7 +1,7 @@
 """Joint fit: Newton or L-BFGS on all columns at once, from sums that secure products open.
 
 The certified form of seed 004, "Block Coordinate Descent": no predictor of one party goes to the analyst.  With
-``link: opened`` the active party adds up the linear predictor; `partywise.glm.protocols.shared` keeps it in shares.
+``link: opened`` the active party adds up the linear predictor; `secret_shared_link` keeps it in shares.
 
 Once                                                from, to                          payload
 intercept and mean weight at the start              active, analyst                   Clear(label)
@@ -43,7 +43,9 @@ from ...federation.roles import ANALYST, others_than, roles
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted import Clear
 from ..exact import check_size
-from ..joint.places import (
+from ..model import Estimate
+from ..opened_link.iterations import LAST, MAJORANT, STEP
+from ..opened_link.steps import (
     Predictor,
     analyst_direction,
     analyst_estimate,
@@ -70,11 +72,9 @@ from ..joint.places import (
     local_sums,
     local_weights,
 )
-from ..joint.steering import LAST, MAJORANT, STEP
-from ..model import Estimate
 from ..records import local_columns, local_response, local_scaling, local_standardised
 from ..standardise import Scaling
-from . import shared
+from . import secret_shared_link
 from .weighted_sums import MaskedColumns, closed_columns, gram, information, scores
 
 
@@ -214,7 +214,7 @@ def closing(
 def fit(run: Run) -> Estimate:
     """Start without columns, step until the coefficients stand still, open the information there once."""
     if run.spec.options.link == "shared":
-        return shared.fit(run)
+        return secret_shared_link.fit(run)
     active, passive = roles(run.parties)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     rows, n = common_rows(run)

@@ -48,9 +48,9 @@ from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.bounded import sum_certificate
 from ...privacy.statistics.moments import second_moment_bound
 from ..model import Estimate, PublicFacts
-from ..private.moments import Moments, Scale
-from ..private.noise import of_moments
-from ..private.scaling import (
+from ..noisy_statistics.moments import Moments, Scale
+from ..noisy_statistics.noise import of_moments
+from ..noisy_statistics.scaling import (
     check_columns,
     check_statistic,
     constant,
@@ -61,7 +61,7 @@ from ..private.scaling import (
     statistic_range,
     total_radius,
 )
-from ..private.submodels import coefficients
+from ..noisy_statistics.submodels import coefficients
 
 RELEASE = "second moments"
 BITS = 38

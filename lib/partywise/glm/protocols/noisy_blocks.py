@@ -18,7 +18,7 @@ from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms, noise_scale
 from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
 from ...privacy.statistics.moments import second_moment_bound
-from ..private.blocks import (
+from ..noisy_statistics.blocks import (
     BITS,
     block_moments,
     block_predictor,
@@ -29,9 +29,9 @@ from ..private.blocks import (
     whole_blocks,
     with_intercept,
 )
-from ..private.scaling import constant, local_scaled_block, unscale_coefficients
-from ..private.scores import mean_weight
-from ..private.sweeps import Block, Plan, message_name
+from ..noisy_statistics.scaling import constant, local_scaled_block, unscale_coefficients
+from ..noisy_statistics.scores import mean_weight
+from ..noisy_statistics.sweeps import Block, Plan, message_name
 from .central import AFTER, Rng, server_back
 
 UNIT = 2.0 ** (-2 * BITS)

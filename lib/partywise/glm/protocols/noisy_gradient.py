@@ -15,7 +15,7 @@ from ...alignment.rows import common_rows
 from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ..model import Estimate
-from ..private.scores import mean_weight
+from ..noisy_statistics.scores import mean_weight
 from .central import (
     Plan,
     Trail,

@@ -27,9 +27,8 @@ from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms, announcement, noise_scale
 from ..model import Estimate
-from ..options import NoisyNewtonOptions
-from ..private.noise import of_steps, unscaled_deviations
-from ..private.scores import (
+from ..noisy_statistics.noise import of_steps, unscaled_deviations
+from ..noisy_statistics.scores import (
     Matrix,
     mean_score_certificate,
     mean_weight,
@@ -37,6 +36,7 @@ from ..private.scores import (
     second_moments_bound,
     second_moments_certificate,
 )
+from ..options import NoisyNewtonOptions
 from .central import (
     Plan,
     Trail,

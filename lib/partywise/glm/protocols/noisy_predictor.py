@@ -41,9 +41,9 @@ from ...federation.exchanges.shared_values import Masked
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run, per_place
 from ..model import Estimate
-from ..private.blocks import BITS
-from ..private.scaling import local_response
-from ..private.sweeps import Block, Plan, check_family, message_name
+from ..noisy_statistics.blocks import BITS
+from ..noisy_statistics.scaling import local_response
+from ..noisy_statistics.sweeps import Block, Plan, check_family, message_name
 from .central import check_private
 from .noisy_blocks import (
     announced_score,

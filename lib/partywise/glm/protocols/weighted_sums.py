@@ -39,8 +39,8 @@ from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
-from ..joint.places import ScaledVector
-from ..joint.steering import in_blocks
+from ..opened_link.iterations import in_blocks
+from ..opened_link.steps import ScaledVector
 
 # After the point of columns, weights and scores: sums are right to about 1e-13 of what they could be.
 BITS = 38

@@ -13,7 +13,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...glm.diagnostics import aic, aic_published, deviance_r2, sums_of
 from ...glm.model import Estimate as GlmEstimate
-from ...glm.private.scaling import constant, radius_of
+from ...glm.noisy_statistics.scaling import constant, radius_of
 from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
 from ...privacy.statistics.geometry import lengths

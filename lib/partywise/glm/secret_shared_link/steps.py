@@ -1,4 +1,4 @@
-"""What the parties and the analyst compute in a fit whose predictors stay in shares (`shared`)."""
+"""What the parties and the analyst compute in a fit whose predictors stay in shares."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..options import JointOptions
 from ..records import Response
 from ..solvers import penalties
 from ..standardise import Scaling, with_ones
-from .links import SharedLink, centre_of
 from .plan import Plan, assemble_symmetric
+from .polynomials import SharedLink, centre_of
 from .refinement import EVALUATIONS, Optimum, Refinement, advanced_finer
 from .search import Search, advance, start_search
 from .terms import Terms, terms_of

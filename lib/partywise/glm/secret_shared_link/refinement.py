@@ -64,7 +64,7 @@ class Refinement:
 
     trial : (q,) coefficients to evaluate next; of ended steps the result
     optimum : of the last evaluation, with the deviance after the last step of an ``ok`` one
-    point, line, step : as of `partywise.glm.shared.search.Search`
+    point, line, step : as of `partywise.glm.secret_shared_link.search.Search`
     range : which of the ranges the trial is evaluated on
     evaluations; status : None while they go on; reason : what stopped steps that are not ``ok``
     """

@@ -1,4 +1,4 @@
-"""The sums over all records that a fit in shares opens to the analyst (`shared`): each is products and polynomials."""
+"""The sums over all records that a fit in shares opens to the analyst: each is products and polynomials."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...federation.exchanges.residues import Ring
 from ...federation.exchanges.shared_values import LinearCombination, Masked, Shared
 from ...federation.roles import ANALYST, involved
 from ...federation.run import PerPlace, Run
-from ..shared.links import FineLink, SharedLink
-from ..shared.places import local_cut, local_vector
-from ..shared.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_bits, last_of
+from ..secret_shared_link.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_bits, last_of
+from ..secret_shared_link.polynomials import FineLink, SharedLink
+from ..secret_shared_link.steps import local_cut, local_vector
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from ...federation.exchanges.residues import Ring, ring_for
 from ...models.families import FAMILIES
 from ..options import Family, JointOptions
-from .links import FineLink, SharedLink, largest, link_of
+from .polynomials import FineLink, SharedLink, largest, link_of
 
 # Bits after the point: of predictors over R, of columns, of the response's numbers, of coefficients of polynomials.
 # A search ends where the objective falls by less than its rounding: that of predictors, over all records.

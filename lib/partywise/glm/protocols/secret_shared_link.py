@@ -1,14 +1,14 @@
 """Joint fit whose predictors stay in shares: L-BFGS on opened sums, a polynomial for the link, nobody sees an n-vector.
 
 Source: seed 004 with the leak of its predictors closed. Two parties, the active and the first passive one, hold the
-predictors of all in additive shares modulo a product of primes; scores are polynomials of them (`..shared.links`) times
-numbers of the active party, and what is opened to the analyst are sums over all records: the scores of every party's
-columns and one objective, the integral of the polynomial. Where that search ends, Newton steps follow with a finer
-polynomial (`..shared.refinement`): they lead to the root of the link itself, to a tenth of a standard error, and what
-they open tells where they do not. The dealer hands out correlated random numbers, hears where the polynomial is
-centred and when the evaluations end and nothing else of the data, and **colludes with nobody**: the ledger is infinite
-against it. The parties are semi-honest, and the two holders **must not collude**: together they open the predictor of
-every further party, an n-vector an evaluation.
+predictors of all in additive shares modulo a product of primes; scores are polynomials of them
+(`..secret_shared_link.polynomials`) times numbers of the active party, and what is opened to the analyst are sums over
+all records: the scores of every party's columns and one objective, the integral of the polynomial. Where that search
+ends, Newton steps follow with a finer polynomial (`..secret_shared_link.refinement`): they lead to the root of the link
+itself, to a tenth of a standard error, and what they open tells where they do not. The dealer hands out correlated
+random numbers, hears where the polynomial is centred and when the evaluations end and nothing else of the data, and
+**colludes with nobody**: the ledger is infinite against it. The parties are semi-honest, and the two holders **must not
+collude**: together they open the predictor of every further party, an n-vector an evaluation.
 
 Once                                              from, to                       payload, ring elements (4 m bytes)
 centre (binomial: logit of the mean, to 1/4)      active, everybody              Clear(label)                   8 bytes
@@ -38,7 +38,7 @@ deviance; likelihood                              analyst, active; back         
 
 What is opened are functions of everybody's records without noise: nothing finite is certified (epsilon = inf). Nobody
 counts the records where |u| > R: the opened sum of (u / R)^k, ``outside`` in the numbers, bounds their number from
-above. A fit that fails a check of `..shared.refinement` is ``diverged``, and has no standard errors.
+above. A fit that fails a check of `..secret_shared_link.refinement` is ``diverged``, and has no standard errors.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ from ...federation.run import PerPlace, Run, per_place
 from ..exact import check_size
 from ..model import Estimate
 from ..records import Response, local_columns, local_response, local_scaling
-from ..shared.links import CENTRED
-from ..shared.places import (
+from ..secret_shared_link.plan import COLUMN, make_plan, pearson_of
+from ..secret_shared_link.polynomials import CENTRED
+from ..secret_shared_link.steps import (
     GOING,
     analyst_advanced,
     analyst_coefficients,
@@ -74,10 +75,9 @@ from ..shared.places import (
     local_terms,
     to_estimate,
 )
-from ..shared.plan import COLUMN, make_plan, pearson_of
-from ..shared.terms import Terms
+from ..secret_shared_link.terms import Terms
 from ..standardise import Scaling
-from .shared_sums import SharedInputs, at_optimum, ends_of, evaluate, opened_gram, vector_of
+from .secret_shared_sums import SharedInputs, at_optimum, ends_of, evaluate, opened_gram, vector_of
 
 
 def prepare(

@@ -1,9 +1,10 @@
 """What the active party puts into a fit whose predictors stay in shares: one number a record for every polynomial.
 
 With u the linear predictor less that of the intercept alone, over ``unit`` of the Gaussian family (binomial: less a
-centre near it, `links.centre_of`), the score of a record is v_0 + sum_j v_j p_j(u) times ``scale`` (`links`). Every v_j
-sums to at most n in size, since the fit of the intercept alone makes scores sum to 0: bounds of secure products follow
-from n. Offsets of the log links and of the Gaussian family are part of the v_j and widen no range.
+centre near it, `polynomials.centre_of`), the score of a record is v_0 + sum_j v_j p_j(u) times ``scale``
+(`polynomials`). Every v_j sums to at most n in size, since the fit of the intercept alone makes scores sum to 0: bounds
+of secure products follow from n. Offsets of the log links and of the Gaussian family are part of the v_j and widen no
+range.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from ..records import Response
-from .links import link_of
+from .polynomials import link_of
 
 __all__ = ["Terms", "terms_of"]
 

@@ -19,7 +19,7 @@ from ..options import JointOptions
 from ..records import Response
 from ..solvers import Line, curvature_vanished, dependent, line_search, rank_of
 from ..standardise import Scaling, with_ones
-from .steering import LAST, Steering, in_blocks, lbfgs_step, newton_step, start_steering, without_step
+from .iterations import LAST, Steering, in_blocks, lbfgs_step, newton_step, start_steering, without_step
 
 # Openings that are kept for whoever attacks the active party's view.
 KEPT = 60

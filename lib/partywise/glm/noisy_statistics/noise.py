@@ -24,7 +24,7 @@ LOGARITHMS, STEP = ("gamma", "inverse_gaussian"), 1e-3
 
 
 def of_moments(moments: Moments, family: Family) -> np.ndarray | None:
-    """(1 + p,) of the coefficients that `partywise.glm.private.submodels` makes of all columns, the intercept first.
+    """(1 + p,) of the coefficients that `submodels` makes of all columns, the intercept first.
 
     Slopes w c along an eigenvector have the noise of c - G b, times w. None of Poisson models, whose slopes on skewed
     columns are no multiple of those.
