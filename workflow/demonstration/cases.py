@@ -15,7 +15,7 @@ from typing import Any
 from partywise.datasets.carriers import bzip2
 from partywise.datasets.catalogue import RESOURCES
 from partywise.datasets.curves import read_columns
-from partywise.datasets.fetch import fetched, read_files
+from partywise.datasets.fetch import fetch_folder, read_files
 from partywise.datasets.loaders.breast_cancer import NAMES
 from partywise.federation.parties import split_rows
 
@@ -45,7 +45,7 @@ class Dealt:
 
 def clients(resources: Path) -> Dealt:
     """Study 001: three clinics hold different men; the direction of their measurements that tells body fat."""
-    contents, _, _ = read_files("body_fat", fetched("body_fat", resources))
+    contents, _, _ = read_files("body_fat", fetch_folder("body_fat", resources))
     member = RESOURCES["body_fat"].members[0].file
     header = ("siri", *(name for name, _, _ in MEN))
     columns = read_columns(bzip2(contents[member], member), header, member)
@@ -69,7 +69,7 @@ def clients(resources: Path) -> Dealt:
 
 def tables(resources: Path) -> Dealt:
     """Study 004: a hospital has a patient's diagnosis and some measurements, a laboratory has others."""
-    contents, _, _ = read_files("breast_cancer", fetched("breast_cancer", resources))
+    contents, _, _ = read_files("breast_cancer", fetch_folder("breast_cancer", resources))
     rows = list(csv.reader(io.StringIO(contents[RESOURCES["breast_cancer"].members[0].file].decode())))[1:]
     ids, files, described = [f"p{1000 + k}" for k in range(len(rows))], {}, []
     for place, held in NUCLEI.items():

@@ -41,7 +41,7 @@ def fetch(name: str, folder: str | Path) -> Path:
     resource, folder = find(name), Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        outdated = _outdated(resource, folder)
+        outdated = _files_of_old_pins(resource, folder)
         missing = [m for m in resource.members if m.file in outdated or not (folder / m.file).exists()]
         for member, content in _contents(resource, missing, folder):
             _write(folder / member.file, content)
@@ -53,7 +53,7 @@ def fetch(name: str, folder: str | Path) -> Path:
         ) from None
 
 
-def fetched(name: str, resources: str | Path = "resources") -> Path:
+def fetch_folder(name: str, resources: str | Path = "resources") -> Path:
     """Folder of a data set below the folder of all of them, its files fetched when they are not there."""
     return fetch(name, Path(resources) / name).parent
 
@@ -67,12 +67,12 @@ def _contents(resource: Resource, missing: list[Member], folder: Path) -> list[t
         return [(member, extract(resource, archive, member, folder)) for member in missing]
 
 
-def _outdated(resource: Resource, folder: Path) -> set[str]:
+def _files_of_old_pins(resource: Resource, folder: Path) -> set[str]:
     """Files that are what they were once pinned to be, while the catalogue pins another content now."""
     pins = {member.file: member.sha256 for member in resource.members}
     return {
         file
-        for file, (_, _, once) in _recorded(folder).items()
+        for file, (_, _, once) in _provenance_rows(folder).items()
         if once != pins.get(file, once) and (folder / file).exists() and digest((folder / file).read_bytes()) == once
     }
 
@@ -81,14 +81,14 @@ def is_pinned(name: str, folder: str | Path) -> bool:
     """Whether the files that were fetched are those that the catalogue pins now; also where nothing was fetched."""
     if name not in RESOURCES or not (Path(folder) / PROVENANCE).exists():
         return True
-    return {file: pin for file, (_, _, pin) in _recorded(Path(folder)).items()} == _pins(name)
+    return {file: pin for file, (_, _, pin) in _provenance_rows(Path(folder)).items()} == _pins(name)
 
 
 def contents(name: str, folder: str | Path) -> dict[str, str]:
     """SHA-256 of each file of a data set: as it lies there, or as the catalogue pins it where it is to be fetched."""
     folder, pins = Path(folder), _pins(name)
     kept = {file for file in pins if (folder / file).is_file()} - (
-        _outdated(RESOURCES[name], folder) if pins else set()
+        _files_of_old_pins(RESOURCES[name], folder) if pins else set()
     )
     return {file: digest((folder / file).read_bytes()) if file in kept else pin for file, pin in pins.items()}
 
@@ -98,7 +98,7 @@ def _pins(name: str) -> dict[str, str]:
     return {member.file: member.sha256 for member in RESOURCES[name].members} if name in RESOURCES else {}
 
 
-def _recorded(folder: Path) -> dict[str, tuple[str, str, str]]:
+def _provenance_rows(folder: Path) -> dict[str, tuple[str, str, str]]:
     """What the provenance of a folder says of each file: its SHA-256, the note, and the pin; nothing if unreadable."""
     try:
         rows = json.loads((folder / PROVENANCE).read_text())["files"]
@@ -111,7 +111,7 @@ def read_files(name: str, folder: str | Path) -> tuple[dict[str, bytes], dict[st
     """The fetched files as bytes, their SHA-256 and the notes of the provenance."""
     find(name)
     folder = Path(folder)
-    recorded = _recorded(folder)
+    recorded = _provenance_rows(folder)
     if not recorded:
         raise DataMissing(
             f"{folder / PROVENANCE} is absent or unreadable: run the fetch rule of the data set {name} first."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .curves import Scale, require
-from .public.declarations import Declared, Range
+from .public.declarations import ColumnFacts, Range
 
 FROM_THE_DATA = "smallest and largest value in the table: the features are public where labels are the secret"
 
@@ -145,7 +145,7 @@ class ColumnTable:
     X: np.ndarray
     y: np.ndarray
     names: np.ndarray
-    declared: tuple[Declared, ...]
+    column_facts: tuple[ColumnFacts, ...]
     train: np.ndarray | None
     sha256: dict[str, str]
     notes: tuple[str, ...]
@@ -155,5 +155,5 @@ class ColumnTable:
     def __post_init__(self) -> None:
         n, d = self.X.shape
         require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
-        require(len(self.names) == d == len(self.declared), f"{d} columns have {len(self.names)} names")
+        require(len(self.names) == d == len(self.column_facts), f"{d} columns have {len(self.names)} names")
         require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")

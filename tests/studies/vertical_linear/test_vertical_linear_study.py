@@ -10,7 +10,7 @@ import pytest
 from own_data_sets import example_tables, write_csv
 from partywise.datasets.loaders import abalone as abalone_table
 from partywise.datasets.loaders import adult as adult_table
-from partywise.datasets.public.declarations import Declared
+from partywise.datasets.public.declarations import ColumnFacts
 from partywise.datasets.tables import ColumnTable
 from partywise.errors import ConfigError
 from partywise.experiment.cells import run
@@ -85,12 +85,12 @@ def test_folds_hold_every_row_once():
 
 
 def test_a_table_is_scaled_by_declared_ranges_and_clipped():
-    declared = (Declared(None, (0.0, 10.0), "x"), Declared(None, (-1.0, 3.0), "x"))
+    column_facts = (ColumnFacts(None, (0.0, 10.0), "x"), ColumnFacts(None, (-1.0, 3.0), "x"))
     table = ColumnTable(
         np.array([[0.0, 1], [5, 3], [20, -9], [10, -1]]),
         np.array([0.0, 40, 15, 30]),
         np.array(["a", "b"]),
-        declared,
+        column_facts,
         None,
         {},
         (),
@@ -100,7 +100,7 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
     data = cases.scaled(table, settings, drawn, (0.0, 30.0))
     assert data.X.tolist() == [[-1, 0], [0, 1], [1, -1], [1, -1]] and data.y.tolist() == [-1, 1, 0, 1]
     assert data.label_scale == 15 and data.bounds.tolist() == [1, 1] and data.label_bound == 1
-    without = ColumnTable(table.X, table.y, table.names, (declared[0], Declared(None, None, "x")), None, {}, ())
+    without = ColumnTable(table.X, table.y, table.names, (column_facts[0], ColumnFacts(None, None, "x")), None, {}, ())
     with pytest.raises(ValueError, match="column b has no declared range"):
         cases.scaled(without, settings, drawn)
 
@@ -108,13 +108,13 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
 @pytest.mark.parametrize("dataset", ["adult", "abalone"])
 def test_real_tables_are_scaled_by_what_their_loaders_declare(dataset, monkeypatch):
     """Rows between the ends of every declared range stand for the table, which other tests read."""
-    declared = abalone_table.declared() if dataset == "abalone" else dict(enumerate(adult_table.declared()))
-    low, high = np.array([column.bounds for column in declared.values()]).T
-    share = stream(5, "rows").random((200, len(declared)))
+    column_facts = abalone_table.column_facts() if dataset == "abalone" else dict(enumerate(adult_table.column_facts()))
+    low, high = np.array([column.bounds for column in column_facts.values()]).T
+    share = stream(5, "rows").random((200, len(column_facts)))
     share[0], share[1] = 0, 1
     y = np.round(29 * share[:, 0]) if dataset == "abalone" else (share[:, 0] > 0.5).astype(float)
-    names = np.array(list(map(str, declared)))
-    table = ColumnTable(low + share * (high - low), y, names, tuple(declared.values()), None, {}, ())
+    names = np.array(list(map(str, column_facts)))
+    table = ColumnTable(low + share * (high - low), y, names, tuple(column_facts.values()), None, {}, ())
     monkeypatch.setattr(cases, "read_table", lambda name, response, resources: table)
     settings = {"dataset": dataset, "test_share": 0.0}
     method = {**SIZED, "total_round_num": 5} | ({"model": "linear"} if dataset == "abalone" else {})

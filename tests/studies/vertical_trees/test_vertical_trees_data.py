@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partywise.datasets.columns.settings import DatasetSettings
-from partywise.datasets.public.declarations import Declared
+from partywise.datasets.public.declarations import ColumnFacts
 from partywise.datasets.tables import ColumnTable
 from partywise.errors import DataMissing
 from partywise.randomness import stream
@@ -114,7 +114,7 @@ def test_wrong_values_are_named():
 def tabled(n=50, d=14, train=None):
     X = np.arange(n * d, dtype=float).reshape(n, d)
     names = np.array([f"c{j}" for j in range(d)])
-    return ColumnTable(X, np.arange(n) % 2.0, names, (Declared(None, None, "nothing"),) * d, train, {}, ())
+    return ColumnTable(X, np.arange(n) % 2.0, names, (ColumnFacts(None, None, "nothing"),) * d, train, {}, ())
 
 
 def test_a_table_with_its_own_division_keeps_it(monkeypatch):

@@ -14,8 +14,8 @@ from typing import Literal
 
 from ...models.criteria import CLASSES, NUMBERS, Criterion
 from ..public import abalone, adult, credit_default
-from ..public.declarations import Declared, levels
-from ..public.described import Column, Described, Response
+from ..public.declarations import ColumnFacts, levels
+from ..public.descriptions import Column, Response, TableDescription
 from ..public.tables import TABLES
 
 Name = Literal[
@@ -48,7 +48,7 @@ class TableFacts:
 
     resource: str
     names: tuple[str, ...]
-    columns: tuple[Declared, ...]
+    columns: tuple[ColumnFacts, ...]
     levels: Mapping[str, tuple[str, ...]]
     criterion: Criterion = CLASSES
     label_bounds: tuple[float, float] | None = None
@@ -62,18 +62,18 @@ RINGS = (0.0, 30.0)
 DEALT = {
     "abalone": TableFacts(
         "abalone",
-        tuple(abalone.declared()),
-        tuple(abalone.declared().values()),
+        tuple(abalone.column_facts()),
+        tuple(abalone.column_facts().values()),
         {"sex": abalone.SEXES},
         NUMBERS,
         RINGS,
     ),
-    "adult": TableFacts("adult", adult.COLUMNS, adult.declared(), ADULT_LEVELS),
-    "adult_split": TableFacts("adult_split", adult.COLUMNS, adult.declared(), ADULT_LEVELS, divided=True),
+    "adult": TableFacts("adult", adult.COLUMNS, adult.column_facts(), ADULT_LEVELS),
+    "adult_split": TableFacts("adult_split", adult.COLUMNS, adult.column_facts(), ADULT_LEVELS, divided=True),
     "credit_default": TableFacts(
         "credit_default",
         credit_default.NAMES,
-        tuple(credit_default.declared()[name] for name in credit_default.NAMES),
+        tuple(credit_default.column_facts()[name] for name in credit_default.NAMES),
         {},
     ),
 }
@@ -95,9 +95,9 @@ def table_facts(name: Name, response: str | None = None) -> TableFacts:
     return DEALT[name]
 
 
-def _of_parties(table: Described, response: Response) -> TableFacts:
+def _of_parties(table: TableDescription, response: Response) -> TableFacts:
     """A table that has natural parties."""
-    declared = tuple(map(_declare, table.columns))
+    column_facts = tuple(map(_declare, table.columns))
     names = tuple(column.name for column in table.columns)
     classes = response.families[0] == "binomial"
     low, high = response.statistic
@@ -105,13 +105,13 @@ def _of_parties(table: Described, response: Response) -> TableFacts:
         low, high = exp(low), exp(high)
     holders = tuple((one.name, columns) for one, columns in zip(table.holders, table.groups, strict=True))
     bounds = None if classes else (low, high)
-    return TableFacts(table.resource, names, declared, {}, CLASSES if classes else NUMBERS, bounds, holders)
+    return TableFacts(table.resource, names, column_facts, {}, CLASSES if classes else NUMBERS, bounds, holders)
 
 
-def _declare(column: Column) -> Declared:
+def _declare(column: Column) -> ColumnFacts:
     """Cuts half a scale apart, and a range of three scales on each side, from the declared location and scale."""
     if column.binary:
         return levels(2, column.because)
     low, high = column.location - 3 * column.scale, column.location + 3 * column.scale
     cuts = tuple(column.location + k * column.scale / 2 for k in range(-3, 4))
-    return Declared(cuts, (low, high), column.because)
+    return ColumnFacts(cuts, (low, high), column.because)

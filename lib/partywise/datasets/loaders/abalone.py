@@ -10,7 +10,7 @@ from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..public.abalone import SEXES, declared
+from ..public.abalone import SEXES, column_facts
 from ..tables import ColumnTable
 
 RESOURCE, RESPONSE = "abalone", "rings"
@@ -29,7 +29,7 @@ def load(folder: str | Path) -> ColumnTable:
     """
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
-    about = declared()
+    about = column_facts()
     text = zip_member(contents[member.file], CSV, member.file)
     columns = read_columns(text, (*about, RESPONSE), member.file)
     sexes = columns.pop("sex")

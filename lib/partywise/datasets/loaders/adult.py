@@ -17,7 +17,7 @@ from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import fail, require
 from ..fetch import read_files
-from ..public.adult import COLUMNS, LEVELS, PUBLIC, declared
+from ..public.adult import COLUMNS, LEVELS, PUBLIC, column_facts
 from ..public.declarations import Range
 from ..tables import ColumnTable, LabelledTable, scale
 
@@ -49,11 +49,11 @@ def load_folded(folder: str | Path) -> ColumnTable:
     _check_shape(sha256, (len(y), len(columns)))
     X = np.empty((len(y), len(COLUMNS)))
     for j, name in enumerate(COLUMNS):
-        X[:, j] = _folded(columns, name) if name in LEVELS else columns[name]
-    return ColumnTable(X, y, np.array(COLUMNS), declared(), None, sha256, notes)
+        X[:, j] = _level_numbers(columns, name) if name in LEVELS else columns[name]
+    return ColumnTable(X, y, np.array(COLUMNS), column_facts(), None, sha256, notes)
 
 
-def _folded(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
+def _level_numbers(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
     """(N,) number of the level, from one indicator of each level."""
     there = {column for column in columns if column.startswith(f"{name}_")}
     wanted = [f"{name}_{level}" for level in LEVELS[name].split()]

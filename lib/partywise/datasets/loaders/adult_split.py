@@ -13,7 +13,7 @@ from ..catalogue import RESOURCES
 from ..curves import require, to_numbers
 from ..fetch import read_files
 from ..tables import ColumnTable
-from .adult import COLUMNS, LEVELS, NOTES, declared
+from .adult import COLUMNS, LEVELS, NOTES, column_facts
 
 RESOURCE = "adult_split"
 LABELS = {"<=50K": 0.0, ">50K": 1.0}
@@ -40,7 +40,7 @@ def load(folder: str | Path) -> ColumnTable:
     X = np.column_stack([_column(name, [row[j] for row in table]) for j, name in enumerate(COLUMNS)])
     y = np.array([LABELS[row[-1]] for row in table])
     train = np.arange(len(y)) < counts[0]
-    return ColumnTable(X, y, np.array(COLUMNS), declared(), train, sha256, NOTES + notes)
+    return ColumnTable(X, y, np.array(COLUMNS), column_facts(), train, sha256, NOTES + notes)
 
 
 def _rows(content: bytes, file: str) -> list[list[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..public.credit_default import EDUCATION, MARRIAGE, NAMES, declared
+from ..public.credit_default import EDUCATION, MARRIAGE, NAMES, column_facts
 from ..tables import ColumnTable
 
 RESOURCE, LABEL = "credit_default", "default-payment-next-month"
@@ -32,16 +32,16 @@ def load(folder: str | Path) -> ColumnTable:
     columns = {name: to_numbers(values, name) for name, values in read.items()}
     y = columns[LABEL]
     require(bool(np.isin(y, (0, 1)).all()), f"{LABEL} is neither 0 nor 1 in some row")
-    columns["EDUCATION"], columns["MARRIAGE"] = (folded(columns, names) for names in (EDUCATION, MARRIAGE))
+    columns["EDUCATION"], columns["MARRIAGE"] = (level_numbers(columns, names) for names in (EDUCATION, MARRIAGE))
     X = np.column_stack([columns[name] for name in NAMES])
     if sha256[member.file] == member.sha256:
         shape, expected = (*X.shape, int(y.sum())), (ROWS, len(NAMES), POSITIVE)
         require(shape == expected, f"{shape} rows, columns and defaults where {expected} are expected")
-    about = declared()
+    about = column_facts()
     return ColumnTable(X, y, np.array(NAMES), tuple(about[name] for name in NAMES), None, sha256, NOTES + notes)
 
 
-def folded(columns: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
+def level_numbers(columns: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
     """(N,) number of the level, from one indicator of each level."""
     one_hot = np.column_stack([columns[name] for name in names])
     right = bool(np.isin(one_hot, (0, 1)).all() and (one_hot.sum(axis=1) == 1).all())

@@ -60,7 +60,7 @@ def load(folder: str | Path, window: int = 128, step: int = 64) -> ClientTable:
     member = RESOURCES[RESOURCE].members[0]
     if sha256[member.file] != member.sha256:
         raise DataMissing(f"{member.file} is not the pinned file and may run code when opened: delete it, run again.")
-    table = opened(contents[member.file])
+    table = read_recordings(contents[member.file])
     recordings = [np.asarray(recording, dtype=float) for recording in table["X"]]
     require(tuple(table["X_labels"]) == CHANNELS, f"channels are {table['X_labels']}")
     require(tuple(table["y_labels"]) == EXERCISES, f"exercises are {table['y_labels']}")
@@ -87,7 +87,7 @@ def load(folder: str | Path, window: int = 128, step: int = 64) -> ClientTable:
     )
 
 
-def opened(content: bytes) -> dict[str, Any]:
+def read_recordings(content: bytes) -> dict[str, Any]:
     """The dict of arrays in the file."""
     handle = io.BytesIO(content)
     try:

@@ -35,13 +35,13 @@ class TextTable:
         """Entries of a column, without blanks around them unless they count; an absent one raises ``DataMissing``."""
         if name not in self.header:
             raise DataMissing(
-                f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}{self._unnamed}."
+                f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}{self._no_name}."
             )
         place = self.header.index(name)
         return [row[place].strip() if stripped else row[place] for row in self.rows]
 
     @property
-    def _unnamed(self) -> str:
+    def _no_name(self) -> str:
         """That the first column has no name, which R and pandas leave out; empty if it has one."""
         if self.header[0]:
             return ""
@@ -79,7 +79,7 @@ def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> Text
     """Header and rows of CSV text; blank lines are skipped."""
     if what := foreign(content, file, encoding):
         raise DataMissing(f"{file} is {what}.")
-    text = _decoded(content, file, encoding)
+    text = _decode(content, file, encoding)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows, lines = [], []
     try:
@@ -109,12 +109,12 @@ def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> Text
         if len(row) != len(header):
             raise DataMissing(
                 f"{file} has {len(row)} fields in row {line} where the header names {len(header)} columns: "
-                f"{_ragged(rows, header)}."
+                f"{_explain_lengths(rows, header)}."
             )
     return TextTable(file, header, rows, lines)
 
 
-def _decoded(content: bytes, file: str, encoding: str) -> str:
+def _decode(content: bytes, file: str, encoding: str) -> str:
     try:
         text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeDecodeError as error:
@@ -128,7 +128,7 @@ def _decoded(content: bytes, file: str, encoding: str) -> str:
     return text
 
 
-def _ragged(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
+def _explain_lengths(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     """Why rows have another number of fields than the header has names, and the remedy."""
     more = len(rows) > 1 and all(len(row) == len(header) + 1 for row in rows)
     if more and not any(row[-1] for row in rows):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import DataMissing
 from .csv import read_bytes
-from .matching import Measured, drop_gaps, match_ids
+from .matching import Measurements, drop_gaps, match_ids
 from .netcdf import read_groups
 from .reader import Reader
 
@@ -63,7 +63,7 @@ def read_files(settings: CurveTables) -> tuple[tuple[str, bytes], ...]:
 def load(settings: CurveTables, contents: Mapping[str, bytes]) -> OwnTables:
     """Read all curves, check them, and keep the records that all of them have."""
     reader = Reader(settings, contents)
-    measured = {key: reader.measured(key, curve) for key, curve in settings.curves.items()}
+    measured = {key: reader.measurements(key, curve) for key, curve in settings.curves.items()}
     reader.check_shared_columns()
     ids = match_ids(measured, settings.match, settings.id)
     ids, kept = drop_gaps(ids, measured, settings)
@@ -73,7 +73,7 @@ def load(settings: CurveTables, contents: Mapping[str, bytes]) -> OwnTables:
     return OwnTables(np.array(ids), curves[0], tuple(curves[1:]), _blocks(reader, settings, ids))
 
 
-def _groups(measured: Measured, ids: list[str]) -> list[Group]:
+def _groups(measured: Measurements, ids: list[str]) -> list[Group]:
     """Measured values of the chosen records, grouped by equal times, in the order of the first record of each."""
     number = {one: n for n, one in enumerate(ids)}
     chosen = np.array([number.get(one, -1) for one in measured.ids])[measured.record]
@@ -91,7 +91,7 @@ def _groups(measured: Measured, ids: list[str]) -> list[Group]:
     ]
 
 
-def _check_varies(measured: Measured) -> None:
+def _check_varies(measured: Measurements) -> None:
     known = measured.value[~np.isnan(measured.value)]
     if known.size and known.min() == known.max():
         raise DataMissing(

@@ -53,7 +53,7 @@ def foreign(content: bytes, file: str, encoding: str) -> str:
     """
     head, suffix = content[:512], PurePath(file).suffix.lower()
     if head.startswith(b"PK\x03\x04"):
-        return _packed(content, suffix)
+        return _archive_format(content, suffix)
     if head.startswith(b"\x1f\x8b") and suffix in OF_R:
         return f"a file of R ({suffix}): {IN_R}"
     for start, what, remedy in KINDS:
@@ -65,7 +65,7 @@ def foreign(content: bytes, file: str, encoding: str) -> str:
     return ""
 
 
-def _packed(content: bytes, suffix: str) -> str:
+def _archive_format(content: bytes, suffix: str) -> str:
     """A spreadsheet of today is an archive that tells in its first entries what it is."""
     if b"opendocument.spreadsheet" in content[:512] or suffix == ".ods":
         return f"an OpenDocument spreadsheet (.ods): {SHEET}"

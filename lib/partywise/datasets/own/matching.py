@@ -18,7 +18,7 @@ LOG = logging.getLogger("partywise")
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurements:
     """Measurements of one curve, in the order of the file.
 
     name : curve and file, for messages
@@ -55,7 +55,7 @@ class Measured:
         if "" in self.ids:
             self.refuse(self.record == self.ids.index(""), f"has no {column}: every row needs the id of its record")
 
-    def within(self, domain: tuple[float, float], ignore: bool) -> Measured:
+    def within(self, domain: tuple[float, float], ignore: bool) -> Measurements:
         """The measurements inside a domain; those outside are an error unless they are to be ignored."""
         inside = (self.time >= domain[0]) & (self.time <= domain[1])
         if not ignore:
@@ -86,7 +86,7 @@ class Measured:
                 f"{self.place(i)} and {self.place(j)}{more}: keep one."
             )
 
-    def replaced(self, time: np.ndarray, value: np.ndarray, domain: tuple[float, float]) -> Measured:
+    def with_values(self, time: np.ndarray, value: np.ndarray, domain: tuple[float, float]) -> Measurements:
         """The same measurements with other times and values."""
         return replace(self, time=time, value=value, domain=domain)
 
@@ -145,8 +145,8 @@ def _some(ids: list[str]) -> str:
 
 
 def drop_gaps(
-    ids: list[str], measured: Mapping[str, Measured], settings: CurveTables
-) -> tuple[list[str], dict[str, Measured]]:
+    ids: list[str], measured: Mapping[str, Measurements], settings: CurveTables
+) -> tuple[list[str], dict[str, Measurements]]:
     """The records whose curves are measured well enough, and the curves on these records alone."""
     rule, dropped = settings.missing, set()
     for curve in measured.values():
@@ -174,7 +174,9 @@ def drop_gaps(
     return kept, {key: _only(curve, kept) for key, curve in measured.items()}
 
 
-def _sentence(curve: Measured, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: CurveTables) -> str:
+def _sentence(
+    curve: Measurements, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: CurveTables
+) -> str:
     i, rule = curve.ids.index(bad[0]), settings.missing
     more = f" ({len(bad)} such records)" if len(bad) > 1 else ""
     if count[i] < rule.min_points:
@@ -184,7 +186,7 @@ def _sentence(curve: Measured, bad: list[str], count: np.ndarray, longest: np.nd
     return f"{curve.name} {said}{more}: set max_gap and drop under missing to leave such records out, or complete them."
 
 
-def _refuse_missing(curve: Measured, ids: list[str]) -> None:
+def _refuse_missing(curve: Measurements, ids: list[str]) -> None:
     missing = np.isnan(curve.value) & np.isin(np.array(curve.ids)[curve.record], ids)
     if missing.any():
         records = len(set(curve.record[missing].tolist()))
@@ -196,7 +198,7 @@ def _refuse_missing(curve: Measured, ids: list[str]) -> None:
         )
 
 
-def _only(curve: Measured, ids: list[str]) -> Measured:
+def _only(curve: Measurements, ids: list[str]) -> Measurements:
     chosen = np.flatnonzero(np.isin(np.array(curve.ids)[curve.record], ids))
     place = curve.place
     return replace(

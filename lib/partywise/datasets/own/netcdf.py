@@ -22,11 +22,11 @@ def read_variable(
     content: bytes, file: str, variable: str, dims: tuple[str, str]
 ) -> tuple[list[str], np.ndarray, np.ndarray, str]:
     """Ids, times and values of a variable over (records, time) in either order."""
-    with _opened(content, file) as data:
+    with _open(content, file) as data:
         found = _variable(data, file, variable)
         if sorted(found.dimensions) != sorted(dims):
             raise DataMissing(
-                f"{file}: variable {variable!r} has the dimensions {_listed(found.dimensions)}: it must have "
+                f"{file}: variable {variable!r} has the dimensions {_names(found.dimensions)}: it must have "
                 f"{dims[0]!r} (the key id) and {dims[1]!r} (the key time) and no others."
             )
         values = _floats(found, file)
@@ -41,18 +41,18 @@ def read_variable(
 
 def read_groups(content: bytes, file: str, variable: str, record: str) -> list[str]:
     """The groups of the records, a variable over the dimension of records, as text."""
-    with _opened(content, file) as data:
+    with _open(content, file) as data:
         found = _variable(data, file, variable)
         if found.dimensions[:1] != (record,):
             raise DataMissing(
-                f"{file}: variable {variable!r} has the dimensions {_listed(found.dimensions)}: the groups of records "
+                f"{file}: variable {variable!r} has the dimensions {_names(found.dimensions)}: the groups of records "
                 f"need {record!r} alone."
             )
         return _texts(found, file)
 
 
 @contextmanager
-def _opened(content: bytes, file: str) -> Iterator[Any]:
+def _open(content: bytes, file: str) -> Iterator[Any]:
     """The open file; errors of the library, also of a chunk that cannot be read later, become ``DataMissing``."""
     import netCDF4
 
@@ -111,5 +111,5 @@ def _plain(value: Any) -> str:
     return str(value).strip()
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _names(names: tuple[str, ...]) -> str:
     return f"({', '.join(names)})"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["first_rows", "numbered", "of_persons"]
+__all__ = ["first_rows", "number_persons", "of_persons"]
 
 LOG = logging.getLogger("partywise")
 
@@ -32,7 +32,7 @@ def first_rows(persons: Sequence[str], most: int, what: str) -> list[int]:
     return kept
 
 
-def numbered(persons: Sequence[str]) -> np.ndarray:
+def number_persons(persons: Sequence[str]) -> np.ndarray:
     """(n,) numbers of the persons, in the order in which they appear."""
     place = {person: k for k, person in enumerate(dict.fromkeys(persons))}
     return np.array([place[person] for person in persons], dtype=int)

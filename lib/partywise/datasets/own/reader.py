@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import DataMissing
 from .csv import TextTable, numbers, read_table
-from .matching import Measured
+from .matching import Measurements
 from .netcdf import read_variable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Reader:
             self._tables[key] = read_table(self.contents[curve.file], *key)
         return self._tables[key]
 
-    def measured(self, key: str, curve: CurveFile) -> Measured:
+    def measurements(self, key: str, curve: CurveFile) -> Measurements:
         """All measurements of a curve, checked and scaled, on the domain where the study has it."""
         name = f"{getattr(curve, 'name', 'response')} ({curve.file})"
         own = self.settings.domain_of(curve)
@@ -55,7 +55,7 @@ class Reader:
         raw.check_once(self.settings.id_of(curve))
         shared = own if key == "response" else self.settings.domain
         time = shared[0] + (raw.time - own[0]) * ((shared[1] - shared[0]) / (own[1] - own[0]))
-        return raw.replaced(np.clip(time, *shared), _scaled(raw, curve), shared)
+        return raw.with_values(np.clip(time, *shared), _scale(raw, curve), shared)
 
     def check_shared_columns(self) -> None:
         """No column of the response is a column of a wide predictor."""
@@ -68,20 +68,20 @@ class Reader:
                     "itself; give them different columns."
                 )
 
-    def _long(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measured:
+    def _long(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measurements:
         table, marks = self.table(curve), self.settings.missing.marks
         assert curve.time is not None and curve.value is not None
         places = [f"row {line}" for line in table.lines]
-        ids, record = _numbered(table.column(self.settings.id_of(curve)))
+        ids, record = _number_ids(table.column(self.settings.id_of(curve)))
         time = numbers(table.column(curve.time), f"{name}: time {curve.time}", places.__getitem__)
         value = numbers(table.column(curve.value), f"{name}: {curve.value}", places.__getitem__, marks)
-        return Measured(name, ids, record, time, value, places.__getitem__, domain)
+        return Measurements(name, ids, record, time, value, places.__getitem__, domain)
 
-    def _wide(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measured:
+    def _wide(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measurements:
         table, own = self.table(curve), self.settings.id_of(curve)
         columns = table.match(curve.patterns, own)
         self._columns[key] = (curve.file, set(columns))
-        ids, record = _numbered(table.column(own))
+        ids, record = _number_ids(table.column(own))
         width = len(columns)
 
         def place(i: int) -> str:
@@ -90,25 +90,27 @@ class Reader:
         texts = np.array([table.column(column) for column in columns]).T.ravel().tolist()
         value = numbers(texts, name, place, self.settings.missing.marks)
         times = np.tile(_times(curve, columns, name, domain), len(table.rows))
-        return Measured(name, ids, np.repeat(record, width), times, value, place, domain)
+        return Measurements(name, ids, np.repeat(record, width), times, value, place, domain)
 
-    def _netcdf(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measured:
+    def _netcdf(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measurements:
         assert curve.time is not None and curve.value is not None
         dims = (self.settings.id_of(curve), curve.time)
         texts, times, values, unit = read_variable(self.contents[curve.file], curve.file, curve.value, dims)
-        ids, record = _numbered(texts)
+        ids, record = _number_ids(texts)
         width = len(times)
 
         def place(i: int) -> str:
             since = f" ({unit})" if unit else ""
             return f"record {i // width + 1} ({texts[i // width]}), {curve.time} {times[i % width]:g}{since}"
 
-        raw = Measured(name, ids, np.repeat(record, width), np.tile(times, len(texts)), values.ravel(), place, domain)
+        raw = Measurements(
+            name, ids, np.repeat(record, width), np.tile(times, len(texts)), values.ravel(), place, domain
+        )
         raw.check_finite()
         return raw
 
 
-def _numbered(texts: list[str]) -> tuple[list[str], np.ndarray]:
+def _number_ids(texts: list[str]) -> tuple[list[str], np.ndarray]:
     """Distinct ids in their order, and the number of each row's id (T,)."""
     place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     return list(place), np.array([place[text] for text in texts], dtype=int)
@@ -133,7 +135,7 @@ def _times(curve: CurveFile, columns: list[str], name: str, domain: tuple[float,
     return np.array(curve.times, dtype=float)
 
 
-def _scaled(raw: Measured, curve: CurveFile) -> np.ndarray:
+def _scale(raw: Measurements, curve: CurveFile) -> np.ndarray:
     """Values on their public scale, after the checks that reveal a wrong unit."""
     value, unit = raw.value, f" {curve.unit}" if curve.unit else ""
     if curve.range is not None:

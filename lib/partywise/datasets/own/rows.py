@@ -16,7 +16,7 @@ from ...errors import DataMissing
 from .csv import TextTable, nearest, numbers, read_bytes, read_table
 from .files import MARKS
 from .matching import match_ids
-from .persons import first_rows, numbered, of_persons
+from .persons import first_rows, number_persons, of_persons
 from .plausible import check_classes, check_column, check_label
 from .table_files import ColumnBlock, Matching, TableFile
 
@@ -51,7 +51,7 @@ class Records:
     person: np.ndarray | None = None
 
 
-def logged(
+def read_records(
     files: Sequence[TableFile], matching: Matching, contents: tuple[tuple[str, bytes], ...]
 ) -> tuple[Records, dict[str, str]]:
     """Records as `load` reads them, and the digest of every file; a log tells which files they were."""
@@ -92,7 +92,7 @@ def load(files: Sequence[TableFile], matching: Matching, contents: Mapping[str, 
                 check_classes(found, table, one.label)
             check_label(found, table, one.label, None if matching.classes else matching.label_bounds)
             labels.append(found[order])
-    person = None if persons is None else numbered(persons)
+    person = None if persons is None else number_persons(persons)
     return Records(np.array(ids), np.column_stack(columns), labels[0], person)
 
 

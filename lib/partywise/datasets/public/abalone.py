@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .declarations import Declared, levels, steps
+from .declarations import ColumnFacts, levels, steps
 
 SEXES = ("F", "I", "M")
 UNITS = "lengths are in 200 mm and weights in 200 g: round numbers over what abalones reach"
@@ -17,9 +17,9 @@ CUTS = {
 }
 
 
-def declared() -> dict[str, Declared]:
+def column_facts() -> dict[str, ColumnFacts]:
     """Edges of every column, and a range from 0 to one step beyond the last edge."""
     found = {"sex": levels(len(SEXES), "female, infant, male")}
     for name, (start, step, end) in CUTS.items():
-        found[name] = Declared(steps((start, step, end)), (0.0, round(end + step, 10)), UNITS)
+        found[name] = ColumnFacts(steps((start, step, end)), (0.0, round(end + step, 10)), UNITS)
     return found

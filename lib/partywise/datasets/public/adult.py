@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .declarations import Declared, Range, levels, steps
+from .declarations import ColumnFacts, Range, levels, steps
 
 CODEBOOK = "codes of the census file"
 PUBLIC = {
@@ -42,14 +42,14 @@ LEVELS = {
 }
 
 
-def declared() -> tuple[Declared, ...]:
+def column_facts() -> tuple[ColumnFacts, ...]:
     """Edges and ranges of the 14 columns; capital gains and losses and hours have no edges."""
     found = {name: levels(len(words.split()), CODEBOOK) for name, words in LEVELS.items()}
-    found["age"] = Declared(steps((20.5, 5, 65.5)), (17.0, 90.0), PUBLIC["age"].because)
+    found["age"] = ColumnFacts(steps((20.5, 5, 65.5)), (17.0, 90.0), PUBLIC["age"].because)
     weights = tuple(1000.0 * cut for cut in steps((50, 50, 300), (400, 100, 400)))
-    found["fnlwgt"] = Declared(weights, (0.0, 500_000.0), "persons that one record stands for, round numbers")
-    found["education-num"] = Declared(steps((1.5, 1, 15.5)), (1.0, 16.0), CODEBOOK)
+    found["fnlwgt"] = ColumnFacts(weights, (0.0, 500_000.0), "persons that one record stands for, round numbers")
+    found["education-num"] = ColumnFacts(steps((1.5, 1, 15.5)), (1.0, 16.0), CODEBOOK)
     for name in ("capital-gain", "capital-loss", "hours-per-week"):
         range_ = PUBLIC.get(name, PUBLIC["capital-gain"])
-        found[name] = Declared(None, (range_.low, range_.high), range_.because)
+        found[name] = ColumnFacts(None, (range_.low, range_.high), range_.because)
     return tuple(found[name] for name in COLUMNS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .declarations import Declared, levels, steps
+from .declarations import ColumnFacts, levels, steps
 
 MONTHS = ("0", "2", "3", "4", "5", "6")
 # The carrier holds these two as indicators.
@@ -15,10 +15,10 @@ NAMES = ("LIMIT_BAL", "SEX", "EDUCATION", "MARRIAGE", "AGE", *PAY, *BILLS, *PAYM
 CODES = "code book of the table"
 
 
-def declared() -> dict[str, Declared]:
+def column_facts() -> dict[str, ColumnFacts]:
     """Edges of limit, sex, education, marriage, age and payment status; amounts have none."""
     thousands = steps((20, 30, 50), (80, 20, 100), (150, 50, 300), (400, 100, 500))
-    limits = Declared(
+    limits = ColumnFacts(
         tuple(1000.0 * cut for cut in thousands), (0.0, 1e6), "limits that banks grant, in Taiwan dollars"
     )
     status = f"{CODES}: months of delay, 0 and below for none; more than 3 are rare"
@@ -27,7 +27,7 @@ def declared() -> dict[str, Declared]:
         "SEX": levels(2, CODES),
         "EDUCATION": levels(len(EDUCATION), f"{CODES}: 1 to 4, and 0, 5, 6 for what it does not name"),
         "MARRIAGE": levels(len(MARRIAGE), f"{CODES}: 1 to 3, and 0 for what it does not name"),
-        "AGE": Declared(steps((20.5, 5, 65.5)), (18.0, 80.0), "years of adults, five at a time"),
+        "AGE": ColumnFacts(steps((20.5, 5, 65.5)), (18.0, 80.0), "years of adults, five at a time"),
     }
-    found |= {name: Declared(steps((-1.5, 1, 3.5)), (-2.0, 9.0), status) for name in PAY}
-    return found | {name: Declared(None, None, "amounts are declared by nobody") for name in (*BILLS, *PAYMENTS)}
+    found |= {name: ColumnFacts(steps((-1.5, 1, 3.5)), (-2.0, 9.0), status) for name in PAY}
+    return found | {name: ColumnFacts(None, None, "amounts are declared by nobody") for name in (*BILLS, *PAYMENTS)}

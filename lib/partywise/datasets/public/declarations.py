@@ -15,7 +15,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Declared:
+class ColumnFacts:
     """What is known of a column before any data are seen.
 
     edges : increasing cuts, bucket j being ``(edges[j-1], edges[j]]``, or None
@@ -34,6 +34,6 @@ def steps(*runs: tuple[float, float, float]) -> tuple[float, ...]:
     return tuple(dict.fromkeys(cuts))
 
 
-def levels(count: int, because: str) -> Declared:
+def levels(count: int, because: str) -> ColumnFacts:
     """A category with so many levels, each a bucket."""
-    return Declared(tuple(k + 0.5 for k in range(count - 1)), (0.0, count - 1.0), because)
+    return ColumnFacts(tuple(k + 0.5 for k in range(count - 1)), (0.0, count - 1.0), because)

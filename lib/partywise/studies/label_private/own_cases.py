@@ -13,14 +13,14 @@ import numpy as np
 from ...datasets.division import training_rows
 from ...datasets.own.csv import TextTable
 from ...datasets.own.matching import match_ids
-from ...datasets.own.persons import numbered
+from ...datasets.own.persons import number_persons
 from ...datasets.own.records.load import (
     as_number,
-    chosen,
     complete,
     contents,
-    named,
     open_records,
+    record_names,
+    select_rows,
 )
 from ...datasets.own.records.persons import bounded, training_persons
 from ...datasets.own.records.scale import feature_names, features
@@ -61,7 +61,7 @@ def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> LabelData:
     read = _read(settings, contents(tuple(settings.files.values())))
     known: dict[str, Any] = {"ids": np.array(read.ids), "party_names": settings.party_names}
     if read.persons is not None:
-        known["person"] = numbered(read.persons)
+        known["person"] = number_persons(read.persons)
     names = np.array(["intercept", *feature_names(settings.columns)])
     return replicate(read.X, read.y, names=names, **drawn, **known)
 
@@ -75,7 +75,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
             "lower min_records."
         )
     X = features([held], settings.columns, 0.0, clip=True)
-    y, ids = _classes(labels, settings), named(held, settings.id, several=False)
+    y, ids = _classes(labels, settings), record_names(held, settings.id, several=False)
     LOG.info("records: %d, of which %d are of class 1", len(y), int(y.sum()))
     persons = None if settings.user is None else tuple(held.column(settings.user))
     return Read(np.column_stack([np.ones(len(X)), X]), y, tuple(ids), persons)
@@ -100,7 +100,7 @@ def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTabl
     held = [settings.held(what) for what in ("features", "labels")]
     tables = [open_records(one.file, texts, settings) for one in held]
     rows: dict[str, Rows] = {
-        one.holds: Rows(f"{one.party} ({one.file})", named(t, settings.id, several=True))
+        one.holds: Rows(f"{one.party} ({one.file})", record_names(t, settings.id, several=True))
         for one, t in zip(held, tables, strict=True)
     }
     common = set(match_ids(rows, settings.match, settings.id))
@@ -110,8 +110,8 @@ def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTabl
     ]
     place = {name: i for i, name in enumerate(both[1].column(settings.id))}
     kept = [i for i, name in enumerate(both[0].column(settings.id)) if name in place and name in common]
-    known = bounded(chosen(both[0], kept), settings)
-    return known, chosen(both[1], [place[name] for name in known.column(settings.id)])
+    known = bounded(select_rows(both[0], kept), settings)
+    return known, select_rows(both[1], [place[name] for name in known.column(settings.id)])
 
 
 def _classes(table: TextTable, settings: OwnSettings) -> np.ndarray:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.csv import TextTable, nearest
-from ...datasets.own.persons import numbered
-from ...datasets.own.records.load import chosen, complete, contents, named, open_records
+from ...datasets.own.persons import number_persons
+from ...datasets.own.records.load import complete, contents, open_records, record_names, select_rows
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...datasets.own.records.persons import bounded, one_client_each
-from ...datasets.own.records.scale import clipped, feature_names, features
+from ...datasets.own.records.scale import clip_to_bounds, feature_names, features
 from ...datasets.own.rows import numbers_of, values
 from ...datasets.own.table_files import ColumnBlock
 from ...errors import DataMissing
@@ -75,7 +75,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
         "n_directions": settings.n_directions,
         "client_names": settings.party_names,
         "ids": np.array(_ids(clients, settings)),
-        "person": numbered(persons),
+        "person": number_persons(persons),
     }
 
 
@@ -92,7 +92,7 @@ def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
     whole = [complete(open_records(file, texts, settings), wanted, settings) for file in settings.files.values()]
     for one in whole:
-        named(one, settings.id, several=False)
+        record_names(one, settings.id, several=False)
     clients = whole if settings.tables else _divided(whole[0], settings)
     if settings.user is not None:
         one_client_each([one.column(settings.user) for one in clients], settings.party_names, settings.user)
@@ -123,7 +123,7 @@ def _divided(whole: TextTable, settings: OwnSettings) -> list[TextTable]:
                 f"{whole.file}: {settings.party} is {text!r} in row {line}: "
                 f"{nearest(text, settings.parties, 'parties are')}; correct it, or list it under parties."
             )
-    return [chosen(whole, [i for i, text in enumerate(texts) if text == name]) for name in settings.parties]
+    return [select_rows(whole, [i for i, text in enumerate(texts) if text == name]) for name in settings.parties]
 
 
 def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray:
@@ -134,12 +134,12 @@ def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray
     raw = [numbers_of(one, settings.response) for one in clients]
     if settings.response_bounds is None:
         return np.concatenate(raw)
-    return clipped(raw, settings.response_bounds, clients, settings.response, "response_bounds")
+    return clip_to_bounds(raw, settings.response_bounds, clients, settings.response, "response_bounds")
 
 
 def _ids(clients: Sequence[TextTable], settings: OwnSettings) -> list[str]:
     """What records are called, with the client before where two clients use one name."""
-    own = [named(one, settings.id, several=len(settings.files) > 1) for one in clients]
+    own = [record_names(one, settings.id, several=len(settings.files) > 1) for one in clients]
     ids = [text for part in own for text in part]
     if len(set(ids)) == len(ids):
         return ids

@@ -17,7 +17,7 @@ from ...datasets.division import fold_order
 from ...datasets.own.csv import TextTable, read_table
 from ...datasets.own.indicators import indicator_names, indicators, width
 from ...datasets.own.matching import match_ids
-from ...datasets.own.persons import first_rows, numbered, of_persons
+from ...datasets.own.persons import first_rows, number_persons, of_persons
 from ...datasets.own.plausible import check_column, check_label
 from ...datasets.own.rows import Rows, numbers_of, present, read_files, values
 from ...errors import DataMissing
@@ -82,7 +82,7 @@ def _matched(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray | None
         files.append(rows)
     _check_count(settings, files, read)
     more: dict[str, Any] = dict(of_label)
-    person = numbered([users[name] for name in persons]) if users else None
+    person = number_persons([users[name] for name in persons]) if users else None
     if not settings.aligned:
         more |= {"identifiers": np.array(persons), "files": tuple(files)}
     names = np.array([name for column in settings.columns for name in indicator_names(column)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import Natural, Positive, Range, check_fields, unread
-from ...datasets.public.described import Described, Response
+from ...datasets.public.descriptions import Response, TableDescription
 from ...datasets.public.tables import TABLES
 from ...glm.options import Family
 
@@ -179,7 +179,7 @@ class DatasetSettings(PartialOverlap):
         object.__setattr__(self, "family", self.family or self.explained.families[0])
 
     @property
-    def described(self) -> Described:
+    def described(self) -> TableDescription:
         """What is known of the table."""
         return TABLES[self.dataset]
 

@@ -69,7 +69,7 @@ def scaled(
     response : declared range of y, which is mapped alike; None for labels 0 and 1
     """
     ranges = []
-    for name, column in zip(table.names, table.declared, strict=True):
+    for name, column in zip(table.names, table.column_facts, strict=True):
         if column.bounds is None:
             raise ValueError(f"column {name} has no declared range: nothing public scales it; leave it out.")
         ranges.append(column.bounds)

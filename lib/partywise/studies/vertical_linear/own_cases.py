@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.indicators import indicator_names, indicators
-from ...datasets.own.rows import logged, read_files
+from ...datasets.own.rows import read_files, read_records
 from ...datasets.own.table_files import ColumnBlock
-from ...datasets.public.declarations import Declared
+from ...datasets.public.declarations import ColumnFacts
 from ...datasets.tables import ColumnTable
 from .cases import deal_table, scaled
 from .data import LinearData
@@ -34,17 +34,17 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearDat
 @lru_cache(maxsize=1)
 def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
     """What all replicates share: numbers as they are, a category as an indicator of each level but the first."""
-    read, digests = logged(settings.tables, settings.matching, files)
-    features: list[tuple[str, Declared, np.ndarray]] = []
+    read, digests = read_records(settings.tables, settings.matching, files)
+    features: list[tuple[str, ColumnFacts, np.ndarray]] = []
     for values, column in zip(read.X.T, settings.columns, strict=True):
         features += _features(values, column)
-    names, declared, columns = zip(*features, strict=True)
+    names, column_facts, columns = zip(*features, strict=True)
     X = np.column_stack(columns)
-    return ColumnTable(X, read.y, np.array(names), declared, None, digests, (), read.ids, read.person)
+    return ColumnTable(X, read.y, np.array(names), column_facts, None, digests, (), read.ids, read.person)
 
 
-def _features(values: np.ndarray, column: ColumnBlock) -> list[tuple[str, Declared, np.ndarray]]:
+def _features(values: np.ndarray, column: ColumnBlock) -> list[tuple[str, ColumnFacts, np.ndarray]]:
     """Name, declared range and values of what a column becomes."""
-    declared = Declared(None, column.bounds if column.levels is None else (0.0, 1.0), column.because)
+    column_facts = ColumnFacts(None, column.bounds if column.levels is None else (0.0, 1.0), column.because)
     named = zip(indicator_names(column), indicators(values, column), strict=True)
-    return [(name, declared, part) for name, part in named]
+    return [(name, column_facts, part) for name, part in named]

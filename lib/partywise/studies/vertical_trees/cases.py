@@ -11,7 +11,7 @@ import numpy as np
 from ...datasets.columns.read import read_table
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings, DatasetSettings
-from ...datasets.public.declarations import Declared
+from ...datasets.public.declarations import ColumnFacts
 from ...datasets.tables import ColumnTable
 from ...models.criteria import NUMBERS
 from ...models.links import LOGIT
@@ -35,7 +35,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     else:
         y = (rng.random(settings.n) < LOGIT.mean(score)).astype(float)
     names = np.array([f"x{j}" for j in range(settings.d)])
-    table = ColumnTable(X, y, names, tuple(_declared(j) for j in range(settings.d)), None, {}, ())
+    table = ColumnTable(X, y, names, tuple(_column_facts(j) for j in range(settings.d)), None, {}, ())
     return replicate_of(table, settings, rng_for)
 
 
@@ -67,10 +67,10 @@ def _unit(uniform: np.ndarray) -> np.ndarray:
     return (uniform - 0.5) * np.sqrt(12)
 
 
-def _declared(j: int) -> Declared:
+def _column_facts(j: int) -> ColumnFacts:
     if j % 3 == 2:
-        return Declared(HALVES, (0.0, LEVELS - 1.0), "the generator draws whole numbers from 0 to 9")
-    return Declared(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
+        return ColumnFacts(HALVES, (0.0, LEVELS - 1.0), "the generator draws whole numbers from 0 to 9")
+    return ColumnFacts(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
 
 
 def replicate_of(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> TreeData:
@@ -93,6 +93,6 @@ def select_rows(table: ColumnTable, settings: ColumnSettings, drawn: Mapping[str
         order=drawn["order"],
         ids=None if table.ids is None else table.ids[kept],
         names=table.names,
-        declared=table.declared,
+        column_facts=table.column_facts,
         criterion=settings.loss,
     )

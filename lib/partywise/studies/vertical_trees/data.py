@@ -9,7 +9,7 @@ import numpy as np
 
 from ...datasets.columns.replicate import folds_of, split_columns
 from ...datasets.columns.settings import ColumnSettings
-from ...datasets.public.declarations import Declared
+from ...datasets.public.declarations import ColumnFacts
 from ...errors import DataMissing
 from ...federation.parties import Party
 from ...models.criteria import CLASSES, Criterion
@@ -35,7 +35,7 @@ class TreeData:
     train: np.ndarray
     order: np.ndarray
     names: np.ndarray
-    declared: tuple[Declared, ...]
+    column_facts: tuple[ColumnFacts, ...]
     criterion: Criterion
     ids: np.ndarray | None = None
 
@@ -52,13 +52,13 @@ class TreeData:
 
     def public(self) -> PublicFacts:
         """The part that everyone may know: names, what is declared of the columns, the loss."""
-        columns = tuple(map(_column, self.names, self.declared))
+        columns = tuple(map(_column, self.names, self.column_facts))
         return PublicFacts(columns, self.criterion)
 
 
-def _column(name: str, declared: Declared) -> Column:
-    edges = None if declared.edges is None else Public(np.array(declared.edges), because=declared.because)
-    bounds = None if declared.bounds is None else Public(declared.bounds, because=declared.because)
+def _column(name: str, column_facts: ColumnFacts) -> Column:
+    edges = None if column_facts.edges is None else Public(np.array(column_facts.edges), because=column_facts.because)
+    bounds = None if column_facts.bounds is None else Public(column_facts.bounds, because=column_facts.because)
     return Column(str(name), edges, bounds)
 
 

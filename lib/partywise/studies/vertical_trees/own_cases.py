@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.own.rows import logged, read_files
+from ...datasets.own.rows import read_files, read_records
 from ...datasets.own.table_files import ColumnBlock
-from ...datasets.public.declarations import Declared, levels
+from ...datasets.public.declarations import ColumnFacts, levels
 from ...datasets.tables import ColumnTable
 from .cases import deal_table, select_rows
 from .data import TreeData
@@ -33,13 +33,13 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
 @lru_cache(maxsize=1)
 def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
     """What all replicates share."""
-    read, digests = logged(settings.tables, settings.matching, files)
+    read, digests = read_records(settings.tables, settings.matching, files)
     names = np.array([column.name for column in settings.columns])
-    declared = tuple(map(_declared, settings.columns))
-    return ColumnTable(read.X, read.y, names, declared, None, digests, (), read.ids, read.person)
+    column_facts = tuple(map(_column_facts, settings.columns))
+    return ColumnTable(read.X, read.y, names, column_facts, None, digests, (), read.ids, read.person)
 
 
-def _declared(column: ColumnBlock) -> Declared:
+def _column_facts(column: ColumnBlock) -> ColumnFacts:
     if column.levels is not None:
         return levels(len(column.levels), column.because)
-    return Declared(column.edges, column.bounds, column.because)
+    return ColumnFacts(column.edges, column.bounds, column.because)

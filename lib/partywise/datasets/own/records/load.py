@@ -19,11 +19,11 @@ from .settings import OwnRecords
 
 __all__ = [
     "as_number",
-    "chosen",
     "complete",
     "contents",
-    "named",
     "open_records",
+    "record_names",
+    "select_rows",
 ]
 
 LISTED = 3
@@ -63,15 +63,15 @@ def complete(table: TextTable, names: Sequence[str], settings: OwnRecords) -> Te
             f"{table.file} has no row with an entry in all of {', '.join(names)}: take out the column that is empty."
         )
     LOG.info("%s: %d of %d rows are complete", table.file, len(kept), len(table.rows))
-    return chosen(table, kept)
+    return select_rows(table, kept)
 
 
-def chosen(table: TextTable, places: Sequence[int]) -> TextTable:
+def select_rows(table: TextTable, places: Sequence[int]) -> TextTable:
     """Some rows of a table, in the order of these places."""
     return replace(table, rows=[table.rows[i] for i in places], lines=[table.lines[i] for i in places])
 
 
-def named(table: TextTable, id: str | None, several: bool) -> list[str]:
+def record_names(table: TextTable, id: str | None, several: bool) -> list[str]:
     """What every row is called: its id, or its row, with the file where there are several."""
     if id is None:
         return [f"{table.file} row {line}" if several else f"row {line}" for line in table.lines]

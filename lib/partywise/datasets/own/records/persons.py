@@ -9,8 +9,8 @@ import numpy as np
 from ....errors import DataMissing
 from ...division import training_rows
 from ..csv import TextTable
-from ..persons import first_rows, numbered
-from .load import chosen
+from ..persons import first_rows, number_persons
+from .load import select_rows
 from .settings import OwnRecords
 
 __all__ = ["bounded", "one_client_each", "training_persons"]
@@ -20,7 +20,7 @@ def bounded(table: TextTable, settings: OwnRecords) -> TextTable:
     """The first ``rows_per_user`` rows of every person, in the order of the file (see `first_rows`)."""
     if settings.user is None or settings.rows_per_user is None:
         return table
-    return chosen(table, first_rows(table.column(settings.user), settings.rows_per_user, table.file))
+    return select_rows(table, first_rows(table.column(settings.user), settings.rows_per_user, table.file))
 
 
 def one_client_each(persons: Sequence[Sequence[str]], places: Sequence[str], user: str) -> None:
@@ -38,4 +38,4 @@ def one_client_each(persons: Sequence[Sequence[str]], places: Sequence[str], use
 
 def training_persons(person: Sequence[str], test_share: float, rng: np.random.Generator) -> np.ndarray:
     """(n,) bool: the rows of a random share of the persons train; nobody is on both sides."""
-    return training_rows(len(set(person)), test_share, rng)[numbered(person)]
+    return training_rows(len(set(person)), test_share, rng)[number_persons(person)]

@@ -13,7 +13,7 @@ from ..plausible import check_bounds
 from ..rows import values
 from ..table_files import ColumnBlock
 
-__all__ = ["clipped", "feature_names", "features"]
+__all__ = ["clip_to_bounds", "feature_names", "features"]
 
 
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
@@ -38,13 +38,13 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
             )
         if column.bounds is not None:
             least, most = column.bounds
-            inside = clipped(raw, column.bounds, tables, column.name, "bounds")
+            inside = clip_to_bounds(raw, column.bounds, tables, column.name, "bounds")
             whole = ((inside if clip else whole) - least) / (most - least)
         parts += [low + (1 - low) * part for part in indicators(whole, column)]
     return np.column_stack(parts)
 
 
-def clipped(
+def clip_to_bounds(
     raw: Sequence[np.ndarray], bounds: tuple[float, float], tables: Sequence[TextTable], name: str, key: str
 ) -> np.ndarray:
     """Values (N,) clipped to their public bounds; DataMissing and lines as in `check_bounds`."""

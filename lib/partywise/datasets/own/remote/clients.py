@@ -12,7 +12,7 @@ from ..csv import TextTable, nearest, read_table
 from ..records.load import complete
 from ..records.persons import bounded
 from ..records.settings import HeldFile
-from .placeholders import PartyFiles, check_count, column_of, cycled, own_content, text_of
+from .placeholders import PartyFiles, check_count, column_of, in_turn, own_content, text_of
 
 __all__ = ["placeholders"]
 
@@ -67,9 +67,9 @@ def _text(settings: Any, name: str, n: int) -> bytes:
             columns[column] = [f"{name}, {key} {k}" for k in range(n)]
     columns |= {column.name: column_of(column, n) for column in settings.columns}
     if settings.levels:
-        columns[settings.response] = cycled(settings.levels, n)
+        columns[settings.response] = in_turn(settings.levels, n)
     elif settings.response_bounds is not None:
-        columns[settings.response] = cycled(settings.response_bounds, n)
+        columns[settings.response] = in_turn(settings.response_bounds, n)
     else:
-        columns[settings.response] = cycled((settings.cuts[0] - 1.0, settings.cuts[-1] + 1.0), n)
+        columns[settings.response] = in_turn((settings.cuts[0] - 1.0, settings.cuts[-1] + 1.0), n)
     return text_of(columns, settings.delimiter, settings.encoding)

@@ -15,7 +15,7 @@ from .placeholders import (
     ascending,
     check_count,
     column_of,
-    cycled,
+    in_turn,
     labels_of,
     own_content,
     placeholder_ids,
@@ -27,7 +27,7 @@ __all__ = ["placeholders", "shared_column"]
 
 def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a party, and one in the place of each other."""
-    ids, users, agreed, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
+    ids, users, common, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
     own = next((one for one in settings.tables if one.party == me), None)
     if own is not None:
         contents[own.file] = own_content(own.file, folder)
@@ -38,7 +38,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
         if getattr(settings, "aligned", True):
             ascending(table.column(name), own.file, name)
             check_count(len(ids), me, own.file, rows)
-            agreed = [tuple(table.column(name)), *([] if users is None else [tuple(users)])]
+            common = [tuple(table.column(name)), *([] if users is None else [tuple(users)])]
     classes = settings.matching.classes or getattr(settings, "family", None) == "binomial"
     tables = []
     for one in settings.tables:
@@ -46,7 +46,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
             one = replace(one, file=f"(elsewhere, {one.party})")
             contents[one.file] = _text(one, settings, ids, users, classes)
         tables.append(one)
-    return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(agreed))
+    return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
 
 
 def shared_column(table: TextTable, name: str, key: str) -> list[str]:
@@ -70,5 +70,5 @@ def _text(one: TableFile, settings: Any, ids: Sequence[str], users: Sequence[str
             columns[settings.user] = ids if users is None else users
     for key in ("weights", "offset"):
         if (name := getattr(one, key, None)) is not None:
-            columns[name] = cycled((1, 2), n)
+            columns[name] = in_turn((1, 2), n)
     return text_of(columns, one.delimiter, one.encoding)

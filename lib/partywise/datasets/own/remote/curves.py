@@ -15,7 +15,7 @@ from ..files import CurveFile
 from ..netcdf import read_groups
 from ..reader import Reader
 from .columns import shared_column
-from .placeholders import PartyFiles, ascending, check_count, cycled, own_content, placeholder_ids, text_of
+from .placeholders import PartyFiles, ascending, check_count, in_turn, own_content, placeholder_ids, text_of
 
 __all__ = ["placeholders"]
 
@@ -25,14 +25,14 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     keys = settings.by_party(len(settings.predictors)).get(me, ())
     mine = {key: curve for key, curve in settings.curves.items() if f"{key}.file" in keys}
     contents = {curve.file: own_content(curve.file, folder) for curve in mine.values()}
-    ids, groups, agreed = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]]()
+    ids, groups, common = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]]()
     for key, curve in list(mine.items())[:1]:
         reader = Reader(settings, contents)
-        ids = reader.measured(key, curve).ids
+        ids = reader.measurements(key, curve).ids
         ascending(ids, curve.file, settings.id_of(curve))
         check_count(len(ids), me, curve.file, rows)
         groups = None if settings.fold_block is None else _groups(reader, settings, curve, ids)
-        agreed = [tuple(ids), *([] if groups is None else [tuple(groups)])]
+        common = [tuple(ids), *([] if groups is None else [tuple(groups)])]
     curves: dict[str, Any] = {}
     for key, curve in settings.curves.items():
         if key not in mine:
@@ -40,7 +40,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
             contents[curve.file] = content
         curves[key] = curve
     response, *predictors = curves.values()
-    return PartyFiles(replace(settings, response=response, predictors=tuple(predictors)), contents, tuple(agreed))
+    return PartyFiles(replace(settings, response=response, predictors=tuple(predictors)), contents, tuple(common))
 
 
 def _groups(reader: Reader, settings: Any, own: CurveFile, ids: Sequence[str]) -> list[str]:
@@ -73,7 +73,7 @@ def _elsewhere(
         count = max(count, ceil((high - low) / settings.missing.max_gap) + 2)
     names = tuple(f"value {k}" for k in range(count))
     radius = settings.response_radius if key == "response" else getattr(curve, "radius", None) or settings.radius
-    columns: dict[str, Sequence[str]] = {"record": ids} | dict.fromkeys(names, cycled((radius / 2, -radius / 2), n))
+    columns: dict[str, Sequence[str]] = {"record": ids} | dict.fromkeys(names, in_turn((radius / 2, -radius / 2), n))
     if key == "response" and settings.fold_block is not None:
         columns[settings.fold_block] = ids if groups is None else groups
     form: dict[str, Any] = {"file": f"(elsewhere, {key})", "format": "wide", "id": "record", "columns": names}

@@ -25,7 +25,7 @@ __all__ = [
     "ascending",
     "check_count",
     "column_of",
-    "cycled",
+    "in_turn",
     "labels_of",
     "own_content",
     "placeholder_ids",
@@ -39,12 +39,12 @@ class PartyFiles:
 
     settings : as the configuration has them, but for the form of files that lie elsewhere
     contents : of every file that these settings name
-    agreed : what all parties must have alike, ids in order, and the group or person of each; empty where rows are split
+    common : what all parties must have alike, ids in order, and the group or person of each; empty where rows are split
     """
 
     settings: Any
     contents: Mapping[str, bytes]
-    agreed: tuple[tuple[str, ...], ...] = ()
+    common: tuple[tuple[str, ...], ...] = ()
 
     @contextmanager
     def read(self) -> Iterator[None]:
@@ -96,7 +96,7 @@ def ascending(ids: Sequence[str], file: str, column: str) -> None:
             )
 
 
-def cycled(entries: Sequence[object], n: int) -> list[str]:
+def in_turn(entries: Sequence[object], n: int) -> list[str]:
     """(n,) entries in turn, as text."""
     return [str(entries[i % len(entries)]) for i in range(n)]
 
@@ -104,18 +104,18 @@ def cycled(entries: Sequence[object], n: int) -> list[str]:
 def column_of(column: ColumnBlock, n: int) -> list[str]:
     """Entries of a column that pass the checks of one: levels in turn, or two numbers."""
     if column.levels is not None:
-        return cycled(column.levels, n)
+        return in_turn(column.levels, n)
     low, high = column.bounds or (0.0, 1.0)
     if column.edges is None:
-        return cycled((low, high), n)
+        return in_turn((low, high), n)
     cuts = column.edges
     if column.bounds is not None and np.ptp(np.searchsorted(cuts, (low, high))):
-        return cycled((low, high), n)
+        return in_turn((low, high), n)
     # Bounds between two edges: at most every second entry lies outside them, the first inside.
     inside = low if column.bounds is not None else cuts[0] - 1.0
-    return cycled((inside, cuts[0] - 1.0 if inside > cuts[0] else cuts[-1] + 1.0), n)
+    return in_turn((inside, cuts[0] - 1.0 if inside > cuts[0] else cuts[-1] + 1.0), n)
 
 
 def labels_of(classes: bool, n: int) -> list[str]:
     """Labels 0 and 1 in turn; 1 and 2 where they are numbers, which every family of responses takes."""
-    return cycled((0, 1) if classes else (1, 2), n)
+    return in_turn((0, 1) if classes else (1, 2), n)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ....datasets.carriers import zip_member
 from ....datasets.curves import read_columns, to_numbers
-from ....datasets.fetch import fetched, read_files
+from ....datasets.fetch import fetch_folder, read_files
 from ....datasets.loaders import body_fat as body_fat_loader
 from ....datasets.loaders import flights as flights_loader
 
@@ -46,13 +46,13 @@ def least_constant() -> float:
 
 def body_fat(fact: Literal["share", "covariates"]) -> float:
     """Share of men above 18 % of body fat, or number of their measurements."""
-    table = body_fat_loader.load(fetched(body_fat_loader.RESOURCE))
+    table = body_fat_loader.load(fetch_folder(body_fat_loader.RESOURCE))
     return float(table.y.mean()) if fact == "share" else float(table.X.shape[1])
 
 
 def flights(fact: Literal["rows", "airlines"]) -> float:
     """Flights of the file, or airlines with 5 000 of them whose delay and seven variables are known."""
-    contents, _, _ = read_files(flights_loader.RESOURCE, fetched(flights_loader.RESOURCE))
+    contents, _, _ = read_files(flights_loader.RESOURCE, fetch_folder(flights_loader.RESOURCE))
     file = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
     names = (*flights_loader.SCALES, flights_loader.RESPONSE)
     columns = read_columns(file, (*names, "carrier"), "flights.csv")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ....datasets.fetch import fetched
+from ....datasets.fetch import fetch_folder
 from ....datasets.loaders import abalone, adult
 
 
 def features(dataset: Literal["adult", "abalone"]) -> float:
     """Columns of a data set without its response."""
     load = {"adult": adult.load_folded, "abalone": abalone.load}[dataset]
-    return float(load(fetched(dataset)).X.shape[1])
+    return float(load(fetch_folder(dataset)).X.shape[1])
 
 
 def abalone_rows() -> float:
     """Shells."""
-    return float(len(abalone.load(fetched(abalone.RESOURCE)).y))
+    return float(len(abalone.load(fetch_folder(abalone.RESOURCE)).y))

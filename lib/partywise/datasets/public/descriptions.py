@@ -83,7 +83,7 @@ class Response:
 
 
 @dataclass(frozen=True)
-class Described:
+class TableDescription:
     """A table, its parties and its responses, the active party and the usual response first.
 
     resource : data set of the catalogue; file : of its members
