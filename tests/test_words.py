@@ -14,7 +14,8 @@ from pipeline import ROOT
 
 LIB = ROOT / "lib" / "partywise"
 # Terms of the field: `Bounded`; names of protocols, as published and as certified, on pooled data, on whitened records.
-TERMS = {"bounded", "published", "certified", "pooled", "whitened"}
+# `printed` is what a source prints: the folder of each study, the field of an entry, the column of the register.
+TERMS = {"bounded", "published", "certified", "pooled", "whitened", "printed"}
 # End as a participle does, and are nouns, verbs or adjectives.
 NOUNS = {"seed", "need", "feed", "speed", "embed", "exceed", "proceed", "hundred", "red"}
 # Participles that do not end in -ed; those that are nouns or verbs as well (cut, split, read, cost) are not among them.
@@ -39,7 +40,6 @@ OPEN: dict[str, int] = {
     "audits": 12,
     "checks": 3,
     "errors": 1,
-    "experiment": 94,
     "federation": 123,
     "functional": 12,
     "privacy": 29,

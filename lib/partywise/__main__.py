@@ -107,7 +107,7 @@ def check_method(address: str, study: str | None, options: str) -> int:
     """Try a method on the small cases of its study and print what it keeps; 1 when a check fails."""
     import yaml
 
-    from .experiment.trial import report, tried
+    from .experiment.trial import report, try_method
 
     try:
         keys = yaml.safe_load(options) or {}
@@ -115,7 +115,7 @@ def check_method(address: str, study: str | None, options: str) -> int:
         raise ConfigError(f"--options is {options!r}: it is not valid YAML ({error}).") from None
     if not isinstance(keys, dict):
         raise ConfigError(f'--options is {options!r}: give keys and values, as in "ridge: 0.1, rounds: 5" in braces.')
-    outcomes = list(tried(address, study, keys))
+    outcomes = list(try_method(address, study, keys))
     print(report(outcomes))
     failed = sum(bool(one.failures) for one in outcomes)
     verdict, count = ("breaks", failed) if failed else ("keeps", len(outcomes))
@@ -160,7 +160,7 @@ def verify(path: Path, count: int, seed: int) -> int:
         bad += bool(different)
         print(f"{'differs' if different else 'same'}: {name}")
         for item in different:
-            print(f"    {item.variable}: {item.stored!r} in the cube, {item.recomputed!r} now")
+            print(f"    {item.variable}: {item.stored_value!r} in the cube, {item.recomputed_value!r} now")
     print(f"{len(chosen) - bad} of {len(chosen)} cells came out the same.")
     return 1 if bad else 0
 

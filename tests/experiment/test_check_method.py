@@ -14,7 +14,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
-from partywise.experiment.trial import outcome, report, trials, tried
+from partywise.experiment.trial import outcome, report, trials, try_method
 from pipeline import ROOT
 
 
@@ -25,7 +25,7 @@ def in_the_project(monkeypatch):
 
 
 def test_the_shipped_example_keeps_its_contract():
-    (found,) = tried("config.own_method")
+    (found,) = try_method("config.own_method")
     assert found.failures == {} and not found.pooled
     assert found.totals["label"] == pytest.approx(1.0, rel=1e-9) and found.totals["row"] == float("inf")
     said = report([found])
@@ -50,19 +50,19 @@ def test_the_shipped_example_keeps_its_contract():
     ],
 )
 def test_a_broken_method_is_told_by_its_check(name, check, says):
-    found = next(iter(tried(f"broken_methods:{name}")))
+    found = next(iter(try_method(f"broken_methods:{name}")))
     assert check in found.failures, found.failures
     assert re.search(says, found.failures[check]), found.failures[check]
     assert f"FAILS  {check}" in report([found])
 
 
 def test_a_law_that_nobody_knows_is_tried_and_the_line_says_what_was_not_checked():
-    (found,) = tried("broken_methods:OWN_LAW")
+    (found,) = try_method("broken_methods:OWN_LAW")
     assert found.failures == {} and found.own_laws == ("scaled_noise",)
     said = report([found])
     assert "scaled_noise: no law of the library, 4000 draws on two neighbours do not refute it" in said
     assert "unproved in a study that does not name it under trusted_mechanisms" in said
-    (shipped,) = tried("config.own_method")
+    (shipped,) = try_method("config.own_method")
     assert shipped.own_laws == () and "no law of the library" not in report([shipped])
 
 
@@ -109,18 +109,18 @@ def test_methods_of_the_package_keep_theirs(study, protocol, silent):
 
 
 def test_a_method_of_vertical_trees_by_its_address():
-    (found,) = tried("own_trees")
+    (found,) = try_method("own_trees")
     assert found.failures == {} and found.totals["features"] == pytest.approx(1.0, rel=1e-4)
     assert found.totals["label"] == 0.0 and "the trial has 2 parties only" in report([found])
-    (leak,) = tried("own_trees", options={"leak": True})
+    (leak,) = try_method("own_trees", options={"leak": True})
     assert re.search("'means'.*is not free of features", leak.failures["record and replay"])
 
 
 def test_a_method_of_vertical_glm_by_its_address():
-    for found in tried("own_glm"):
+    for found in try_method("own_glm"):
         assert found.failures == {} and found.pooled, found.failures
         assert all(total == pytest.approx(1.0, rel=1e-9) for total in found.totals.values())
-    for leak in tried("own_glm", options={"leak": True}):
+    for leak in try_method("own_glm", options={"leak": True}):
         assert re.search("'means'.*is not free of", leak.failures["record and replay"])
 
 
@@ -139,7 +139,7 @@ def test_every_study_of_methods_has_trials():
 )
 def test_what_cannot_be_tried_is_named(words, says):
     with pytest.raises(ConfigError, match=says):
-        list(tried(**words))
+        list(try_method(**words))
 
 
 @pytest.mark.parametrize(("words", "code"), [(["config.own_method"], 0), (["nowhere.at_all"], 2)])

@@ -15,7 +15,7 @@ import toy_claim
 from audit_driver import cell
 from partywise.errors import ConfigError
 from partywise.experiment import claims
-from partywise.experiment.claims import Claim, collected
+from partywise.experiment.claims import Claim, all_claims
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available
 from partywise.studies.functional_boosting.claims import CLAIMS
@@ -28,9 +28,9 @@ def test_claims_live_in_the_folders_of_studies():
     folders = {module.split(".")[2] for module in claims.modules()}
     # The audit collects them; the linear models of document 003 share the claims of its trees.
     assert folders == set(available()) - {"privacy_audit", "vertical_linear"}
-    assert {claim.document for claim in collected().values()} == {"000", "001", "002", "003", "004"}
-    assert all(claim.repaired is not None for claim in collected().values())
-    assert list(collected()) == [claim.name for claim in sorted(collected().values(), key=lambda one: one.document)]
+    assert {claim.document for claim in all_claims().values()} == {"000", "001", "002", "003", "004"}
+    assert all(claim.correction is not None for claim in all_claims().values())
+    assert list(all_claims()) == [claim.name for claim in sorted(all_claims().values(), key=lambda one: one.document)]
 
 
 def test_a_claim_from_outside_the_package_is_audited_like_the_others():
@@ -51,7 +51,7 @@ def test_a_file_of_claims_in_the_package_is_found_without_another_edit(tmp_path)
     (folder / "__init__.py").touch()
     (folder / "claims.py").write_text(text + ",)\n")
     code = f"import sys; sys.path.insert(0, {str(lib)!r}); from partywise.experiment.study import load;"
-    code += "s = load('privacy_audit').sources['toy_sum']; print(s.titled(s.settings()))"
+    code += "s = load('privacy_audit').sources['toy_sum']; print(s.title_for(s.settings()))"
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
     assert done.stdout == "sum of 400 numbers\n", done.stderr
 
@@ -59,7 +59,7 @@ def test_a_file_of_claims_in_the_package_is_found_without_another_edit(tmp_path)
 def test_a_name_stands_for_one_claim(monkeypatch):
     monkeypatch.setattr("partywise.studies.functional_boosting.claims.CLAIMS", (*CLAIMS, CLAIMS[0]))
     with pytest.raises(ValueError, match=r"name is 'covariance' in partywise\.studies\.functional_boosting\.claims"):
-        collected()
+        all_claims()
 
 
 def test_what_a_claim_says_of_a_release():
@@ -72,7 +72,7 @@ def test_what_a_claim_says_of_a_release():
 
 
 def test_a_repair_that_there_is_not_is_no_variant():
-    lone = replace(toy_claim.CLAIM, repaired=None)
+    lone = replace(toy_claim.CLAIM, correction=None)
     assert isinstance(lone, Claim) and lone.form("published").message == "sum" and len(lone.fits) == 1
     with pytest.raises(ValueError, match="variant is 'repaired': no mechanism repairs toy_sum"):
         lone.form("repaired")

@@ -56,9 +56,11 @@ def moved(change) -> dict[str, tuple[int, tuple[str, ...]]]:
     one, other = cube(), cube()
     other = change(other)
     found, back = compare_cubes(one, other), compare_cubes(other, one)
-    assert not found.missing and {k: v[0] for k, v in found.moved.items()} == {k: v[0] for k, v in back.moved.items()}
+    assert not found.missing and {k: v[0] for k, v in found.changes.items()} == {
+        k: v[0] for k, v in back.changes.items()
+    }
     assert not found.equal() and not found.equal(common=True)
-    return dict(found.moved)
+    return dict(found.changes)
 
 
 def put(name: str, value) -> dict[str, tuple[int, tuple[str, ...]]]:
@@ -73,7 +75,7 @@ def put(name: str, value) -> dict[str, tuple[int, tuple[str, ...]]]:
 
 def test_a_cube_is_equal_to_itself():
     report = compare_cubes(cube(), cube())
-    assert report.equal() and (report.cells, report.moved, report.missing) == (20, {}, ())
+    assert report.equal() and (report.cells, report.changes, report.missing) == (20, {}, ())
     assert report.verdict() == "equal to the last bit; 20 cells and 7 variables in both"
 
 
@@ -86,10 +88,10 @@ def test_one_bit_is_found_and_named():
 def test_the_sign_of_zero_and_the_bits_of_nan_count():
     zero, one = cube(), cube()
     zero["loss"][PLACE], one["loss"][PLACE] = 0.0, -0.0
-    assert compare_cubes(zero, one).moved == {"loss": (1, (f"{NAME}: 0.0 -> -0.0",))}
+    assert compare_cubes(zero, one).changes == {"loss": (1, (f"{NAME}: 0.0 -> -0.0",))}
     quiet = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0]
     zero["loss"].values[tuple(PLACE.values())], one["loss"].values[tuple(PLACE.values())] = np.nan, quiet
-    assert compare_cubes(zero, one).moved == {"loss": (1, (f"{NAME}: nan -> nan",))}
+    assert compare_cubes(zero, one).changes == {"loss": (1, (f"{NAME}: nan -> nan",))}
 
 
 def test_another_pattern_of_nan_is_found():
@@ -111,7 +113,7 @@ def test_the_order_of_labels_is_no_difference():
     other = cube().isel(case=[1, 0], method_label=[2, 0, 1], epsilon=[1, 0], example=[1, 0])
     assert compare_cubes(cube(), other).equal()
     other["loss"][{"case": 0, "method_label": 0, "replicate": 0, "parties": 0, "fold": 0, "epsilon": 0}] += 1.0
-    assert compare_cubes(cube(), other).moved["loss"][1][0].startswith(NAME)
+    assert compare_cubes(cube(), other).changes["loss"][1][0].startswith(NAME)
 
 
 def test_what_only_one_holds_is_listed_and_common_leaves_it_out():
@@ -122,7 +124,7 @@ def test_what_only_one_holds_is_listed_and_common_leaves_it_out():
     assert report.missing[:2] == ("only in the first: replicate 1", "only in the second: variables excess")
     first = "only in the first: 11 cells, the first of them case one, method a, replicate 1, parties 2, fold 0"
     assert report.missing[2].startswith(first) and NAME in report.missing[2]
-    assert report.cells == 9 and report.moved == {}
+    assert report.cells == 9 and report.changes == {}
     assert not report.equal() and report.equal(common=True)
     back = compare_cubes(other, cube())
     assert back.missing[:2] == ("only in the first: variables excess", "only in the second: replicate 1")

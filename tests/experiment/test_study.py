@@ -368,7 +368,7 @@ def test_a_name_has_one_meaning_in_all_studies():
     for name in available():
         study = load(name)
         hints = get_type_hints(study.measures) | get_type_hints(study.examples, {"np": np})
-        for variable, one in study.declared.items():
+        for variable, one in study.own_measures.items():
             found[variable][name] = one
             types[variable].add((hints[variable], one.dims))
     shared = {variable: studies for variable, studies in found.items() if len(studies) > 1}
@@ -381,8 +381,8 @@ def test_a_name_has_one_meaning_in_all_studies():
 def test_what_a_fit_reports_is_what_was_declared():
     """None is a value that is undefined, and unlike what a fit does not report; the second of two reports counts."""
     one, other = toy.ToyMeasures(error=None, n_train=3), toy.ToyMeasures(error=2.0)
-    assert one.reported() == {"error": None, "n_train": 3}
-    assert (one | other).reported() == {"error": 2.0, "n_train": 3}
+    assert one.as_dict() == {"error": None, "n_train": 3}
+    assert (one | other).as_dict() == {"error": 2.0, "n_train": 3}
     assert toy.ToyExamples(shown=1).arrays() == {"shown": (("record",), 1)}
     assert toy.ToyExamples.with_dims({"shown": (("record",), 1)}) == toy.ToyExamples(shown=1)
     with pytest.raises(ValueError, match=r"shown has dims \('row',\): ToyExamples declares \('record',\)"):

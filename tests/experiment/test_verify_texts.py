@@ -32,5 +32,5 @@ def test_an_empty_reason_is_verified_and_a_wrong_one_is_seen(tmp_path):
         reasons[case] = cell.scalars["reason"]
         assert compare(cube, cell) == []
         wrong = replace(cell, scalars={**cell.scalars, "reason": "something else"})
-        assert [(one.variable, one.recomputed) for one in compare(cube, wrong)] == [("reason", "something else")]
+        assert [(one.variable, one.recomputed_value) for one in compare(cube, wrong)] == [("reason", "something else")]
     assert reasons == {"easy": "", "hard": "a formula of the source overflowed"}

@@ -56,7 +56,7 @@ def test_subspaces_lose_against_a_random_one():
         )
 
     assert not found(data.beta).worse_than_random and found(apart).worse_than_random
-    assert "in_sample" not in found(data.beta).reported(), "the truth is known"
+    assert "in_sample" not in found(data.beta).as_dict(), "the truth is known"
 
 
 def test_linear_models_against_the_mean_label():

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from own_data_sets import write_csv
-from partywise.experiment.deployment.settings import Shared, shared
+from partywise.experiment.deployment.settings import Deployment, deployment_of
 from partywise.experiment.plans import plans
 from partywise.randomness import stream
 
@@ -60,10 +60,10 @@ class Apart:
         block = {"spec": self.spec, "methods": {"m": self.method}, "cases": {"own": case}}
         return {"root_seed": 5, "studies": {self.study: block}, "network": self.network}
 
-    def shared(self) -> Shared:
+    def deployment(self) -> Deployment:
         """The checked block."""
         config = self.config
-        found = shared(config, plans(config))
+        found = deployment_of(config, plans(config))
         assert found is not None
         return found
 

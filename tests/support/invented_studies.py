@@ -153,7 +153,7 @@ def _audit(fit: Fit) -> dict[str, Any]:
         "claim_unit": np.array(claim.unit),
         "claim_delta": claim.delta(fit.case.settings, fit.plan.spec.delta),
         "source_document": np.array(claim.document),
-        "title": np.array(claim.titled(fit.case.settings)),
+        "title": np.array(claim.title_for(fit.case.settings)),
         "audit_confidence": 0.95,
     }
     if _tracing(fit):

@@ -49,7 +49,7 @@ class Run:
     @property
     def scalars(self) -> dict[str, Any]:
         """Metrics of the cell."""
-        return metrics.metrics(self.estimate, self.data, self.fold.train, self.spec).reported()
+        return metrics.metrics(self.estimate, self.data, self.fold.train, self.spec).as_dict()
 
 
 def run(protocol: str, epsilon: float, *, data: LabelData | None = None, settings=SMALL, replicate=0, **options) -> Run:

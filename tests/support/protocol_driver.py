@@ -69,7 +69,7 @@ class Run:
     @property
     def scalars(self) -> dict[str, Any]:
         """Metrics of the cell."""
-        return metrics.metrics(self.estimate, self.data, self.fold.train, self.spec).reported()
+        return metrics.metrics(self.estimate, self.data, self.fold.train, self.spec).as_dict()
 
     @property
     def releases(self) -> list[Any]:

@@ -70,4 +70,4 @@ def fit(protocol: str, data, settings, clients: int, epsilon: float = inf, repli
     """One fit of a protocol of the study."""
     run = run_of(protocol, data, settings, clients, epsilon, replicate, **options)
     estimate = simulate(STUDY.methods[protocol].fit, run)
-    return Done(estimate, metrics(estimate, data, run.fold.train, run.spec).reported(), run.channel, settings.delta)
+    return Done(estimate, metrics(estimate, data, run.fold.train, run.spec).as_dict(), run.channel, settings.delta)

@@ -49,5 +49,5 @@ CLAIM = Claim(
     settings=ClaimSettings,
     generate=Lazy("toy_claim:ones"),
     published=Mechanism("sum", Lazy("toy_claim:as_it_is")),
-    repaired=Mechanism("sum", Lazy("toy_claim:with_noise")),
+    correction=Mechanism("sum", Lazy("toy_claim:with_noise")),
 )

@@ -10,7 +10,7 @@ import pytest
 from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, simulation
 from partywise.experiment.deployment.part import part
-from partywise.experiment.deployment.settings import digest, shared
+from partywise.experiment.deployment.settings import deployment_of, digest
 from partywise.experiment.plans import plans
 from pipeline import ROOT
 from verbs.demo_network import CASES
@@ -40,7 +40,7 @@ def test_every_record_is_dealt_once(dealt):
 
 def test_a_party_gets_its_file_and_certificate_and_no_other(dealt, tmp_path):
     case = deal(dealt, tmp_path)
-    assert len(case.names) == 4 and shared(dealt.config, plans(dealt.config)) is not None
+    assert len(case.names) == 4 and deployment_of(dealt.config, plans(dealt.config)) is not None
     for name in case.names:
         own = {path.name for path in (tmp_path / name).rglob("*") if path.is_file()}
         file = {dealt.files[name][0]} if name in dealt.files else set()

@@ -18,9 +18,9 @@ from demonstration.cases import Dealt
 from launching.surroundings import environment
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.joined import JointResults
+from partywise.experiment.deployment.joint_results import JointResults
 from partywise.experiment.deployment.screen import screen
-from partywise.experiment.deployment.settings import Shared, shared
+from partywise.experiment.deployment.settings import Deployment, deployment_of
 from partywise.experiment.plans import plans
 from partywise.federation.channel import Channel
 from partywise.federation.deployment.outcome import outcomes
@@ -33,7 +33,7 @@ SHARED = "mine.yaml"
 
 
 @dataclass(frozen=True)
-class Ended:
+class Process:
     """A party's process: its exit code, and what it printed."""
 
     code: int
@@ -41,7 +41,7 @@ class Ended:
     err: str
 
 
-def deal(case: Dealt, folder: Path) -> Shared:
+def deal(case: Dealt, folder: Path) -> Deployment:
     """Give every party its folder: the shared configuration, its own file, its own certificate; free ports."""
     shutil.rmtree(folder, ignore_errors=True)
     names = tuple(case.config["network"]["parties"])
@@ -59,12 +59,12 @@ def deal(case: Dealt, folder: Path) -> Shared:
     for name, (file, content) in case.files.items():
         for place in (name, "whole"):
             (folder / place / file).write_bytes(content)
-    found = shared(case.config, plans(case.config))
+    found = deployment_of(case.config, plans(case.config))
     assert found is not None
     return found
 
 
-def run(case: Shared, folder: Path) -> tuple[dict[str, Ended], float]:
+def run(case: Deployment, folder: Path) -> tuple[dict[str, Process], float]:
     """Run all parties, each in its own folder; how they ended, and the seconds from the first start to the last end.
 
     What they import was compiled once before (`WARM`), and not by all of them at the same time.
@@ -88,10 +88,10 @@ def run(case: Shared, folder: Path) -> tuple[dict[str, Ended], float]:
             process.kill()
             process.wait()
     seconds = time.monotonic() - begun
-    return {name: Ended(processes[name].returncode, *told[name]) for name in case.names}, seconds
+    return {name: Process(processes[name].returncode, *told[name]) for name in case.names}, seconds
 
 
-def simulation(case: Shared, folder: Path) -> tuple[Channel, dict[str, str]]:
+def simulation(case: Deployment, folder: Path) -> tuple[Channel, dict[str, str]]:
     """Transcript and ledger of the run of all files in one process, and the digest of what every party would hold."""
     network = case.network
     with chdir(folder / "whole"):

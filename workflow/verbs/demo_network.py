@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, run, simulation
 from partywise.errors import DataMissing, PartyError
-from partywise.experiment.deployment.joined import JointResults, join_results
+from partywise.experiment.deployment.joint_results import JointResults, join_results
 from partywise.experiment.deployment.verbs import certified
 
 CASES = {"clients": clients, "tables": tables}

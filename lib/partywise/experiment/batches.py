@@ -65,7 +65,7 @@ def blocks(plan: Plan) -> dict[str, Block]:
             shares = [_share(case, methods, parties, replicates, folds) for case in cases]
             shares = [share for share in shares if all(asdict(share).values())]
             if shares:
-                block = _named(shares, data[shares[0].case, shares[0].replicates[0]])
+                block = _block(shares, data[shares[0].case, shares[0].replicates[0]])
                 found[block.name] = block
     return found
 
@@ -154,7 +154,7 @@ def _share(
     )
 
 
-def _named(shares: Sequence[Share], data: str) -> Block:
+def _block(shares: Sequence[Share], data: str) -> Block:
     """A block under the first and last of everything that it holds."""
     cases = _ends([share.case for share in shares])
     methods = _ends([label for share in shares for label in share.methods])

@@ -59,13 +59,13 @@ def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
         parts.setdefault(tuple(cell.coords[name] for name in OUTER), []).append(cell)
     index, stored = [], dict[str, np.ndarray]()
     for number, part in enumerate(parts.values()):
-        axes, arrays = _packed(part)
+        axes, arrays = _part_arrays(part)
         index.append(axes)
         stored |= {f"{number}/{name}": array for name, array in arrays.items()}
     save_npz(path, {INDEX: _bytes(json.dumps(index).encode()), **stored})
 
 
-def _packed(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _part_arrays(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The axes of one part and its arrays."""
     axes: dict[str, Any] = {name: cells[0].coords[name] for name in OUTER}
     axes |= {name: tuple(dict.fromkeys(cell.coords[name] for cell in cells)) for name in INNER}
@@ -112,9 +112,9 @@ class Entry:
     def read(self) -> Part:
         """The part itself; errors as in `read_entries`."""
         with _readable(self.path):
-            return self._unpacked(open_npz(self.path).part(f"{self.number}/"))
+            return self._part(open_npz(self.path).part(f"{self.number}/"))
 
-    def _unpacked(self, arrays: dict[str, np.ndarray]) -> Part:
+    def _part(self, arrays: dict[str, np.ndarray]) -> Part:
         header = json.loads(zlib.decompress(arrays["header"].tobytes()))
         numeric = [name for name, kind in header["kinds"].items() if kind != "str"]
         numbers = dict(zip(numeric, arrays["numbers"], strict=True))

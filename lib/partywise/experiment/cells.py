@@ -71,7 +71,7 @@ def compute(plan: Plan, share: Mapping[str, Any], data_of: Callable[[str, int], 
             data = {replicate: data_of(case, replicate)}
         noise = noise_of(plan, case, replicate)
         for method in share["methods"]:
-            with timings.measured(case, method) as cost:
+            with timings.measure(case, method) as cost:
                 fits = run(plan, case, method, share["parties"], [replicate], share["folds"], data, noise)
                 cost.cells = len(fits)
             cells += fits
@@ -153,13 +153,13 @@ class _Fits:
         self.noise, self.by_fold = noise, dict[int, Streams]()
         self.plan, self.study, self.case = plan, plan.study, plan.cases[case]
         self.method, self.replicate, self.n_parties, self.data = plan.methods[method], replicate, n_parties, data
-        with self._named(fold="any", epsilon="any"):
+        with self._error_context(fold="any", epsilon="any"):
             self.parties = self.study.split(data, n_parties, plan.spec, self.case.settings)
             self.of = self._folds()
         given = (self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
         self.spec = MethodSpec(*given, n_parties=n_parties)
 
-    def _named(self, **where: Any) -> NamedErrors:
+    def _error_context(self, **where: Any) -> NamedErrors:
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
         return NamedErrors("cell", study=self.study.name, **coords, parties=self.n_parties, **where)
 
@@ -171,22 +171,22 @@ class _Fits:
 
     def cell(self, held_out: int, epsilon: float) -> Cell:
         """One fit with everything that is reported about it."""
-        with self._named(fold=held_out, epsilon=epsilon):
+        with self._error_context(fold=held_out, epsilon=epsilon):
             execution = self.execution(held_out, epsilon)
             fold, channel = execution.fold, execution.channel
             estimate = simulate(self.method.protocol.fit, execution)
             channel.ledger = doubt_unknown(channel.ledger, self.plan.trusted_mechanisms)
-            scalars = self._measured("metrics", self.study.metrics(estimate, self.data, fold.train, self.spec))
+            scalars = self._measure_values("metrics", self.study.metrics(estimate, self.data, fold.train, self.spec))
             more: dict[str, Any] = {}
             # The study enters what its evaluator discloses before anything is added up.
             if self.study.ledger is not None:
-                more = self._measured("ledger", self.study.ledger(channel.ledger, channel.names, self.spec))
+                more = self._measure_values("ledger", self.study.ledger(channel.ledger, channel.names, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)} | more
-            scalars |= promised(scalars)
+            scalars |= delta_scalars(scalars)
             first = self.replicate == 0 and held_out == 0
             example_fits: Arrays = {}
             if first and self.study.example_fits is not None:
-                example_fits = self._shown(self.study.example_fits(estimate, self.data, fold.train, self.spec))
+                example_fits = self._example_arrays(self.study.example_fits(estimate, self.data, fold.train, self.spec))
             scalars["status"] = _status(scalars)
             home = self._home(estimate, fold.train)
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
@@ -194,7 +194,7 @@ class _Fits:
         wire = channel.transcript() if first else []
         limit = self.plan.ledger_replicates
         releases = channel.ledger.rows if limit is None or self.replicate < limit else None
-        if releases is not None and not self.shared:
+        if releases is not None and not self.folds_share_randomness:
             releases = of_fold(releases, held_out)
         return Cell(coords, scalars, example_fits, releases, channel.names, wire, home)
 
@@ -211,12 +211,12 @@ class _Fits:
         return source.home(estimate, self.data, train, self.spec)
 
     @property
-    def shared(self) -> bool:
+    def folds_share_randomness(self) -> bool:
         """Whether all folds have one source of randomness."""
         return self.case.folds == 1 or self.study.folds_share
 
     def _noise(self, held_out: int) -> Streams:
-        if self.shared:
+        if self.folds_share_randomness:
             return self.noise
         if held_out not in self.by_fold:
             self.by_fold[held_out] = noise_of(self.plan, self.case.name, self.replicate, "fold", held_out)
@@ -230,13 +230,13 @@ class _Fits:
             "ledger_sha256": channel.ledger.digest,
         }
 
-    def _measured(self, part: str, found: Any) -> dict[str, Any]:
+    def _measure_values(self, part: str, found: Any) -> dict[str, Any]:
         """What a function of the study reports, by name."""
         if not isinstance(found, self.study.measures):
             raise TypeError(f"{part} returns a {type(found).__name__}: give a {self.study.measures.__name__}.")
-        return found.reported()
+        return found.as_dict()
 
-    def _shown(self, found: Any) -> Arrays:
+    def _example_arrays(self, found: Any) -> Arrays:
         """Arrays of an example fit by name."""
         kind = self.study.examples
         if kind is None or not isinstance(found, kind):
@@ -252,7 +252,7 @@ def doubt_unknown(ledger: Ledger, trusted: Iterable[str]) -> Ledger:
     return Ledger(event if event.mechanism in known else event.unproved for event in ledger.rows)
 
 
-def promised(scalars: Mapping[str, Any]) -> dict[str, Any]:
+def delta_scalars(scalars: Mapping[str, Any]) -> dict[str, Any]:
     """Deltas of a cell, and whether one is so large that its epsilon promises nothing; warns of it.
 
     With delta = 1/n, publishing one of n records drawn at random is (0, delta)-DP.  The test is on totals, which are

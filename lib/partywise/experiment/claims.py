@@ -66,10 +66,10 @@ class Claim(Source):
     document : number of the seed
     title : template over the settings, of letters, digits, blanks and ``. - +``, as text flags of a cube take them
     remedy : what repairs it
-    published, repaired : the mechanism as the document has it, and as it should be (None: no mechanism repairs it)
+    published, correction : the mechanism as the document has it, and as it should be (None: no mechanism repairs it)
     unit : what changes between neighbours in the claim
     states : ``epsilon`` (the slot of the grid), ``free`` (said to cost nothing) or ``none`` (nothing is said)
-    repair_states : the same of the repaired mechanism
+    repair_states : the same of the corrected mechanism
     control : whether the published mechanism keeps its claim
     """
 
@@ -78,7 +78,7 @@ class Claim(Source):
     title: str
     remedy: str
     published: Mechanism
-    repaired: Mechanism | None
+    correction: Mechanism | None
     unit: str = "row"
     states: States = "epsilon"
     repair_states: States = "epsilon"
@@ -90,7 +90,7 @@ class Claim(Source):
     @property
     def fits(self) -> tuple[Lazy, ...]:
         """Both forms of the mechanism."""
-        return tuple(form.expose for form in (self.published, self.repaired) if form is not None)
+        return tuple(form.expose for form in (self.published, self.correction) if form is not None)
 
     def form(self, variant: str) -> Mechanism:
         """The mechanism as ``published`` or as ``repaired``.
@@ -100,7 +100,7 @@ class Claim(Source):
         ValueError
             Where there is no repair.
         """
-        form = {"published": self.published, "repaired": self.repaired}[variant]
+        form = {"published": self.published, "repaired": self.correction}[variant]
         if form is None:
             raise ValueError(f"variant is {variant!r}: no mechanism repairs {self.name} ({self.remedy}); leave it out.")
         return form
@@ -114,7 +114,7 @@ class Claim(Source):
         """Delta of the claim."""
         return study_delta if settings.delta is None else settings.delta
 
-    def titled(self, settings: Any) -> str:
+    def title_for(self, settings: Any) -> str:
         """The title with the parameters of a case."""
         return self.title.format(**asdict(settings))
 
@@ -124,7 +124,7 @@ def modules() -> tuple[str, ...]:
     return tuple(f"partywise.studies.{path.parent.name}.claims" for path in sorted(STUDIES.glob("*/claims.py")))
 
 
-def collected() -> Mapping[str, Claim]:
+def all_claims() -> Mapping[str, Claim]:
     """All claims by name, in the order of their documents."""
     found: dict[str, Claim] = {}
     for module in modules():

@@ -24,11 +24,11 @@ from .results.provenance import global_attributes
 from .tables.dictionary import dictionary_rows, tidy_rows
 from .tables.ledger import LedgerTables
 from .tables.page import shown_names, tables_page
-from .tables.printed import summary_text
 from .tables.rows import write_csv, write_text
 from .tables.run_totals import RunTotals
 from .tables.screen import overview, screen_text
 from .tables.summary import summary_rows
+from .tables.summary_text import summary_text
 from .tables.take_home import Homes
 from .tables.templates import render
 from .tables.wire import WIRE, Wire

@@ -78,7 +78,7 @@ class Timings:
     costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
 
     @contextmanager
-    def measured(self, case: str, method: str) -> Iterator[Cost]:
+    def measure(self, case: str, method: str) -> Iterator[Cost]:
         """Count what happens inside for a method; whoever computes sets the number of cells."""
         with suppress(OSError):
             RESET.write_text("5")

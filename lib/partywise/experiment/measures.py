@@ -132,12 +132,12 @@ def example(meaning: str, *dims: str, unit: str = "1") -> Any:
     return field(default=ABSENT, metadata={"measure": Measure(Quantity(meaning, unit), dims=dims)})
 
 
-def declared(cls: type) -> dict[str, Measure]:
+def measures_of(cls: type) -> dict[str, Measure]:
     """Measures of a dataclass by their names, in the order of its fields."""
     return {entry.name: entry.metadata["measure"] for entry in fields(cls)}
 
 
-class Reported:
+class MeasureValues:
     """What a dataclass of measures can do with the values that a fit reports."""
 
     @classmethod
@@ -149,7 +149,7 @@ class Reported:
         ValueError
             For a name that is not declared.
         """
-        known = declared(cls)
+        known = measures_of(cls)
         for name in values:
             if name not in known:
                 raise ValueError(
@@ -157,13 +157,13 @@ class Reported:
                 )
         return cls(**values)
 
-    def reported(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The values that are reported, by name."""
         return {name: value for name, value in vars(self).items() if value is not ABSENT}
 
     def __or__(self, other: Self) -> Self:
         """Both together; of a name that both report, the second."""
-        return type(self)(**self.reported() | other.reported())
+        return type(self)(**self.as_dict() | other.as_dict())
 
 
 # Quantities of several studies, and those of every fit.
@@ -194,7 +194,7 @@ DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measures(Reported):
+class Measures(MeasureValues):
     """Numbers of a fit that any study may report; its own are fields of a dataclass that inherits from this one.
 
     status : ``ok``, ``not_converged`` or ``diverged``; by default ``ok``, or ``diverged`` where a study reports that
@@ -207,7 +207,7 @@ class Measures(Reported):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExampleFits(Reported):
+class ExampleFits(MeasureValues):
     """Arrays that figures show of the first fit of every cell; a study's own are fields of a dataclass of its own."""
 
     @classmethod
@@ -221,5 +221,5 @@ class ExampleFits(Reported):
 
     def arrays(self) -> Arrays:
         """Dims and values of the arrays that are reported, by name."""
-        dims = {name: one.dims for name, one in declared(type(self)).items()}
-        return {name: (dims[name], values) for name, values in self.reported().items()}
+        dims = {name: one.dims for name, one in measures_of(type(self)).items()}
+        return {name: (dims[name], values) for name, values in self.as_dict().items()}

@@ -20,7 +20,7 @@ GRID = "give methods, replicates, parties, folds and epsilon, here or for all ca
 class MethodPlan:
     """A method of the configuration: its label, its protocol and the options in force.
 
-    title : how figures call it; protocol_name : as the configuration names it; given : options that it sets
+    title : how figures call it; protocol_name : as the configuration names it; explicit_options : those that it sets
     home : module that defines the protocol where that is not the study
     """
 
@@ -29,7 +29,7 @@ class MethodPlan:
     options: Any
     title: str
     protocol_name: str
-    given: tuple[str, ...] = ()
+    explicit_options: tuple[str, ...] = ()
     home: str | None = None
 
     @property
@@ -43,7 +43,7 @@ class CasePlan:
     """A data-generating setting and its grid.
 
     title : how figures call it; group : the sweep that it belongs to, or its own name; source_name : as the
-        configuration names it; given : settings that are given or swept
+        configuration names it; explicit_settings : those that are given or swept
     home : module that defines the source where that is not the study
     """
 
@@ -54,7 +54,7 @@ class CasePlan:
     title: str
     group: str
     source_name: str
-    given: tuple[str, ...] = ()
+    explicit_settings: tuple[str, ...] = ()
     home: str | None = None
 
     @property
@@ -135,7 +135,7 @@ class Plan:
     @property
     def replicates(self) -> str:
         """Numbers of replicates of all cases, in words."""
-        return counted(case.replicates for case in self.cases.values())
+        return replicates_text(case.replicates for case in self.cases.values())
 
     def epsilons(self, case: str, method: str) -> tuple[float, ...]:
         """Epsilon slots of a method in a case: the grid's, or inf alone where no target is used."""
@@ -205,7 +205,7 @@ class Plan:
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
 
-def counted(replicates: Iterable[int]) -> str:
+def replicates_text(replicates: Iterable[int]) -> str:
     """Numbers of replicates in words, from the least to the most: "3 replicates", "2 to 5 replicates"."""
     found = sorted(set(replicates))
     words = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
@@ -252,7 +252,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
         home=Lazy(address).module,
         plain={
             "spec": given.spec,
-            "methods": {label: _untitled(entry) for label, entry in given.methods.items()},
+            "methods": {label: _without_title(entry) for label, entry in given.methods.items()},
             "cases": {entry.name: entry.block for entry in entries},
         },
         ledger_replicates=given.ledger_replicates,
@@ -263,7 +263,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     return made
 
 
-def _untitled(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _without_title(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "title"}
 
 
@@ -315,7 +315,7 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
         raise ConfigError(f"{where}.grid is missing: {GRID}.")
     title = fill(entry.title or entry.name.replace("_", " "), {**_values(settings), **entry.words}, f"{where}.title")
     made = build(Grid, grid, f"{where}.grid")
-    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.given, home)
+    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.explicit_settings, home)
 
 
 def _values(values: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from ..checks import check_fields
 from ..errors import ConfigError
-from .measures import ExampleFits, Heading, Measure, Measures, declared
+from .measures import ExampleFits, Heading, Measure, Measures, measures_of
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Figure(Lazy):
             super().__post_init__()
         check_fields(self)
 
-    def placed(self, package: str, name: str) -> Self:
+    def resolve(self, package: str, name: str) -> Self:
         """With its whole address, of a study in a package."""
         if ":" in self.address:
             return self
@@ -141,7 +141,7 @@ class Source:
             apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
         )
 
-    def placed(self, package: str, name: str) -> Self:
+    def resolve(self, package: str, name: str) -> Self:
         """With the address of its function, of a study in a package."""
         return replace(self, generate=Lazy(f"{package}.cases:{name}")) if self.generate is HERE else self
 
@@ -170,7 +170,7 @@ class Protocol:
     study: str | None = None
     file: str = ""
 
-    def placed(self, name: str) -> Self:
+    def resolve(self, name: str) -> Self:
         """With the address of its function, as a method of a study."""
         package = self.options.__module__.rpartition(".")[0]
         return replace(self, fit=Lazy(f"{package}.protocols.{self.file or name}:fit")) if self.fit is HERE else self
@@ -273,7 +273,7 @@ class Study:
                 )
         if not issubclass(self.measures, Measures):
             raise ValueError(f"measures is {self.measures.__name__}: it must be a dataclass of Measures.")
-        places = Counter(one.headline for one in declared(self.measures).values() if one.headline)
+        places = Counter(one.headline for one in measures_of(self.measures).values() if one.headline)
         if shared := [place for place, count in places.items() if count > 1]:
             raise ValueError(f"headline={shared[0]} stands at {places[shared[0]]} measures: give each its own place.")
         package = self.module.rpartition(".")[0]
@@ -287,9 +287,9 @@ class Study:
         }
         parts: dict[str, Any] = {key: part for key, part in beside.items() if getattr(self, key) is HERE}
         parts["name"] = self.name or package.rpartition(".")[2]
-        parts["sources"] = {name: source.placed(package, name) for name, source in self.sources.items()}
-        parts["methods"] = {name: method.placed(name) for name, method in self.methods.items()}
-        parts["figures"] = {name: figure.placed(package, name) for name, figure in self.figures.items()}
+        parts["sources"] = {name: source.resolve(package, name) for name, source in self.sources.items()}
+        parts["methods"] = {name: method.resolve(name) for name, method in self.methods.items()}
+        parts["figures"] = {name: figure.resolve(package, name) for name, figure in self.figures.items()}
         for key, part in parts.items():
             object.__setattr__(self, key, part)
 
@@ -304,27 +304,27 @@ class Study:
         return Lazy(self.data_class) if ":" in self.data_class else self._part("data", self.data_class)
 
     @cached_property
-    def declared(self) -> Mapping[str, Measure]:
+    def own_measures(self) -> Mapping[str, Measure]:
         """Its own measures and arrays by their names, in their order; not those of every study."""
-        common = declared(Measures)
-        numbers = {name: one for name, one in declared(self.measures).items() if name not in common}
-        return numbers | (declared(self.examples) if self.examples else {})
+        common = measures_of(Measures)
+        numbers = {name: one for name, one in measures_of(self.measures).items() if name not in common}
+        return numbers | (measures_of(self.examples) if self.examples else {})
 
     @cached_property
     def variables(self) -> Mapping[str, tuple[str, str]]:
         """Meaning and unit of what its cube may hold."""
-        return {name: one.quantity.entry for name, one in self.declared.items()}
+        return {name: one.quantity.entry for name, one in self.own_measures.items()}
 
     @cached_property
     def summary(self) -> tuple[str, ...]:
         """Variables of the printed summary, the error that matters most first."""
-        return tuple(name for name, one in self.declared.items() if one.summary)
+        return tuple(name for name, one in self.own_measures.items() if one.summary)
 
     @cached_property
     def headings(self) -> Mapping[str, Heading]:
         """Public names of the variables of the summary; another is known by its own name and not judged."""
         shown = {*self.summary, self.certified}
-        return {name: one.quantity.known_as for name, one in self.declared.items() if name in shown}
+        return {name: one.quantity.known_as for name, one in self.own_measures.items() if name in shown}
 
     @cached_property
     def headline(self) -> tuple[str, ...]:
@@ -333,13 +333,13 @@ class Study:
         Its best fit by the direction of its heading; of a flag that is not judged, in how many rows of each method it
         is up.
         """
-        places = {one.headline: name for name, one in self.declared.items() if one.headline}
+        places = {one.headline: name for name, one in self.own_measures.items() if one.headline}
         return tuple(places[place] for place in sorted(places))
 
     @cached_property
     def certified(self) -> str:
         """Variable that holds the certified epsilon of a fit."""
-        return next((name for name, one in self.declared.items() if one.certified), CERTIFIED)
+        return next((name for name, one in self.own_measures.items() if one.certified), CERTIFIED)
 
 
 def available() -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from .study import MethodSpec, Protocol, available, load, own
 ROOT_SEED = 7
 
 
-def unchanged(data: Any, *_: Any) -> Any:
+def same_data(data: Any, *_: Any) -> Any:
     """The same data."""
     return data
 
@@ -45,7 +45,7 @@ class Trial:
         estimate -> array that does not depend on how records are divided.
     prepare : callable
         (data, settings) -> the same replicate in a form that neighbours can change.
-    divided : callable
+    divide : callable
         (data, settings, parties) -> the same records, divided among that many parties.
     """
 
@@ -55,8 +55,8 @@ class Trial:
     epsilon: float
     neighbours: Callable[[Any, Any, str, int, np.random.Generator], Iterable[tuple[str, Any]]]
     answer: Callable[[Any], np.ndarray]
-    prepare: Callable[[Any, Any], Any] = unchanged
-    divided: Callable[[Any, Any, int], Any] = unchanged
+    prepare: Callable[[Any, Any], Any] = same_data
+    divide: Callable[[Any, Any, int], Any] = same_data
     tolerance: float = field(default=1e-8, kw_only=True)
 
 
@@ -99,7 +99,7 @@ def subject(made: Plan, case: str, method: str, trial: Trial) -> Subject:
         return trial.neighbours(data, settings, unit, count, stream(ROOT_SEED, "neighbours", seed))
 
     def silent(data: Any, count: int) -> Run:
-        return execution(made, case, method, trial.divided(data, settings, count), 0, count=count, epsilon=inf)
+        return execution(made, case, method, trial.divide(data, settings, count), 0, count=count, epsilon=inf)
 
     fit, first = made.methods[method].protocol.fit, trial.parties[0]
     quiet = len(trial.parties) > 1 and not draws_noise(fit, silent(data(0), first))
@@ -135,7 +135,7 @@ class Outcome:
     own_laws: tuple[str, ...] = ()
 
 
-def tried(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
+def try_method(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
     """Try a method by its address on every trial of its study."""
     address = address if ":" in address else f"{address}:PROTOCOL"
     protocol = own(address, Protocol, "method").alone()

@@ -23,18 +23,20 @@ GLM, CLIENTS, LABELS, CURVES = "vertical_glm", "sliced_inverse_regression", "lab
 
 
 def own(case: Apart, me: str, folder: Path) -> Part:
-    return part(case.shared(), "salt", me, folder / me)
+    return part(case.deployment(), "salt", me, folder / me)
 
 
 def equal_to_the_simulation(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch, fold: bool = True) -> None:
     """Blocks, public facts and folds of every party against those of all data."""
     monkeypatch.chdir(case.write(folder))
-    shared = case.shared()
-    network = shared.network
-    data = generate(shared.plan, network.case, [0], "resources")[0]
-    whole = execution(shared.plan, network.case, network.method, shared.n_parties, network.fold, shared.epsilon, data)
+    deployment = case.deployment()
+    network = deployment.network
+    data = generate(deployment.plan, network.case, [0], "resources")[0]
+    whole = execution(
+        deployment.plan, network.case, network.method, deployment.n_parties, network.fold, deployment.epsilon, data
+    )
     monkeypatch.chdir(folder)
-    for number, me in enumerate(shared.holders):
+    for number, me in enumerate(deployment.holders):
         found = own(case, me, folder).run
         if fold:
             np.testing.assert_array_equal(found.fold.of, whole.fold.of)
@@ -75,7 +77,7 @@ def test_one_file_with_a_column_of_clients(tmp_path, monkeypatch):
     with pytest.raises(
         DataMissing, match=r"all.csv: site is 'south' in row 82, and this is the file of 'north': where"
     ):
-        part(case.shared(), "salt", "north", tmp_path / "whole")
+        part(case.deployment(), "salt", "north", tmp_path / "whole")
 
 
 def test_records_that_arrive_unaligned_need_no_common_ids(tmp_path, monkeypatch):
@@ -161,5 +163,5 @@ def test_the_own_file_is_needed_and_no_other_is_looked_for(tmp_path):
     case.write(tmp_path)
     assert own(case, "shop", tmp_path).run.parties[0].block
     with pytest.raises(DataMissing, match=r"nowhere.shop.csv cannot be read \(No such file or directory\)"):
-        part(case.shared(), "salt", "shop", tmp_path / "nowhere")
+        part(case.deployment(), "salt", "shop", tmp_path / "nowhere")
     assert own(case, "analyst", tmp_path).run.parties[0].block == {}

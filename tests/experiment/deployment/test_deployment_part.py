@@ -21,7 +21,7 @@ from partywise.federation.run import Run
 def simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The run of the whole data, as a cell of the cube computes it."""
     monkeypatch.chdir(folder)
-    found = case.shared()
+    found = case.deployment()
     network = found.network
     data = generate(found.plan, network.case, [0], "resources")[0]
     return execution(found.plan, network.case, network.method, found.n_parties, network.fold, found.epsilon, data)
@@ -40,11 +40,11 @@ def public(run: Run) -> bytes:
 def test_a_party_apart_knows_what_is_public(study, tmp_path, monkeypatch):
     case = Apart(study)
     whole = simulated(case, case.write(tmp_path), monkeypatch)
-    expected, shared = public(whole), case.shared()
-    assert shared.names == whole.names == case.names
+    expected, deployment = public(whole), case.deployment()
+    assert deployment.names == whole.names == case.names
     monkeypatch.chdir(tmp_path)
     for me in whole.names:
-        own = part(shared, "salt", me, tmp_path / me).run
+        own = part(deployment, "salt", me, tmp_path / me).run
         assert public(own) == expected, me
         for mine, theirs in zip(own.parties, whole.parties, strict=True):
             if mine.name != me:
@@ -60,21 +60,24 @@ def test_a_party_apart_knows_what_is_public(study, tmp_path, monkeypatch):
 def test_holders_of_the_same_records_say_so(study, tmp_path):
     case = Apart(study)
     case.write(tmp_path)
-    shared = case.shared()
-    facts = {me: part(shared, "salt", me, tmp_path / me).facts for me in shared.names}
+    deployment = case.deployment()
+    facts = {me: part(deployment, "salt", me, tmp_path / me).facts for me in deployment.names}
     if study == "sliced_inverse_regression":
         assert not any(facts.values())
         return
-    said = {facts[me]["list of records"] for me in shared.holders}
-    assert len(said) == 1 and not any(facts[me] for me in shared.places)
-    assert part(shared, "other", shared.holders[0], tmp_path / shared.holders[0]).facts["list of records"] not in said
+    said = {facts[me]["list of records"] for me in deployment.holders}
+    assert len(said) == 1 and not any(facts[me] for me in deployment.places)
+    assert (
+        part(deployment, "other", deployment.holders[0], tmp_path / deployment.holders[0]).facts["list of records"]
+        not in said
+    )
     # One record more at one party.
-    file, (_, rows) = next(iter(case.files[shared.holders[1]].items()))
-    with (tmp_path / shared.holders[1] / file).open("a") as handle:
+    file, (_, rows) = next(iter(case.files[deployment.holders[1]].items()))
+    with (tmp_path / deployment.holders[1] / file).open("a") as handle:
         handle.write(",".join(["zz", *rows[-1][1:]]) + "\n")
-    case.network.pop("rows", None) if not shared.places else None
-    if not shared.places:
-        other = part(case.shared(), "salt", shared.holders[1], tmp_path / shared.holders[1]).facts
+    case.network.pop("rows", None) if not deployment.places else None
+    if not deployment.places:
+        other = part(case.deployment(), "salt", deployment.holders[1], tmp_path / deployment.holders[1]).facts
         assert other["list of records"] not in said
 
 

@@ -14,8 +14,8 @@ import yaml
 from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.experiment.deployment import running
-from partywise.experiment.deployment.joined import JointResults
-from partywise.experiment.deployment.running import Failed, Start
+from partywise.experiment.deployment.joint_results import JointResults
+from partywise.experiment.deployment.running import PartyRunError, Start
 from partywise.experiment.deployment.settings import digest
 from partywise.experiment.deployment.verbs import certified
 from partywise.federation.account.account import FILE
@@ -96,7 +96,7 @@ def test_files_go_to_the_results_of_the_configuration(case, monkeypatch, capsys,
 
     def stop(start: Start) -> None:
         starts.append(start)
-        raise Failed("stopped here.")
+        raise PartyRunError("stopped here.")
 
     monkeypatch.setattr(running, "run", stop)
     assert told(capsys, "party", "--config", "mine.yaml", "--me", "north") == "party: stopped here."
@@ -110,7 +110,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
         raise ZeroDivisionError("nothing left")
 
     # What closes the connections is replaced: none is opened.
-    monkeypatch.setattr(running, "_connected", lambda _: None)
+    monkeypatch.setattr(running, "_connect", lambda _: None)
     monkeypatch.setattr(running, "run_party", broken)
     sentence = told(capsys, *party())
     assert "party 'north' ended with ZeroDivisionError: nothing left (where it happened: out/error.txt)" in sentence
@@ -118,7 +118,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
 
 
 def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch, capsys):
-    monkeypatch.setattr(running, "_connected", lambda _: None)
+    monkeypatch.setattr(running, "_connect", lambda _: None)
     monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
     told(capsys, *party())
     assert Path("out").stat().st_mode & 0o077 == 0
@@ -126,10 +126,10 @@ def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch,
 
 def test_the_account_lies_with_the_data_whatever_the_configuration_is_called(tmp_path):
     """A copy of the file under another name had a fresh budget. A place without data has no other folder."""
-    shared = SimpleNamespace(holders=("north", "south"))
+    deployment = SimpleNamespace(holders=("north", "south"))
     for name in ("study", "copy"):
         into = tmp_path / "results" / name
-        start = Start(shared, "c" * 64, "north", tmp_path / "data", tmp_path, into)
+        start = Start(deployment, "c" * 64, "north", tmp_path / "data", tmp_path, into)
         assert start.ledger == tmp_path / "data" / FILE
         assert replace(start, me="server").ledger == into / FILE
         assert replace(start, account=tmp_path).ledger == tmp_path / FILE

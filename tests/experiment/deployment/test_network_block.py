@@ -10,7 +10,7 @@ import pytest
 from config_check import check_network
 from deployment_cases import STUDIES, Apart
 from partywise.errors import ConfigError
-from partywise.experiment.deployment.settings import shared
+from partywise.experiment.deployment.settings import deployment_of
 from partywise.experiment.plans import plans
 
 Change = Callable[[Apart], Any]
@@ -98,10 +98,10 @@ def test_an_option_that_only_an_evaluator_of_all_data_reads_is_refused(mode):
     """It entered nothing apart: the account said what the same fit without the choice costs."""
     case = Apart(TREES)
     case.network["mode"] = mode
-    case.shared()
+    case.deployment()
     case.method["select_by"] = "test_loss"
     with pytest.raises(ConfigError, match=r"held-out rows of all parties, and parties apart have none; leave"):
-        case.shared()
+        case.deployment()
 
 
 def test_a_name_is_that_of_a_certificate_and_of_a_folder():
@@ -112,7 +112,7 @@ def test_a_name_is_that_of_a_certificate_and_of_a_folder():
     with pytest.raises(
         ConfigError, match=r"network.parties has a name='../shop' of a party: it names files: leave out"
     ):
-        shared(config, plans(config))
+        deployment_of(config, plans(config))
 
 
 def test_one_file_of_two_parties_is_refused_where_columns_are_split():
@@ -120,7 +120,7 @@ def test_one_file_of_two_parties_is_refused_where_columns_are_split():
     case.settings["tables"][1]["file"] = "shop.csv"
     config = case.config
     with pytest.raises(ConfigError, match=r"settings.file 'shop.csv' has columns of 'shop' and of 'bank': where part"):
-        shared(config, plans(config))
+        deployment_of(config, plans(config))
 
 
 def test_a_case_of_generated_data_does_not_run_apart():
@@ -133,12 +133,12 @@ def test_a_case_of_generated_data_does_not_run_apart():
     }
     config["network"]["case"] = "made"
     with pytest.raises(ConfigError, match=r"network.case is 'made': its source 'generated' makes the data of all part"):
-        shared(config, plans(config))
+        deployment_of(config, plans(config))
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_configuration_without_the_block_has_none(study):
     config = Apart(study).config
-    assert shared(config, plans(config)) is not None
+    assert deployment_of(config, plans(config)) is not None
     del config["network"]
-    assert shared(config, plans(config)) is None
+    assert deployment_of(config, plans(config)) is None

@@ -25,8 +25,8 @@ from partywise.__main__ import main
 from partywise.errors import BudgetExceeded
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.joined import join_results
-from partywise.experiment.deployment.written import read_record
+from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.run_files import read_record
 from partywise.federation.account.account import Account
 from partywise.federation.account.chain import Row, line_of
 from partywise.federation.account.reading import opened_account, opened_extract, runs_of
@@ -66,7 +66,7 @@ def sentence(told: PartyOutput) -> str:
 def simulation(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch):
     """The run of the whole data with the digests of what every place would hold."""
     monkeypatch.chdir(folder / "whole")
-    found = case.shared()
+    found = case.deployment()
     network = found.network
     data = generate(found.plan, network.case, [0], "resources")[0]
     run = execution(found.plan, network.case, network.method, found.n_parties, network.fold, found.epsilon, data)

@@ -36,21 +36,21 @@ def test_what_closes_nothing_is_refused_before_anybody_is_met(listed, words, mon
     if not listed:
         monkeypatch.setattr(rehearsal, "open_ciphers", lambda options: [])
     with pytest.raises(ConfigError, match=words):
-        rehearse(case.shared(), 60)
+        rehearse(case.deployment(), 60)
     case.method |= {"cipher": "paillier"}
-    rehearse(case.shared(), 60)
+    rehearse(case.deployment(), 60)
 
 
 def test_a_rehearsal_says_what_the_messages_look_like(tmp_path, monkeypatch):
     """Of made-up records, and the same as of the parties' own."""
     case = Apart("vertical_trees")
     case.network["mode"] = "release"
-    shared, forms = case.shared(), {}
-    rehearsed = rehearse(shared, 60)
+    deployment, forms = case.deployment(), {}
+    rehearsed = rehearse(deployment, 60)
     assert rehearsed and all(" of " in form for form in rehearsed.values())
     monkeypatch.chdir(case.write(tmp_path))
-    data = generate(shared.plan, "own", [0], "resources")[0]
-    run = execution(shared.plan, "own", "m", shared.n_parties, 0, shared.epsilon, data)
+    data = generate(deployment.plan, "own", [0], "resources")[0]
+    run = execution(deployment.plan, "own", "m", deployment.n_parties, 0, deployment.epsilon, data)
     send = run.channel.send
 
     def seen(sender, receiver, name, payload):
@@ -58,5 +58,5 @@ def test_a_rehearsal_says_what_the_messages_look_like(tmp_path, monkeypatch):
         return send(sender, receiver, name, payload)
 
     monkeypatch.setattr(run.channel, "send", seen)
-    simulate(shared.plan.methods["m"].protocol.fit, run)
+    simulate(deployment.plan.methods["m"].protocol.fit, run)
     assert forms == rehearsed

@@ -15,8 +15,8 @@ import xarray as xr
 from partywise.__main__ import main
 from partywise.experiment.differences.difference import MOVED, NO_ERROR, Difference, difference
 from partywise.experiment.differences.keys import differing_keys
-from partywise.experiment.differences.moved import ROUNDING, shifts
-from partywise.experiment.differences.told import LINES, text
+from partywise.experiment.differences.shifts import ROUNDING, shifts
+from partywise.experiment.differences.summary import LINES, text
 from partywise.experiment.results.cube import DIMS
 
 REPLICATES = 6
@@ -56,7 +56,7 @@ def shifted(by: np.ndarray | float, draw: int = 0, seed: int = 1) -> xr.Dataset:
 
 def test_a_cube_differs_in_nothing_from_itself():
     found = difference("toy", cube(), cube())
-    assert found.equal and (found.slots, found.tested, found.unchanged) == (8, 0, ("one", "two"))
+    assert found.equal and (found.slots, found.n_tests, found.equal_cases) == (8, 0, ("one", "two"))
 
 
 def test_a_shift_below_the_spread_of_replicates_is_found_where_they_share_their_numbers_only():
@@ -85,7 +85,7 @@ def test_two_standard_errors_are_the_limit():
     error = np.sqrt(6 / 5) / np.sqrt(6)
     for times, moved in ((1.9, 0), (2.1, 1)):
         found = difference("toy", cube(), shifted(times * error + spread))
-        assert len(found.of(MOVED)) == moved and found.tested == 1
+        assert len(found.of(MOVED)) == moved and found.n_tests == 1
         assert found.by_chance == pytest.approx(0.1019, abs=1e-4), "twice the tail of t with 5 degrees of freedom at 2"
 
 

@@ -14,11 +14,11 @@ import pytest
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
-from partywise.experiment.register.register import shown
+from partywise.experiment.register.register import number_text
 from partywise.experiment.register.table import Row, counts
 from partywise.experiment.register.table import read as read_table
 from partywise.experiment.register.text import page, sentence
-from partywise.experiment.register.verb import MARKED, fitted, notable, notes
+from partywise.experiment.register.verb import MARKED, fit_notes, notable, notes
 from partywise.experiment.register.verdict import STATUSES, verdict
 from partywise.experiment.results.verify import recompute
 from partywise.studies.sliced_inverse_regression.metrics import printed_table
@@ -26,7 +26,7 @@ from pipeline import ROOT
 
 ROWS = read_table(ROOT / "docs" / "claims.csv")
 PRINTED = [read(path) for path in files()]
-PAGE = page(ROWS, notable(PRINTED), notes(PRINTED), fitted(PRINTED))
+PAGE = page(ROWS, notable(PRINTED), notes(PRINTED), fit_notes(PRINTED))
 ENTRIES = {entry.id: entry for file in PRINTED for entry in file.entries}
 
 
@@ -67,11 +67,11 @@ def test_all_cells_of_the_four_tables_are_there():
 
 def test_the_page_and_the_readme_are_what_the_file_says():
     assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == page(
-        ROWS, notable(PRINTED), notes(PRINTED), fitted(PRINTED)
+        ROWS, notable(PRINTED), notes(PRINTED), fit_notes(PRINTED)
     )
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     marked = MARKED.search(readme)
-    assert marked is not None and sentence(ROWS, fitted(PRINTED)) in marked[0]
+    assert marked is not None and sentence(ROWS, fit_notes(PRINTED)) in marked[0]
     close = sum(row.within_5_percent == "yes" and row.status == "reproduced" for row in ROWS)
     clause = "the constants of FSIR, which its paper does not print, were fitted to its Tables 1 and 2"
     assert f"({close} of them numbers within 5%; {clause})" in marked[0]
@@ -84,7 +84,7 @@ def test_comparisons_that_chance_decides_are_counted():
     assert 0 < held < len(near)
     told = f"{len(near)} bounds and comparisons lie within one standard error of their bound"
     assert told in page(
-        ROWS, notable(PRINTED), notes(PRINTED), fitted(PRINTED)
+        ROWS, notable(PRINTED), notes(PRINTED), fit_notes(PRINTED)
     ) and f"for the {held} that count" in page(ROWS, [], {}, [])
 
 
@@ -141,8 +141,8 @@ def test_a_sample_of_cells_is_computed_anew(name, replicates):
     found = values(float(row.epsilon))
     if entry.reproduction.minus:
         found = found - values(entry.reproduction.minus["epsilon"])
-    assert int(row.replicates) == replicates and row.reproduction == shown(found.mean())
-    assert row.se == shown(found.std(ddof=1) / sqrt(replicates), 3)
+    assert int(row.replicates) == replicates and row.reproduction == number_text(found.mean())
+    assert row.se == number_text(found.std(ddof=1) / sqrt(replicates), 3)
 
 
 def test_a_number_that_moved_is_seen():

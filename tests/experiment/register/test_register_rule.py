@@ -11,7 +11,7 @@ import pytest
 
 from partywise.errors import ConfigError
 from partywise.experiment.register import register
-from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduced
+from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduce_replicates
 from partywise.experiment.register.printed_source import Entry, Reproduction, read
 from partywise.experiment.register.register import rows
 from partywise.experiment.register.verdict import half_unit, verdict
@@ -95,17 +95,17 @@ def test_means_spreads_differences_and_ratios_have_their_standard_errors():
     rng = np.random.default_rng(1)
     samples = rng.gamma(4.0, size=(4000, 50))
     for how, true in (("mean", 4.0), ("sd", 2.0)):
-        values, errors = np.transpose([reduced(sample, how) for sample in samples])
+        values, errors = np.transpose([reduce_replicates(sample, how) for sample in samples])
         assert values.mean() == pytest.approx(true, rel=0.03)
         # The standard error is that of the numbers as they scatter; of a spread, the fourth moment is noisy at n = 50.
         assert np.sqrt((errors**2).mean()) == pytest.approx(values.std(), rel=0.1)
     first, second = samples[0], samples[1] + 0.5 * samples[0]
-    assert reduced(difference(first, second), "mean")[0] == pytest.approx((first - second).mean())
+    assert reduce_replicates(difference(first, second), "mean")[0] == pytest.approx((first - second).mean())
     joined = ratio(first, second)
     assert joined.mean() == pytest.approx(first.mean() / second.mean())
     left_out = [np.delete(first, i).mean() / np.delete(second, i).mean() for i in range(50)]
     jackknife = sqrt(49 / 50 * np.square(left_out - np.mean(left_out)).sum())
-    assert reduced(joined, "mean")[1] == pytest.approx(jackknife, rel=0.05)
+    assert reduce_replicates(joined, "mean")[1] == pytest.approx(jackknife, rel=0.05)
 
 
 def written(folder: Path, reasons: str = "", printed: str = "{epsilon}", more: str = "") -> Path:

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from partywise.experiment.blocks import write_block
-from partywise.experiment.cells import promised, run
+from partywise.experiment.cells import delta_scalars, run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.tables.page import summary_wide
-from partywise.experiment.tables.printed import summary_text
 from partywise.experiment.tables.run_totals import RunTotals
 from partywise.experiment.tables.summary import summary_rows
+from partywise.experiment.tables.summary_text import summary_text
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from printed_rows import printed_rows
 from small_cube import assemble, read_block
@@ -39,20 +39,22 @@ CONFIGURATIONS = ["config.yaml", *sorted(f"config/{path.name}" for path in (ROOT
 )
 def test_a_finite_epsilon_at_one_over_n_is_flagged_and_warned_of(cell, flag):
     if not flag:
-        assert promised(cell)["delta_exceeds_1_over_n"] is False
+        assert delta_scalars(cell)["delta_exceeds_1_over_n"] is False
         return
     with pytest.warns(UserWarning, match="not below 1/n = 0.01: publishing a random record meets it"):
-        assert promised(cell)["delta_exceeds_1_over_n"] is True
+        assert delta_scalars(cell)["delta_exceeds_1_over_n"] is True
 
 
 def test_the_sum_that_the_source_claims_counts_and_not_one_release():
     cell = {"delta": 4e-3, "delta_claimed": 0.012, "n_protected": 100, "epsilon_claimed": 3.0}
     with pytest.warns(UserWarning, match="epsilon_claimed stands at a total delta of 0.012"):
-        found = promised(cell | {"epsilon_certified": math.inf})
+        found = delta_scalars(cell | {"epsilon_certified": math.inf})
     assert found == {"delta_claimed": 0.012, "delta_exceeds_1_over_n": True}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert promised(cell | {"delta_claimed": 4e-3, "epsilon_certified": 2.0})["delta_exceeds_1_over_n"] is False
+        assert (
+            delta_scalars(cell | {"delta_claimed": 4e-3, "epsilon_certified": 2.0})["delta_exceeds_1_over_n"] is False
+        )
 
 
 @pytest.mark.parametrize("n", [2, 100, 500, 1000, 5000, 60_000])

@@ -11,9 +11,9 @@ import toy
 from partywise.experiment.measures import Heading, Measures, measure
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.study import available, load
-from partywise.experiment.tables.printed import LABEL, WIDTH, summary_text
 from partywise.experiment.tables.run_totals import CELL, RUN, RunTotals
 from partywise.experiment.tables.summary import BESIDE, HEADINGS, shown_variables
+from partywise.experiment.tables.summary_text import LABEL, WIDTH, summary_text
 from printed_rows import printed_rows
 
 

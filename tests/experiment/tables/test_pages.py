@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from captions import caption
-from partywise.experiment.plan import counted
+from partywise.experiment.plan import replicates_text
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
 from partywise.experiment.tables.page import tables_page, totals_rows
@@ -105,7 +105,7 @@ def test_numbers_of_replicates_are_those_of_the_plan():
     made = plans(block)["label_private"]
     counts = {case.replicates for case in made.cases.values()}
     assert made.replicates == f"{min(counts)} to {max(counts)} replicates" and len(counts) > 1
-    assert (counted([4, 4]), counted([1])) == ("4 replicates", "1 replicate")
+    assert (replicates_text([4, 4]), replicates_text([1])) == ("4 replicates", "1 replicate")
     text = caption(made.study.figures["utility_by_epsilon"].address, made.replicates)
     assert f"means over {made.replicates}" in text
 

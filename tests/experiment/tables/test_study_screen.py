@@ -15,9 +15,9 @@ from partywise.experiment.measures import Measures, measure
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import Columns
-from partywise.experiment.tables.printed import summary_text
 from partywise.experiment.tables.screen import _same_but_noise, overview, screen_text
 from partywise.experiment.tables.summary import Slot
+from partywise.experiment.tables.summary_text import summary_text
 from pipeline import ROOT
 
 BLOCK = """

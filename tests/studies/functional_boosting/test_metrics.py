@@ -34,7 +34,7 @@ def estimate_of(operators, mean_y=None, selected=None, **more):
 def test_risks_and_excess_by_hand():
     data = make_data()
     B = 0.7 * data.operators
-    scalars = metrics(estimate_of(B), data, TRAIN, None).reported()
+    scalars = metrics(estimate_of(B), data, TRAIN, None).as_dict()
     fitted = np.einsum("npq,pqr->nr", data.X, B)
     truth = np.einsum("npq,pqr->nr", data.X, data.operators)
     test = ~TRAIN
@@ -49,10 +49,10 @@ def test_risks_and_excess_by_hand():
 
 def test_excess_is_zero_at_the_truth_and_one_at_the_mean_curve():
     data = make_data()
-    assert metrics(estimate_of(data.operators), data, TRAIN, None).reported()["excess"] == 0.0
-    mean = metrics(estimate_of(0 * data.operators, data.Y[TRAIN].mean(0)), data, TRAIN, None).reported()
+    assert metrics(estimate_of(data.operators), data, TRAIN, None).as_dict()["excess"] == 0.0
+    mean = metrics(estimate_of(0 * data.operators, data.Y[TRAIN].mean(0)), data, TRAIN, None).as_dict()
     assert mean["excess"] == 1.0 and mean["relative_error"] == 1.0 and mean["worse_than_mean"] is False
-    worse = metrics(estimate_of(-data.operators), data, TRAIN, None).reported()
+    worse = metrics(estimate_of(-data.operators), data, TRAIN, None).as_dict()
     assert worse["worse_than_mean"] is True and worse["excess"] > 3
 
 
@@ -60,16 +60,16 @@ def test_a_fit_of_all_records_is_judged_on_all_records():
     data = make_data()
     everything = np.ones(120, dtype=bool)
     fitted = np.einsum("npq,pqr->nr", data.X, 0.5 * data.operators)
-    found = metrics(estimate_of(0.5 * data.operators), data, everything, None).reported()["il2"]
+    found = metrics(estimate_of(0.5 * data.operators), data, everything, None).as_dict()["il2"]
     assert found == pytest.approx(np.mean(np.sum((data.Y - fitted) ** 2, axis=1)), rel=1e-12)
 
 
 def test_released_predictors_are_judged_beside_clean_ones():
     data = make_data()
     estimate = estimate_of(data.operators, released=np.zeros_like(data.X))
-    scalars = metrics(estimate, data, TRAIN, None).reported()
+    scalars = metrics(estimate, data, TRAIN, None).as_dict()
     assert scalars["ril2_released"] == pytest.approx(1.0, rel=1e-12) and scalars["ril2"] < 0.5
-    assert "ril2_released" not in metrics(estimate_of(data.operators), data, TRAIN, None).reported()
+    assert "ril2_released" not in metrics(estimate_of(data.operators), data, TRAIN, None).as_dict()
 
 
 def fourier_data(Y, domain=(0.0, 2.0)):
@@ -85,13 +85,13 @@ def constants(*values, domain=(0.0, 2.0)):
 
 def test_pointwise_errors_of_constant_curves_by_hand():
     data = fourier_data(constants(1.0, -2.0, 0.0, 4.0))
-    found = grid_errors(data.Y, constants(2.0, -1.0, 0.0, 4.0), data).reported()
+    found = grid_errors(data.Y, constants(2.0, -1.0, 0.0, 4.0), data).as_dict()
     assert found["rmse"] == pytest.approx(np.sqrt(2 / 4))
     assert found["nrmse"] == pytest.approx(np.sqrt(2 / 4) / 6)
     assert found["wmape"] == pytest.approx(2 / 7)
     assert found["smape"] == pytest.approx((2 / 3 + 2 / 3 + 0 + 0) / 4)  # 0/0 counts as 0
     assert found["mape"] == pytest.approx((1 + 0.5 + 0) / 3) and found["mape_left_out"] == 0.25
-    wrong = grid_errors(data.Y, constants(1.0, -2.0, 3.0, 4.0), data).reported()
+    wrong = grid_errors(data.Y, constants(1.0, -2.0, 3.0, 4.0), data).as_dict()
     assert wrong["smape"] == pytest.approx(2 / 4) and wrong["mape"] == 0
 
 
@@ -102,7 +102,7 @@ def test_pointwise_errors_of_curves_that_vary():
     basis = FourierBasis((0.0, 2.0), 3)
     values = basis.evaluate(np.linspace(0.0, 2.0, GRID))
     y, error = Y @ values.T, (Y - fitted) @ values.T
-    found = grid_errors(Y, fitted, data).reported()
+    found = grid_errors(Y, fitted, data).as_dict()
     assert GRID == 101
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-12)
     assert found["nrmse"] == pytest.approx(found["rmse"] / (y.max() - y.min()), rel=1e-12)
@@ -112,7 +112,7 @@ def test_pointwise_errors_of_curves_that_vary():
 def test_a_response_that_is_zero_leaves_ratios_undefined():
     data = make_data()
     silent = replace(data, Y=np.zeros_like(data.Y), operators=np.zeros_like(data.operators))
-    scalars = metrics(estimate_of(0 * data.operators), silent, TRAIN, None).reported()
+    scalars = metrics(estimate_of(0 * data.operators), silent, TRAIN, None).as_dict()
     undefined = ("ril2", "relative_error", "excess", "nrmse", "wmape", "mape")
     assert [scalars[name] for name in undefined] == [None] * len(undefined)
     assert scalars["smape"] == scalars["rmse"] == scalars["il2"] == 0 and scalars["mape_left_out"] == 1
@@ -120,7 +120,7 @@ def test_a_response_that_is_zero_leaves_ratios_undefined():
 
 def test_losses_beyond_floating_point_are_infinite_and_do_not_stop_the_run():
     data = make_data()
-    scalars = metrics(estimate_of(1e200 * np.ones_like(data.operators)), data, TRAIN, None).reported()
+    scalars = metrics(estimate_of(1e200 * np.ones_like(data.operators)), data, TRAIN, None).as_dict()
     assert scalars["il2"] == scalars["excess"] == scalars["rmse"] == INF and scalars["worse_than_mean"] is True
 
 
@@ -129,11 +129,11 @@ def test_selection_by_hand():
     operators = np.zeros((5, 6, 6))
     # Importance 100, 4.9, 0 for active and 5, 0 for inactive predictors; the limit is 5 % of 100.
     operators[:, 0, 0] = [10.0, np.sqrt(4.9), 0.0, np.sqrt(5.0) + 1e-9, 0.0]
-    found = selection(estimate_of(operators, selected=np.array([True, True, False, True, False])), data).reported()
+    found = selection(estimate_of(operators, selected=np.array([True, True, False, True, False])), data).as_dict()
     assert found["sensitivity"] == pytest.approx(2 / 3) and found["specificity"] == 0.5
     assert found["sensitivity_importance"] == pytest.approx(1 / 3) and found["specificity_importance"] == 0.5
     assert found["auc_importance"] == pytest.approx((2 + 1 + 0.5) / 6)  # one pair of the six is tied
-    none = selection(estimate_of(0 * operators, selected=np.zeros(5, dtype=bool)), data).reported()
+    none = selection(estimate_of(0 * operators, selected=np.zeros(5, dtype=bool)), data).as_dict()
     assert none["sensitivity"] == none["sensitivity_importance"] == 0
     assert none["specificity"] == none["specificity_importance"] == 1 and none["auc_importance"] == 0.5
 
@@ -147,7 +147,7 @@ def test_selection_by_hand():
 )
 def test_what_is_undefined_is_none(active, missing, defined):
     data = make_data(replace(SMALL, active=active))
-    found = selection(estimate_of(np.ones((4, 6, 6))), data).reported()
+    found = selection(estimate_of(np.ones((4, 6, 6))), data).as_dict()
     assert found[missing] is None and found[f"{missing}_importance"] is None and found["auc_importance"] is None
     assert isinstance(found[defined], float)
 

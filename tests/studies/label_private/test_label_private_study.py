@@ -231,10 +231,10 @@ def test_share_unbounded_agrees_with_the_exact_test():
     given = fixed_plan(data.training[0], 0.15, 1e-5, sigma="classic", bound="sqrt_k")
     shares = what_if.share_unbounded(data, given, 12)
     exact = [boundedness(data.training[0], v).status for v in what_if.draws(data, given, 12, "bounded")]
-    assert shares.reported() == {"share_unbounded": sum(s != "bounded" for s in exact) / 12, "share_unknown": 0.0}
+    assert shares.as_dict() == {"share_unbounded": sum(s != "bounded" for s in exact) / 12, "share_unknown": 0.0}
     assert shares.share_unbounded > 0
     quiet = what_if.share_unbounded(data, fixed_plan(data.training[0], 200.0, 1e-5), 4)
-    assert quiet.reported() == {"share_unbounded": 0.0, "share_unknown": 0.0}
+    assert quiet.as_dict() == {"share_unbounded": 0.0, "share_unknown": 0.0}
 
 
 def test_the_attack_comes_close_to_the_noise_and_never_above():

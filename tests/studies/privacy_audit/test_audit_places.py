@@ -11,7 +11,7 @@ import pytest
 
 from forked import forked
 from partywise.audits.contract import same
-from partywise.experiment.claims import collected
+from partywise.experiment.claims import all_claims
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
@@ -30,7 +30,7 @@ WORLD = {("printed_covariance", "published"): 2}
 NO_NUMBER = {("printed_covariance", "published")}
 CASES = [
     (name, variant)
-    for name, claim in collected().items()
+    for name, claim in all_claims().items()
     for variant in ("published", "repaired")
     if getattr(claim, variant) is not None and name not in DOWNLOADED
 ]

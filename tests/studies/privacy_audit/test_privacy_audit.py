@@ -15,7 +15,7 @@ from partywise.audits.worlds import AuditData
 from partywise.datasets.public.declarations import Range
 from partywise.datasets.tables import FROM_THE_DATA, LabelledTable
 from partywise.errors import ConfigError
-from partywise.experiment.claims import collected
+from partywise.experiment.claims import all_claims
 from partywise.experiment.plan import plan
 from partywise.randomness import stream
 from partywise.studies.functional_boosting.claims import BudgetSettings, CurveSettings, SplineSettings
@@ -30,14 +30,14 @@ from partywise.studies.sliced_inverse_regression.claims import (
 from partywise.studies.vertical_glm.claims import ExchangeSettings
 from partywise.studies.vertical_trees.claims import BucketSettings, DomainSettings, FeatureSettings
 
-CLAIMS = collected()
+CLAIMS = all_claims()
 # All worlds of the descriptive attack are one data set, and one of its two data sets is downloaded.
 DESCRIPTIVE = {"tracing", "body_fat"}
 
 
 def test_every_claim_has_words_that_the_cube_keeps():
     for claim in CLAIMS.values():
-        title = claim.titled(claim.settings())
+        title = claim.title_for(claim.settings())
         # What a flag of the cube keeps as it is, but for blanks.
         assert title.replace(" ", "").replace("-", "").replace("+", "").replace(".", "").isalnum(), title
     assert {claim.document for claim in CLAIMS.values()} == {"000", "001", "002", "003", "004"}

@@ -42,7 +42,7 @@ def judged(coefficients, family="poisson", options=None, train=None, **fields):
     data, settings = drawn(family=family, n=300, p=4)
     spec = MethodSpec(options or ReferenceOptions(), None, settings, data.public(), None, 2)
     train = np.ones(300, dtype=bool) if train is None else train
-    return metrics(Estimate(np.array(coefficients), **fields), data, train, spec).reported(), data
+    return metrics(Estimate(np.array(coefficients), **fields), data, train, spec).as_dict(), data
 
 
 def fit_of(data, family):

@@ -51,7 +51,7 @@ def test_quality_of_classes_is_that_of_scikit_learn_with_ties():
     X, y = drawn()
     scores = Ensemble(TREES, 0.0, 0.5).scores(X)
     assert len(set(scores)) < 20
-    found = quality(scores, y, PooledOptions(), CLASSES).reported()
+    found = quality(scores, y, PooledOptions(), CLASSES).as_dict()
     assert found["log_loss"] == pytest.approx(oracle.log_loss(y, expit(scores)), rel=1e-12)
     assert found["auc"] == pytest.approx(oracle.roc_auc_score(y, scores), rel=1e-12)
     assert found["accuracy"] == oracle.accuracy_score(y, scores > 0)
@@ -61,20 +61,20 @@ def test_quality_of_classes_is_that_of_scikit_learn_with_ties():
 
 def test_a_forest_scores_probabilities_and_certain_mistakes_stay_finite():
     y = np.array([0.0, 1.0, 1.0, 0.0])
-    found = quality(np.array([0.25, 0.75, 0.0, 0.5]), y, PooledOptions(algo="rf"), CLASSES).reported()
+    found = quality(np.array([0.25, 0.75, 0.0, 0.5]), y, PooledOptions(algo="rf"), CLASSES).as_dict()
     assert found["accuracy"] == 0.75 and found["auc"] == pytest.approx(0.5)
     assert found["log_loss"] == pytest.approx(oracle.log_loss(y, [0.25, 0.75, 0.0, 0.5]))
 
 
 def test_numbers_have_a_squared_error_and_no_classes():
-    found = quality(np.array([1.0, 2.0]), np.array([0.0, 4.0]), PooledOptions(), NUMBERS).reported()
+    found = quality(np.array([1.0, 2.0]), np.array([0.0, 4.0]), PooledOptions(), NUMBERS).as_dict()
     assert found == {"mse": 2.5, "log_loss": None, "auc": None, "accuracy": None, "published_loss": None}
 
 
 def test_what_is_undefined_is_none():
     X, y = drawn()
     estimate = Estimate(Ensemble(TREES, 0.0, 0.5), 0.0)
-    found = metrics(estimate, data_of(X, y, len(y)), np.ones(len(y), bool), spec_of()).reported()
+    found = metrics(estimate, data_of(X, y, len(y)), np.ones(len(y), bool), spec_of()).as_dict()
     assert all(found[name] is None for name in ("log_loss", "auc", "accuracy", "mse", "best_trees"))
     assert found["n_protected"] == len(y) and found["n_trees"] == 4
     assert quality(np.array([0.1, 0.2]), np.ones(2), PooledOptions(), CLASSES).auc is None
@@ -84,7 +84,7 @@ def test_what_is_undefined_is_none():
 def test_selection_on_test_rows_keeps_the_least_loss_and_says_so(published):
     X, y = drawn()
     data, spec = data_of(X, y, 100), spec_of(eval_freq=1, select_by="test_loss", as_published=published)
-    found = metrics(Estimate(Ensemble(TREES, 0.0, 0.5), 0.0), data, data.train, spec).reported()
+    found = metrics(Estimate(Ensemble(TREES, 0.0, 0.5), 0.0), data, data.train, spec).as_dict()
     p = [expit(Ensemble(TREES[:t], 0.0, 0.5).scores(X[100:])) for t in (1, 2, 3, 4)]
     whole = [oracle.log_loss(y[100:], one) for one in p]
     losses = [-np.mean(y[100:] * np.log(one)) for one in p] if published else whole
@@ -97,7 +97,7 @@ def test_a_method_from_elsewhere_is_a_forest_if_its_trees_are_averaged():
     X, y = drawn()
     data, spec = data_of(X, y, 100), SimpleNamespace(options=SimpleNamespace())
     forest = Ensemble((stump(0.0, 0.2, 0.9), stump(0.5, 0.4, 0.8)), 0.0, 0.5, averaged=True)
-    found = metrics(Estimate(forest, 0.0), data, data.train, spec).reported()
+    found = metrics(Estimate(forest, 0.0), data, data.train, spec).as_dict()
     assert found["log_loss"] == pytest.approx(oracle.log_loss(y[100:], forest.scores(X[100:])))
 
 
@@ -105,7 +105,7 @@ def test_rows_that_parties_scored_are_judged_beside_the_evaluator():
     X, y = drawn()
     data, ensemble = data_of(X, y, 100), Ensemble(TREES, 0.0, 0.5)
     moved = ensemble.scores(X[100:130]) + np.where(np.arange(30) == 4, 1e-3, 0.0)
-    found = metrics(Estimate(ensemble, 0.0, moved), data, data.train, spec_of()).reported()
+    found = metrics(Estimate(ensemble, 0.0, moved), data, data.train, spec_of()).as_dict()
     assert found["scored_rows"] == 30 and found["score_difference"] == pytest.approx(1e-3)
     assert found["scored_log_loss"] == pytest.approx(oracle.log_loss(y[100:130], expit(moved)))
 
@@ -115,7 +115,7 @@ def test_scores_that_are_not_finite_are_a_status():
     data = data_of(X, y, 100)
     found = metrics(
         Estimate(Ensemble((stump(0.0, np.inf, 1.0),), 0.0, 0.5), 0.0), data, data.train, spec_of()
-    ).reported()
+    ).as_dict()
     assert found["diverged"] and "log_loss" not in found
 
 
@@ -134,13 +134,13 @@ def test_trees_against_the_mean_response_and_residuals_beyond_their_bound():
     X, y = drawn()
     data, train = data_of(X, y, 120), np.arange(200) < 120
     good, bad = (Estimate(Ensemble((tree,), 0.0, 1.0), 1.0) for tree in (stump(0.0, -2.0, 2.0), stump(0.0, 2.0, -2.0)))
-    found = [metrics(fit, data, train, spec_of()).reported() for fit in (good, bad)]
+    found = [metrics(fit, data, train, spec_of()).as_dict() for fit in (good, bad)]
     assert [one["worse_than_mean"] for one in found] == [False, True]
     base = oracle.log_loss(y[~train], np.full(80, y[train].mean()))
     assert found[0]["log_loss"] < base < found[1]["log_loss"]
     assert found[0]["residual_clip_share"] is None, "gradients of classes are at most 1"
     numbers = data_of(X, 3.0 * y, 120, NUMBERS)
     spec = SimpleNamespace(options=TablesOptions(residual_bound=2.5))
-    nothing = metrics(Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0), numbers, train, spec).reported()
+    nothing = metrics(Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0), numbers, train, spec).as_dict()
     assert nothing["residual_clip_share"] == pytest.approx(np.mean(y[train])) and nothing["worse_than_mean"]
-    assert metrics(good, data_of(X, y, 200), np.ones(200, dtype=bool), spec_of()).reported()["worse_than_mean"] is None
+    assert metrics(good, data_of(X, y, 200), np.ones(200, dtype=bool), spec_of()).as_dict()["worse_than_mean"] is None

@@ -120,7 +120,7 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     """The value as the hinted type, or a named error; a block of keys may be empty."""
     if hint is dict:
         return as_block(value, where)
-    result = _converted(value, hint, where)
+    result = _convert(value, hint, where)
     if result is not MISSING:
         return result
     advice = ""
@@ -131,12 +131,12 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     raise ConfigError(f"{where} is {value!r}: it must be {describe(hint)}{advice}.")
 
 
-def _converted(value: Any, hint: Any, where: str) -> Any:
+def _convert(value: Any, hint: Any, where: str) -> Any:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return value if any(value == word and type(value) is type(word) for word in args) else MISSING
     if origin in (Union, types.UnionType):
-        tried = (_converted(value, arg, where) for arg in args)
+        tried = (_convert(value, arg, where) for arg in args)
         return next((result for result in tried if result is not MISSING), MISSING)
     if origin is tuple:
         if not isinstance(value, list | tuple):

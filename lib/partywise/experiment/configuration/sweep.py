@@ -35,7 +35,7 @@ class Entry:
     words: Mapping[str, Any]
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def explicit_settings(self) -> tuple[str, ...]:
         """Names of the settings that are given or swept."""
         return tuple(self.block.get("settings") or ())
 
@@ -72,7 +72,7 @@ def _entries(group: str, block: dict[str, Any], study: StudyBlock, where: str) -
             checked_title(block[key], f"{where}.{key}")
     plain: dict[str, Any] = {key: getattr(case, key) for key in ("source", "settings") if key in block}
     if study.grid or "grid" in block:
-        plain["grid"] = _multiplied({**study.grid, **case.grid}, study.replicate_factor)
+        plain["grid"] = _scale_replicates({**study.grid, **case.grid}, study.replicate_factor)
     if "sweep" not in block:
         if "name" in block:
             raise ConfigError(f"{where}.name is {case.name!r}: a case without sweep has the name of its key.")
@@ -87,7 +87,7 @@ def _entries(group: str, block: dict[str, Any], study: StudyBlock, where: str) -
         yield Entry(name, group, f"{where}[{name}]", plain | {"settings": settings}, case.title, words)
 
 
-def _multiplied(grid: dict[str, Any], factor: int) -> dict[str, Any]:
+def _scale_replicates(grid: dict[str, Any], factor: int) -> dict[str, Any]:
     """A grid with so many times its replicates; what is not a number stays as it is, for the check of its type."""
     replicates = grid.get("replicates")
     return grid | {"replicates": factor * replicates} if type(replicates) is int else grid

@@ -13,7 +13,7 @@ from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
 from ..cells import execution
 from ..data import generate
-from .settings import Shared
+from .settings import Deployment
 
 __all__ = ["Part", "part", "whole"]
 
@@ -28,12 +28,14 @@ class Part:
     facts: dict[str, str]
 
 
-def part(shared: Shared, configuration: str, me: str, folder: Path, resources: Path = Path("resources")) -> Part:
+def part(
+    deployment: Deployment, configuration: str, me: str, folder: Path, resources: Path = Path("resources")
+) -> Part:
     """The run of a party, from its own files.
 
     Parameters
     ----------
-    shared : Shared
+    deployment : Deployment
     configuration : str
         Digest of the shared configuration, the salt of that of the records.
     me : str
@@ -46,25 +48,25 @@ def part(shared: Shared, configuration: str, me: str, folder: Path, resources: P
     DataMissing
         If an own file is not as the configuration says.
     """
-    run, agreed, ids = whole(shared, me, folder, resources)
+    run, agreed, ids = whole(deployment, me, folder, resources)
     parties = [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties]
-    more: dict[str, Any] = {"rng_for": run.rng_for, "spec": run.spec, "extra": shared.places}
+    more: dict[str, Any] = {"rng_for": run.rng_for, "spec": run.spec, "extra": deployment.places}
     facts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}
     return Part(Run(parties, epsilon=run.epsilon, fold=run.fold, real=run.channel.real, **more), facts)
 
 
 def whole(
-    shared: Shared, me: str, folder: Path, resources: Path = Path("resources")
+    deployment: Deployment, me: str, folder: Path, resources: Path = Path("resources")
 ) -> tuple[Run, tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """The run with the block of a party and what stands in place of those of the others; what must be agreed; ids."""
-    network, case = shared.network, shared.plan.cases[shared.network.case]
+    network, case = deployment.network, deployment.plan.cases[deployment.network.case]
     assert case.source.apart is not None
-    placed = case.source.apart(case.settings, me, shared.rows, folder)
+    placed = case.source.apart(case.settings, me, deployment.rows, folder)
     # What a program may read of the settings is what all parties have.
-    plan = replace(shared.plan, cases={case.name: replace(case, settings=placed.settings)})
+    plan = replace(deployment.plan, cases={case.name: replace(case, settings=placed.settings)})
     with placed.read():
         data = generate(plan, case.name, [0], resources)[0]
-        run = execution(plan, case.name, network.method, shared.n_parties, network.fold, shared.epsilon, data)
+        run = execution(plan, case.name, network.method, deployment.n_parties, network.fold, deployment.epsilon, data)
     run.spec = replace(run.spec, settings=case.settings)
     if network.mode == "release":
         secret: Any = SecureStreams(run.rng_for)

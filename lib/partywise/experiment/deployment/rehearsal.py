@@ -22,7 +22,7 @@ from ...federation.payloads import in_the_clear
 from ...federation.run import simulate
 from ...privacy.mechanisms.random import SecureRandom
 from .part import whole
-from .settings import KEY, Shared
+from .settings import KEY, Deployment
 
 __all__ = ["floating_point", "open_ciphers", "rehearse"]
 
@@ -39,13 +39,13 @@ class _Open(Exception):
     """A cipher whose scheme does not close."""
 
 
-def rehearse(shared: Shared, n: int) -> dict[tuple[str, str], str]:
+def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
     """Run the method in one process on records that are made of the public settings, with secret randomness.
 
     n : records of every party, where the configuration does not say
     """
-    method = shared.network.method
-    for key, scheme in open_ciphers(shared.plan.methods[method].options):
+    method = deployment.network.method
+    for key, scheme in open_ciphers(deployment.plan.methods[method].options):
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
             f"cross in the open; take {key}: paillier, or mode experiment."
@@ -54,10 +54,10 @@ def rehearse(shared: Shared, n: int) -> dict[tuple[str, str], str]:
     try:
         with _at_most(ENOUGH), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rows = shared.rows or dict.fromkeys(shared.holders, n)
-            run, _, _ = whole(replace(shared, rows=rows), NOBODY, Path())
+            rows = deployment.rows or dict.fromkeys(deployment.holders, n)
+            run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
             _watch(run.channel, forms)
-            simulate(shared.plan.methods[method].protocol.fit, run)
+            simulate(deployment.plan.methods[method].protocol.fit, run)
     except _Enough:
         pass
     except _Open as error:
@@ -84,14 +84,14 @@ def _watch(channel: Channel, forms: Forms) -> None:
     """Have a channel refuse ciphers that would be in the clear, and keep the form of what it sends."""
     send = channel.send
 
-    def watched(sender: str, receiver: str, name: str, payload: Any) -> Any:
+    def check_and_send(sender: str, receiver: str, name: str, payload: Any) -> Any:
         forms.problem(sender, receiver, name, payload)
         return send(sender, receiver, name, payload)
 
-    vars(channel)["leaving"], vars(channel)["send"] = _closed, watched
+    vars(channel)["leaving"], vars(channel)["send"] = _require_closed, check_and_send
 
 
-def _closed(sender: str, payload: Any) -> Any:
+def _require_closed(sender: str, payload: Any) -> Any:
     """The payload; `_Open` for a cipher that would be in the clear."""
     if isinstance(payload, Cipher) and in_the_clear(payload, sender) is not payload:
         raise _Open(f"scheme {payload.scheme!r}")

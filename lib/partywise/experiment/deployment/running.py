@@ -22,17 +22,17 @@ from ...federation.transport.interface import Transport
 from ..configuration.build import choices
 from .part import part
 from .rehearsal import floating_point, rehearse
-from .settings import Shared
-from .written import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
+from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
+from .settings import Deployment
 
-__all__ = ["Ended", "Failed", "Start", "run"]
+__all__ = ["PartyRunError", "RunReport", "Start", "run"]
 
 # What tells its user all there is to tell in its own sentence.
 NAMED = (AccountError, CertificationError, ConfigError, DataMissing, PartyError)
 REPORT = "error.txt"
 
 
-class Failed(RuntimeError):
+class PartyRunError(RuntimeError):
     """A party's run that ended early, in one sentence."""
 
 
@@ -44,7 +44,7 @@ class Start:
     account : file of its account over all runs, by default beside its data, or its outputs where it has none
     """
 
-    shared: Shared
+    deployment: Deployment
     configuration: str
     me: str
     data: Path
@@ -57,7 +57,7 @@ class Start:
         """The file of its account."""
         if self.account is not None:
             return self.account / FILE if self.account.is_dir() else self.account
-        return (self.data if self.me in self.shared.holders else self.into) / FILE
+        return (self.data if self.me in self.deployment.holders else self.into) / FILE
 
     @property
     def where(self) -> str:
@@ -66,63 +66,63 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A party's run that all have ended.
+class RunReport:
+    """What came of a party's run that has ended for all.
 
-    sent : its messages; paid : what this run cost, by unit, at the delta of the case; spent : all runs of the account
-    budget : of all runs; room : what it leaves for another one, in words; files : with arrays that it holds
+    messages : what it sent; costs : of this run, by unit, at the delta of the case; spending : of all runs of the
+        account; budget : of all runs; room : what it leaves for another one, in words; files : with its arrays
     """
 
     outcome: Outcome
-    sent: tuple[Sent, ...]
-    paid: dict[str, Spent]
-    spent: dict[str, Spent]
+    messages: tuple[Sent, ...]
+    costs: dict[str, Spent]
+    spending: dict[str, Spent]
     budget: Budget | None
     room: str
     files: tuple[str, ...]
 
 
-def run(start: Start) -> Ended:
+def run(start: Start) -> RunReport:
     """Run one party's part, and write what is left of it into its folder.
 
     Raises
     ------
-    Failed
+    PartyRunError
         In one sentence; all other parties end too.
     """
     try:
         with _stopped_by_signals(start.me):
             return _run(start)
     except NAMED as error:
-        raise Failed(str(error)) from error
+        raise PartyRunError(str(error)) from error
     except (FileNotFoundError, PermissionError, ImportError) as error:
-        raise Failed(f"{start.where}: {error}") from error
+        raise PartyRunError(f"{start.where}: {error}") from error
     except Exception as error:
         if (why := floating_point(error)) is not None:
-            raise Failed(
-                f"network.mode is 'release': method {start.shared.network.method} {why}: it is for experiments; take "
-                "mode experiment, or a method whose noise is discrete (docs/release_mode.md lists them)."
+            raise PartyRunError(
+                f"network.mode is 'release': method {start.deployment.network.method} {why}: it is for experiments; "
+                "take mode experiment, or a method whose noise is discrete (docs/release_mode.md lists them)."
             ) from error
         _folder(start.into)
         (start.into / REPORT).write_text(traceback.format_exc(), encoding="utf-8")
-        raise Failed(
+        raise PartyRunError(
             f"{start.where} ended with {type(error).__name__}: {error} (where it happened: {start.into / REPORT})"
         ) from error
 
 
-def _run(start: Start) -> Ended:
-    shared, network = start.shared, start.shared.network
-    if start.me not in shared.names:
-        raise ConfigError(f"--me is {start.me!r}: {choices(start.me, shared.names)}.")
-    own = part(shared, start.configuration, start.me, start.data)
-    forms = rehearse(shared, len(own.run.fold.of)) if network.mode == "release" else None
+def _run(start: Start) -> RunReport:
+    deployment, network = start.deployment, start.deployment.network
+    if start.me not in deployment.names:
+        raise ConfigError(f"--me is {start.me!r}: {choices(start.me, deployment.names)}.")
+    own = part(deployment, start.configuration, start.me, start.data)
+    forms = rehearse(deployment, len(own.run.fold.of)) if network.mode == "release" else None
     _folder(start.into)
-    with Account(start.ledger, party=start.me, budget=_budget(shared)) as account:
+    with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account:
         outcome = run_party(
-            shared.plan.methods[network.method].protocol.fit,
+            deployment.plan.methods[network.method].protocol.fit,
             own.run,
             start.me,
-            _connected(start),
+            _connect(start),
             configuration=start.configuration,
             account=account,
             patience=network.patience,
@@ -130,25 +130,25 @@ def _run(start: Start) -> Ended:
             forms=forms,
             same_platform=network.same_platform,
         )
-        return _written(start, account, outcome)
+        return _write_files(start, account, outcome)
 
 
-def _connected(start: Start) -> Transport:
+def _connect(start: Start) -> Transport:
     """This party's end of the network."""
     from ...federation.transport.network import PATIENCE
     from ...federation.transport.network import Network as Connections
 
-    network = start.shared.network
-    addresses = {name: (one.host, one.port) for name, one in start.shared.addresses.items()}
+    network = start.deployment.network
+    addresses = {name: (one.host, one.port) for name, one in start.deployment.addresses.items()}
     patience = min(PATIENCE, network.patience)
     return Connections(start.me, addresses, start.certificates, largest=network.largest_message, patience=patience)
 
 
-def _budget(shared: Shared) -> Budget | None:
-    stated = shared.network.budget
+def _budget(deployment: Deployment) -> Budget | None:
+    stated = deployment.network.budget
     if stated is None:
         return None
-    group = shared.plan.rows_per_user(shared.network.case) if stated.unit.startswith("user") else None
+    group = deployment.plan.rows_per_user(deployment.network.case) if stated.unit.startswith("user") else None
     return Budget(stated.epsilon, stated.delta, stated.unit, group, numeric_reserve=stated.numeric_reserve)
 
 
@@ -163,10 +163,10 @@ def _folder(into: Path) -> Path:
     return into
 
 
-def _written(start: Start, account: Account, outcome: Outcome) -> Ended:
+def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
     """Write the files of the run; what the screen tells of it."""
-    shared, network = start.shared, start.shared.network
-    plan, case = shared.plan, network.case
+    deployment, network = start.deployment, start.deployment.network
+    plan, case = deployment.plan, network.case
     delta, group = plan.delta(case), plan.rows_per_user(case)
     rows = account.rows()
     messages = messages_of(rows, outcome.run)
@@ -177,12 +177,12 @@ def _written(start: Start, account: Account, outcome: Outcome) -> Ended:
     more = {"unit": plan.spec.unit, "delta": delta, "rows_per_user": group, "epsilon": network.epsilon}
     digests: dict[str, Any] = {"run": outcome.run, "configuration": start.configuration, "outcome": outcome.digest}
     write_record(
-        start.into, Record(party=start.me, names=shared.names, steps=outcome.steps, **digests, **named, **more)
+        start.into, Record(party=start.me, names=deployment.names, steps=outcome.steps, **digests, **named, **more)
     )
     paid = [(owner, event) for owner, event in paid_events(rows) if owner == outcome.run]
     sent = tuple(row for row in messages if isinstance(row, Sent))
     costs, spent = dict(spent_of(paid, delta, group)), dict(account.spent())
-    return Ended(outcome, sent, costs, spent, account.budget, account.room, tuple(files))
+    return RunReport(outcome, sent, costs, spent, account.budget, account.room, tuple(files))
 
 
 @contextmanager

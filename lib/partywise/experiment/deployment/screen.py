@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...federation.account.spending import Spent
-from .running import Ended, Start
-from .written import EXTRACT, OUTCOME, RECORD, TRANSCRIPT
+from .run_files import EXTRACT, OUTCOME, RECORD, TRANSCRIPT
+from .running import RunReport, Start
 
 __all__ = ["MOST", "screen"]
 
@@ -18,42 +18,41 @@ SEEDED = (
 )
 
 
-def screen(start: Start, ended: Ended) -> list[str]:
+def screen(start: Start, report: RunReport) -> list[str]:
     """At most `MOST` lines."""
-    network = start.shared.network
+    network = start.deployment.network
     target = "" if network.epsilon is None else f", epsilon {network.epsilon:g}"
     lines = [
         f"{start.me}: {network.study}, {network.case}, {network.method}{target}, fold {network.fold}, mode "
-        f"{network.mode}; run {ended.outcome.run[:12]}"
+        f"{network.mode}; run {report.outcome.run[:12]}"
     ]
     if network.mode == "experiment":
         lines.append(f"WARNING: {SEEDED}.")
-    if ended.outcome.platforms:
-        lines.append(f"platforms differ, so last bits may: {ended.outcome.platforms}")
-    lines += _crossed(start, ended)
-    lines += _paid(start, ended)
+    if report.outcome.platforms:
+        lines.append(f"platforms differ, so last bits may: {report.outcome.platforms}")
+    lines += _message_lines(start, report)
+    lines += _cost_lines(start, report)
     arrays = (
-        f" and {_counted(len(ended.files), 'array')} ({', '.join(ended.files[:3])}{', ...' * (len(ended.files) > 3)})"
+        f" and {_count(len(report.files), 'array')} ({', '.join(report.files[:3])}{', ...' * (len(report.files) > 3)})"
     )
-    lines.append(f"holds: {OUTCOME}{arrays * bool(ended.files)}, digest {ended.outcome.digest[:12]}")
+    lines.append(f"holds: {OUTCOME}{arrays * bool(report.files)}, digest {report.outcome.digest[:12]}")
     lines.append(
         f"files in {start.into}: {TRANSCRIPT}, {OUTCOME}, {EXTRACT}, {RECORD}; account of all runs: {start.ledger}"
     )
     return lines
 
 
-def _crossed(start: Start, ended: Ended) -> list[str]:
+def _message_lines(start: Start, report: RunReport) -> list[str]:
     """Messages and bytes by receiver."""
     totals: dict[str, tuple[int, int]] = {}
-    for sent in ended.sent:
-        count, size = totals.get(sent.receiver, (0, 0))
-        totals[sent.receiver] = count + 1, size + sent.size
+    for message in report.messages:
+        count, size = totals.get(message.receiver, (0, 0))
+        totals[message.receiver] = count + 1, size + message.size
     if not totals:
         return ["sent: nothing"]
-    names = sorted(totals, key=start.shared.names.index)
+    names = sorted(totals, key=start.deployment.names.index)
     lines = [
-        f"sent to {name}: {_counted(totals[name][0], 'message')}, {totals[name][1]:,} bytes"
-        for name in names[:RECEIVERS]
+        f"sent to {name}: {_count(totals[name][0], 'message')}, {totals[name][1]:,} bytes" for name in names[:RECEIVERS]
     ]
     if rest := names[RECEIVERS:]:
         counts = [totals[name] for name in rest]
@@ -63,16 +62,16 @@ def _crossed(start: Start, ended: Ended) -> list[str]:
     return lines
 
 
-def _paid(start: Start, ended: Ended) -> list[str]:
+def _cost_lines(start: Start, report: RunReport) -> list[str]:
     """What the run cost each unit, and what is left of the budget."""
-    costs = [f"{unit} {_epsilon(one)}" for unit, one in ended.paid.items() if one.amount or one.unproved]
-    delta = start.shared.plan.delta(start.shared.network.case)
-    lines = [f"paid: {_listed(costs)}" + (f" (epsilon at delta {delta:g}, by unit)" if costs else "")]
-    budget = ended.budget
+    costs = [f"{unit} {_epsilon(one)}" for unit, one in report.costs.items() if one.amount or one.unproved]
+    delta = start.deployment.plan.delta(start.deployment.network.case)
+    lines = [f"paid: {_enumerate(costs)}" + (f" (epsilon at delta {delta:g}, by unit)" if costs else "")]
+    budget = report.budget
     if budget is None:
         return [*lines, "budget: none was stated (network.budget)"]
-    spent = ended.spent[budget.unit]
-    told = f"unit {budget.unit}, delta {budget.delta:g}, {spent.rule}; left for another run: {ended.room}"
+    spent = report.spending[budget.unit]
+    told = f"unit {budget.unit}, delta {budget.delta:g}, {spent.rule}; left for another run: {report.room}"
     return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} ({told})"]
 
 
@@ -80,9 +79,9 @@ def _epsilon(spent: Spent) -> str:
     return "without limit" if spent.unproved else f"{spent.epsilon:.6g}"
 
 
-def _counted(count: int, noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _listed(entries: Sequence[str]) -> str:
+def _enumerate(entries: Sequence[str]) -> str:
     return ", ".join(entries) or "nothing"

@@ -16,7 +16,7 @@ from ...errors import ConfigError
 from ..configuration.build import build, choices, convert
 from ..plan import Plan
 
-__all__ = ["KEY", "Address", "Budget", "Network", "Shared", "digest", "shared"]
+__all__ = ["KEY", "Address", "Budget", "Deployment", "Network", "deployment_of", "digest"]
 
 KEY = "network"
 Questions = Literal["row", "label", "features", "user", "user_label"]
@@ -92,7 +92,7 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Shared:
+class Deployment:
     """The block with what it names.
 
     n_parties : as the grid counts them
@@ -128,7 +128,7 @@ def digest(config: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def shared(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Shared | None:
+def deployment_of(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Deployment | None:
     """The block of a configuration, checked against its plans; None where there is none.
 
     Raises
@@ -139,9 +139,9 @@ def shared(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Shared | Non
     if KEY not in config:
         return None
     network = build(Network, config[KEY], KEY)
-    plan = _named("study", network.study, plans)
-    case = _named("case", network.case, plan.cases)
-    method = _named("method", network.method, {label: plan.methods[label] for label in case.methods})
+    plan = _lookup("study", network.study, plans)
+    case = _lookup("case", network.case, plan.cases)
+    method = _lookup("method", network.method, {label: plan.methods[label] for label in case.methods})
     _check_cell(network, plan)
     _check_evaluator(network, method.options)
     n_parties, holders = _holders(network, plan, method.protocol.extra)
@@ -150,10 +150,10 @@ def shared(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Shared | Non
     }
     _check_addresses(addresses)
     places = tuple(method.protocol.extra)
-    return Shared(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
+    return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
 
 
-def _named(key: str, name: str, allowed: Mapping[str, Any]) -> Any:
+def _lookup(key: str, name: str, allowed: Mapping[str, Any]) -> Any:
     if name not in allowed:
         raise ConfigError(f"{KEY}.{key} is {name!r}: {choices(name, allowed)}.")
     return allowed[name]

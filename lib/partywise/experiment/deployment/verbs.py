@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import AccountError, CertificationError, ConfigError, PartyError
 
 if TYPE_CHECKING:
-    from .joined import JointResults
+    from .joint_results import JointResults
 
 __all__ = ["add_apart", "certificates", "certified", "party", "union"]
 
@@ -58,19 +58,19 @@ def party(config: Mapping[str, Any], given: argparse.Namespace) -> int:
     """Run one party and print its last screen."""
     from ..plans import plans
     from ..results.folder import RESULTS, checked_name, name_of
-    from .running import Failed, Start, run
+    from .running import PartyRunError, Start, run
     from .screen import SEEDED, screen
     from .settings import digest
 
-    shared = _network(config, plans(config), given.config)
+    deployment = _network(config, plans(config), given.config)
     name = checked_name(config["name"]) if "name" in config else name_of(given.config)
     into = given.into or Path(RESULTS) / name / "parties" / given.me
-    start = Start(shared, digest(config), given.me, given.data, given.certificates, into, given.account)
-    if shared.network.mode == "experiment":
+    start = Start(deployment, digest(config), given.me, given.data, given.certificates, into, given.account)
+    if deployment.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
         ended = run(start)
-    except Failed as error:
+    except PartyRunError as error:
         print(f"party: {error}", file=sys.stderr)
         return 1
     print("\n".join(screen(start, ended)))
@@ -82,14 +82,14 @@ def certificates(config: Mapping[str, Any], given: argparse.Namespace) -> int:
     from ...federation.transport.authority import make
     from ..plans import plans
 
-    shared = _network(config, plans(config), given.config)
+    deployment = _network(config, plans(config), given.config)
     try:
-        make(given.into, shared.names)
+        make(given.into, deployment.names)
     except (OSError, ValueError, ImportError) as error:
         print(f"certificates: {error}", file=sys.stderr)
         return 1
     print(
-        f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(shared.names)}. Give each party "
+        f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each party "
         "authority.pem and its own two files; whoever holds authority.key can be any of them."
     )
     return 0
@@ -97,7 +97,7 @@ def certificates(config: Mapping[str, Any], given: argparse.Namespace) -> int:
 
 def union(given: argparse.Namespace) -> int:
     """Print what all parties of a run wrote down."""
-    from .joined import join_results
+    from .joint_results import join_results
 
     try:
         found = join_results(given.folders, given.authority)
@@ -138,9 +138,9 @@ def certified(found: JointResults) -> str:
 
 
 def _network(config: Mapping[str, Any], plans: Mapping[str, Any], file: Path) -> Any:
-    from .settings import shared
+    from .settings import deployment_of
 
-    found = shared(config, plans)
+    found = deployment_of(config, plans)
     if found is None:
         raise ConfigError(
             f"{file} has no block network: say there which fit is run and where the parties are (docs/network.md)."

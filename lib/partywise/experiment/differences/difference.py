@@ -17,10 +17,10 @@ import numpy as np
 import xarray as xr
 
 from ..results.attributes import meanings
-from ..results.compare import aligned, bits_differ, cube_pairs
+from ..results.compare import align, bits_differ, cube_pairs
 from ..results.cube import DIMS, open_cube
 from .keys import differing_keys, root_seed
-from .moved import FOLD, REPLICATE, SLOT, Shift, shifts
+from .shifts import FOLD, REPLICATE, SLOT, Shift, shifts
 
 # Kinds of entries, in the order in which they are told.
 CONFIGURATION, EPSILON, STATUS = "configuration", "epsilon", "status"
@@ -56,18 +56,18 @@ class Difference:
     """What differs between two cubes.
 
     name : of the cube; paired : whether replicates share their random numbers; slots : that both hold
-    entries : what differs; tested : means with a standard error that is positive
+    entries : what differs; n_tests : number of means with a positive standard error
     by_chance : how many of these exceed two standard errors on average where only the draws changed
-    unchanged : cases in which nothing differs; versions : name -> (first, second) where they differ
+    equal_cases : those in which nothing differs; versions : name -> (first, second) where they differ
     """
 
     name: str
     paired: bool
     slots: int
     entries: tuple[Entry, ...]
-    tested: int
+    n_tests: int
     by_chance: float
-    unchanged: tuple[str, ...]
+    equal_cases: tuple[str, ...]
     versions: Mapping[str, tuple[str, str]]
 
     def of(self, kind: str) -> list[Entry]:
@@ -95,7 +95,7 @@ def difference(name: str, first: xr.Dataset, second: xr.Dataset) -> Difference:
     """What differs between two cubes of one study."""
     pair = _Pair(first, second)
     keys = differing_keys(first.attrs["config_json"], second.attrs["config_json"])
-    means = list(shifts(first, second, pair.measured, pair.paired))
+    means = list(shifts(first, second, pair.variables_with_means, pair.paired))
     tested = [shift for shift in means if shift.by_chance]
     entries = (
         *(Entry(CONFIGURATION, (), key.path, key.first, key.second) for key in keys),
@@ -136,7 +136,7 @@ class _Pair:
     def __init__(self, first: xr.Dataset, second: xr.Dataset) -> None:
         self.cubes = first, second
         self.held = tuple(cube["status"].transpose(*DIMS) > 0 for cube in self.cubes)
-        one, other = aligned(*self.held)
+        one, other = align(*self.held)
         self.both = one & other
         seeds = {(root_seed(cube.attrs["config_json"]), cube.attrs["source"].rpartition(" ")[2]) for cube in self.cubes}
         self.paired = len(seeds) == 1
@@ -152,7 +152,7 @@ class _Pair:
         ]
 
     @cached_property
-    def measured(self) -> list[str]:
+    def variables_with_means(self) -> list[str]:
         """Variables that have a mean and a standard error: all but the epsilons."""
         return [name for name in self.names if not is_epsilon(self.cubes[0], name)]
 
@@ -164,13 +164,13 @@ class _Pair:
         """Claimed and certified epsilons that moved at all in some fit: one entry a slot, with the first fit's."""
         for name in self.names:
             if is_epsilon(self.cubes[0], name):
-                one, other = aligned(*(cube[name].transpose(*DIMS) for cube in self.cubes))
+                one, other = align(*(cube[name].transpose(*DIMS) for cube in self.cubes))
                 different = bits_differ(one.values.astype(float), other.values.astype(float)) & self.both.values
                 yield from self._fits(EPSILON, name, different, one.values, other.values)
 
     def statuses(self) -> Iterator[Entry]:
         """Fits that came to another end, such as `ok` in one cube and `diverged` in the other."""
-        one, other = aligned(*(meanings(cube["status"]).transpose(*DIMS) for cube in self.cubes))
+        one, other = align(*(meanings(cube["status"]).transpose(*DIMS) for cube in self.cubes))
         different = (one.values != other.values) & self.both.values
         yield from self._fits(STATUS, "status", different, one.values, other.values)
 
@@ -187,8 +187,8 @@ class _Pair:
 
     def alone(self) -> Iterator[Entry]:
         """Slots with fits that only one of the cubes holds: how many fits each has there."""
-        counts = [_counted(cells) for cells in self.held]
-        shared = _counted(self.both)
+        counts = [_fit_counts(cells) for cells in self.held]
+        shared = _fit_counts(self.both)
         for where in dict.fromkeys([*counts[0], *counts[1]]):
             a, b = counts[0].get(where, 0), counts[1].get(where, 0)
             if a + b > 2 * shared.get(where, 0):
@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _counted(cells: xr.DataArray) -> dict[tuple[Any, ...], int]:
+def _fit_counts(cells: xr.DataArray) -> dict[tuple[Any, ...], int]:
     """Number of fits of each slot that has one."""
     counts = cells.sum([REPLICATE, FOLD]).transpose(*SLOT)
     labels = [counts[dim].values.tolist() for dim in SLOT]

@@ -45,7 +45,7 @@ def _differing(one: Any, other: Any, path: str) -> Iterator[Key]:
         return
     first, second = _children(one), _children(other)
     if not first or not second:
-        yield Key(path, _written(one), _written(other))
+        yield Key(path, _value_text(one), _value_text(other))
         return
     for key in dict.fromkeys([*first, *second]):
         below = f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}".lstrip(".")
@@ -62,7 +62,7 @@ def _children(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is _NOTHING:
         return ABSENT
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)

@@ -66,13 +66,13 @@ def pack(run: Path, archive: Path) -> None:
     # Nothing is compressed before the archive is: that would hide what repeats.
     with replacing(archive) as temporary, tarfile.open(temporary, "w:xz", preset=9) as packed:
         for path in paths:
-            content = uncompressed(bare(open_cube(path)))
+            content = netcdf_bytes(bare(open_cube(path)))
             info = tarfile.TarInfo(f"{path.parent.name}/{NAME}")
             info.size = len(content)
             packed.addfile(info, io.BytesIO(content))
 
 
-def uncompressed(cube: xr.Dataset) -> bytes:
+def netcdf_bytes(cube: xr.Dataset) -> bytes:
     """A cube as the bytes of a file."""
     for held in cube.variables.values():
         held.encoding = {key: held.encoding[key] for key in ("dtype", "_FillValue") if key in held.encoding}

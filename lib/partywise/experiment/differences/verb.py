@@ -30,7 +30,7 @@ def diff(first: Path, second: Path, only_changed: bool, csv: Path | None) -> int
     """Print what differs between two cubes or folders; 1 when something does."""
     from ..tables.rows import write_csv
     from .difference import differences, rows
-    from .told import text
+    from .summary import text
 
     found = list(differences(first, second))
     print(text(found, only_changed))

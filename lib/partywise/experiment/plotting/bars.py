@@ -46,14 +46,14 @@ class Bars(Layout):
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
-        shown = self.chosen(cube)
+        shown = self.cases_with_bars(cube)
         if not shown:
             return self.nothing()
         most = max(len(self.values(cube, case)) for case in shown)
         height = REST + BAR * most
         return self.grid(cube, shown, 1, lambda ax, case, _: self.draw(ax, cube, [case]), height)
 
-    def chosen(self, cube: xr.Dataset) -> list[str]:
+    def cases_with_bars(self, cube: xr.Dataset) -> list[str]:
         """Cases that have enough bars."""
         cases = self.candidates(cube, axes_of(self.x)[0].words)
         return list(self.select(cube, [case for case in cases if len(self.values(cube, case)) >= self.fewest]))

@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 
-from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, declared
-from .replicates import banded
+from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, measures_of
+from .replicates import over_with_bands
 from .select import plan_behind, title
 from .series import cases_of
 from .style import GREY, empty, heading, legend_below, panels
@@ -39,7 +39,9 @@ DIRECTIONS = {"lower": "lower is better", "higher": "higher is better"}
 def quantity_of(cube: xr.Dataset, name: str) -> Quantity:
     """What a variable means: as its study declares it, else as the cube says."""
     study: Study = plan_behind(cube).study
-    known = {key: one.quantity for key, one in (declared(study.measures) | dict(study.declared)).items()} | COMMON
+    known = {
+        key: one.quantity for key, one in (measures_of(study.measures) | dict(study.own_measures)).items()
+    } | COMMON
     if name in known:
         return known[name]
     told = cube[name].attrs if name in cube else {}
@@ -240,7 +242,7 @@ class Panels(Layout):
         shown = list(self.select(cube, self.candidates(cube, names)))
         if not shown:
             return self.nothing()
-        words = [banded(cube, shown)] if self.means else []
+        words = [over_with_bands(cube, shown)] if self.means else []
         height = max(self.height(cube, case) for case in shown) if self.height else 0.0
         return self.grid(
             cube, shown, 1, lambda ax, case, _: [*words, *(self.draw(ax, cube, case) or ())], height=height

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from ...errors import CubeError
 from .bars import Bars
 from .layout import Axis, Layout, axes_of, label_of
-from .replicates import banded
+from .replicates import over_with_bands
 from .select import coordinate_of, having, plan_behind
 from .series import Series, draw, draw_bars, example_fit, example_fits_of, methods_of, replicate_means, series
-from .style import Look, compact, look, nested, run_ticks
+from .style import Look, compact, look, overlay_marks, run_ticks
 from .ticks import down_to_zero, ticks_at
 from .words import PROTECTED
 
@@ -103,7 +103,11 @@ class Lines(Layout):
         if not members:
             return self.nothing()
         cases = [case for own in members.values() for case in own]
-        words = [] if self._path(cube) else [banded(cube, cases).replace("bands", "bars" if self.bars else "bands")]
+        words = (
+            []
+            if self._path(cube)
+            else [over_with_bands(cube, cases).replace("bands", "bars" if self.bars else "bands")]
+        )
         words = words or ["first replicate and fold, fewest parties"]
 
         def draw_panel(ax: Axes, case: str, row: int) -> list[str]:
@@ -111,7 +115,7 @@ class Lines(Layout):
                 return self.beside.draw(ax, cube, known)
             return [*words, *self._panel(ax, cube, members[case], rows[row])]
 
-        known = self.beside.chosen(cube) if self.beside else []
+        known = self.beside.cases_with_bars(cube) if self.beside else []
         return self.grid(cube, [*members, *[""][: len(known)]], len(rows), draw_panel)
 
     def _path(self, cube: xr.Dataset) -> bool:
@@ -190,7 +194,9 @@ class Lines(Layout):
     def _line(self, ax: Axes, one: Curve, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
         """One line in the look of its method, at its place among so many."""
         (number, count), line = place, one.line
-        marks: dict[str, Any] = {"label": label, "linewidth": one.width} | (nested(number) if self.overlap else {})
+        marks: dict[str, Any] = {"label": label, "linewidth": one.width} | (
+            overlay_marks(number) if self.overlap else {}
+        )
         if len(line.x) > MARKS:
             step = -(-len(line.x) // 6)
             marks["markevery"] = (number % step, step)

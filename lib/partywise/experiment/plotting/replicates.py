@@ -23,6 +23,6 @@ def over(cube: xr.Dataset, cases: Sequence[str]) -> str:
     return f"mean over {most if least == most else f'{least} to {most}'} replicates"
 
 
-def banded(cube: xr.Dataset, cases: Sequence[str]) -> str:
+def over_with_bands(cube: xr.Dataset, cases: Sequence[str]) -> str:
     """The same words, and what the bands of `series.draw` are where some case has any."""
     return over(cube, cases) + (", bands: ± 1 standard error" if replicates(cube, cases)[1] > 1 else "")

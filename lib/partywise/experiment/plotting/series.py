@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from ...errors import CubeError
-from ..plan import counted
+from ..plan import replicates_text
 from .style import Look
 
 
@@ -105,7 +105,7 @@ def replicates_of(cube: xr.Dataset, cases: Iterable[str]) -> str:
     done = (cube["status"].sel(case=list(cases)) > 0).any(
         [dim for dim in cube["status"].dims if dim not in ("case", "replicate")]
     )
-    return counted(done.sum("replicate").values.tolist())
+    return replicates_text(done.sum("replicate").values.tolist())
 
 
 def example_fits_of(cube: xr.Dataset, case: str) -> xr.Dataset:

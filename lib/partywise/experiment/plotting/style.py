@@ -105,7 +105,7 @@ def compact(number: float) -> str:
     return f"{number:g}".replace("e-0", "e-").replace("e+0", "e+")
 
 
-def nested(number: int) -> dict[str, Any]:
+def overlay_marks(number: int) -> dict[str, Any]:
     """Marks of the line that is drawn after ``number`` others on which it may lie: smaller, and the largest hollow."""
     size = max(9 - 2 * number, 4)
     return {"markersize": size} | ({"markerfacecolor": "white"} if size >= 7 else {})
@@ -162,16 +162,16 @@ def heading(figure: Figure, words: str) -> None:
 
 def _even(words: str, width: Callable[[str], float], room: float) -> list[str]:
     """As few lines as fit, none of them much shorter than the others."""
-    lines = _broken(words, width, room)
+    lines = _break_lines(words, width, room)
     for share in np.arange(0.95, 0.45, -0.05) if len(lines) > 1 else ():
-        narrower = _broken(words, width, share * room)
+        narrower = _break_lines(words, width, share * room)
         if len(narrower) > len(lines):
             break
         lines = narrower
     return lines
 
 
-def _broken(words: str, width: Callable[[str], float], room: float) -> list[str]:
+def _break_lines(words: str, width: Callable[[str], float], room: float) -> list[str]:
     """Lines with a new one wherever a word would go beyond the room."""
     lines = [""]
     for word in words.split(" "):

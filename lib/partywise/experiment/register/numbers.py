@@ -161,9 +161,9 @@ def of_cube(cube: Cube, ours: Reproduction, further: tuple[str, ...] = ()) -> Nu
         others[name] = float(held.max()) if len(held) else nan
     for keys, joined in ((ours.minus, difference), (ours.over, ratio)):
         if keys is not None:
-            other = ours.changed(keys)
+            other = ours.with_keys(keys)
             values = joined(values, cube.values(other, other.variable)[0])
-    value, error = reduced(values, ours.reduce)
+    value, error = reduce_replicates(values, ours.reduce)
     cost = cube.costs.get((place["case"], place["method_label"]))
     return Number(value, error, len(values), place, cost, others)
 
@@ -179,7 +179,7 @@ def ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return whole + (first - whole * second) / second.mean()
 
 
-def reduced(values: np.ndarray, how: str) -> tuple[float, float | None]:
+def reduce_replicates(values: np.ndarray, how: str) -> tuple[float, float | None]:
     """A mean, standard deviation, least, largest or median value, and the standard error of the first two."""
     n = len(values)
     if n == 0:

@@ -53,7 +53,7 @@ class Reproduction:
     function: str = ""
     arguments: Mapping[str, Any] | None = None
 
-    def changed(self, keys: Mapping[str, Any]) -> Reproduction:
+    def with_keys(self, keys: Mapping[str, Any]) -> Reproduction:
         """The same number with other keys: those of ``case`` and ``method`` one by one, without a second number."""
         own = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"minus": None, "over": None}
         inner = {name: {**(own[name] or {}), **keys[name]} for name in ("case", "method") if name in keys}
@@ -69,7 +69,7 @@ class Entry:
     printed : as it is printed; two bounds for ``between``; empty for ``none``
     spread, spread_of : standard deviation over that many replicates, as printed; empty where there is none
     words : values that the entry was made with
-    saturated : printed numbers from here on are worth nothing as evidence: nearly every choice gives them
+    saturation : printed numbers from here on are worth nothing as evidence: nearly every choice gives them
     """
 
     id: str
@@ -82,7 +82,7 @@ class Entry:
     spread_of: int
     reproduction: Reproduction | None
     words: Mapping[str, str]
-    saturated: float | None = None
+    saturation: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Reason:
 class PrintedSource:
     """All of a file; ``notable`` are ids of entries that a reader should see first, ``note`` what to know of all.
 
-    ``fitted`` says in a clause what was fitted to the printed numbers.
+    ``fit_note`` says in a clause what was fitted to the printed numbers.
     """
 
     path: Path
@@ -118,7 +118,7 @@ class PrintedSource:
     notable: tuple[str, ...] = ()
     document: str = ""
     note: str = ""
-    fitted: str = ""
+    fit_note: str = ""
 
 
 def files() -> tuple[Path, ...]:
@@ -132,7 +132,7 @@ def read(path: Path) -> PrintedSource:
         content = tomllib.load(handle)
     document = content["document"]
     defaults = content.get("defaults", {})
-    entries = tuple(entry for block in content["entries"] for entry in _expanded(path, document, defaults, block))
+    entries = tuple(entry for block in content["entries"] for entry in _entries(path, document, defaults, block))
     seen: set[str] = set()
     for entry in entries:
         if entry.id in seen:
@@ -148,7 +148,7 @@ def read(path: Path) -> PrintedSource:
     return PrintedSource(path, entries, reasons, notable, document, content.get("note", ""), content.get("fitted", ""))
 
 
-def _expanded(path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[Entry]:
+def _entries(path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[Entry]:
     if unknown := sorted(set(block) - KEYS):
         raise ConfigError(
             f"{path.name}, entry {block.get('id')!r}: {unknown[0]} is not a key of an entry ({sorted(KEYS)})."
@@ -233,5 +233,5 @@ def _entry(
         spread_of=int(block.get("spread_of", 0)),
         reproduction=None if ours is None else Reproduction(**({} if "function" in ours else dict(defaults)) | ours),
         words=words,
-        saturated=block.get("saturated"),
+        saturation=block.get("saturated"),
     )

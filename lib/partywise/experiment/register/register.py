@@ -44,7 +44,7 @@ def _of_file(file: PrintedSource, cubes: Cubes) -> list[Row]:
             covering = (place for place, one in enumerate(file.reasons) if one.covers(entry, found.status))
             number = next(covering, None)
             if number is None:
-                bare.append(_described(entry, ours, found))
+                bare.append(_description(entry, ours, found))
                 continue
             used[number] += 1
             because = file.reasons[number].text + _instead(entry, file.reasons[number], cubes)
@@ -77,7 +77,7 @@ def _ours(entry: Entry, cubes: Cubes) -> Number | None:
     return replace(largest, variable=name, reduction="max") if name else largest
 
 
-def _described(entry: Entry, ours: Number | None, found: Verdict) -> str:
+def _description(entry: Entry, ours: Number | None, found: Verdict) -> str:
     value = "nothing" if ours is None else f"{ours.value:.4g}"
     return f"{entry.id} (printed {entry.printed or 'nothing'}, ours {value}, z {found.z:.3g}, {found.status})"
 
@@ -86,11 +86,11 @@ def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
     """What a reason says would agree, looked up."""
     if reason.alternative is None or entry.reproduction is None:
         return ""
-    ours = cubes.number(entry.reproduction.changed(reason.alternative))
+    ours = cubes.number(entry.reproduction.with_keys(reason.alternative))
     if ours is None:
         return ""
     agrees = verdict(entry, ours).status == "reproduced"
-    return f" (there {shown(ours.value)}, which {'agrees' if agrees else 'differs too'})"
+    return f" (there {number_text(ours.value)}, which {'agrees' if agrees else 'differs too'})"
 
 
 def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row:
@@ -106,14 +106,14 @@ def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row
         kind=entry.kind,
         printed=entry.printed,
         spread=entry.spread,
-        reproduction="" if ours is None else shown(ours.value),
-        se="" if ours is None or ours.error is None else shown(ours.error, 3),
+        reproduction="" if ours is None else number_text(ours.value),
+        se="" if ours is None or ours.error is None else number_text(ours.error, 3),
         replicates="" if ours is None or not ours.replicates else str(ours.replicates),
-        z=shown(found.z, 3),
+        z=number_text(found.z, 3),
         within_5_percent=within,
-        resolution=shown(found.resolution, 2),
-        saturated="yes" if entry.saturated is not None and float(entry.printed) >= entry.saturated else "",
-        certified=shown(ours.further["certified_for_claim"]) if ours and ours.further else "",
+        resolution=number_text(found.resolution, 2),
+        saturated=entry.saturation is not None and float(entry.printed) >= entry.saturation,
+        certified=number_text(ours.further["certified_for_claim"]) if ours and ours.further else "",
         status=found.status,
         because=because,
         study=source.study if source and from_cube else "",
@@ -125,7 +125,7 @@ def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row
         reduction=(ours.reduction if ours and ours.reduction else _reduction(entry)) if from_cube else "",
         configuration=source.configuration if source and from_cube else "",
         command=_command(entry),
-        cpu_minutes="" if ours is None or ours.cpu_minutes is None else shown(ours.cpu_minutes, 2),
+        cpu_minutes="" if ours is None or ours.cpu_minutes is None else number_text(ours.cpu_minutes, 2),
     )
 
 
@@ -154,7 +154,7 @@ def _command(entry: Entry) -> str:
     return f"./run --configfile {entry.reproduction.configuration}"
 
 
-def shown(value: float, digits: int = 4) -> str:
+def number_text(value: float, digits: int = 4) -> str:
     """A number with so many significant digits; nothing for what is undefined, ``inf`` for what is infinite."""
     if isnan(value):
         return ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from ...errors import DataMissing
 from ..tables.rows import write_csv
@@ -17,11 +18,11 @@ NAME = "claims.csv"
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the register; every field is text as it stands in ``claims.csv``.
+    """A line of the register; its fields are texts as they stand in ``claims.csv``, but for one flag.
 
     spread : of the source, as printed
     resolution : smallest difference that the comparison would have called one, as a share of the printed number
-    saturated : yes where nearly every choice gives the printed number
+    saturated : whether nearly every choice gives the printed number
     certified : epsilon by the ledger, for claims of privacy
     cpu_minutes : of all fits of that case and method, all parties and epsilons together
     """
@@ -39,7 +40,7 @@ class Row:
     z: str
     within_5_percent: str
     resolution: str
-    saturated: str
+    saturated: bool
     certified: str
     status: str
     because: str
@@ -60,7 +61,7 @@ COLUMNS = tuple(entry.name for entry in fields(Row))
 
 def write(path: Path, rows: Sequence[Row]) -> None:
     """One line an entry."""
-    write_csv(path, map(asdict, rows), COLUMNS)
+    write_csv(path, ({**asdict(row), "saturated": "yes" if row.saturated else ""} for row in rows), COLUMNS)
 
 
 def read(path: Path) -> list[Row]:
@@ -69,7 +70,11 @@ def read(path: Path) -> list[Row]:
         lines = csv.DictReader(handle)
         if tuple(lines.fieldnames or ()) != COLUMNS:
             raise DataMissing(f"{path} has other columns than a register: write it anew with ./run claims.")
-        return [Row(**line) for line in lines]
+        return [_row(line) for line in lines]
+
+
+def _row(line: Mapping[str, Any]) -> Row:
+    return Row(**{**line, "saturated": line["saturated"] == "yes"})
 
 
 def counts(rows: Sequence[Row]) -> dict[str, int]:

@@ -45,8 +45,8 @@ def claims(results: Path, docs: Path | None) -> int:
     found = rows(printed, cubes)
     folder.mkdir(parents=True, exist_ok=True)
     table.write(folder / table.NAME, found)
-    write_text(folder / "claims.html", html(found, fitted(printed)))
-    print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(found, fitted(printed))}")
+    write_text(folder / "claims.html", html(found, fit_notes(printed)))
+    print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(found, fit_notes(printed))}")
     for line in missing(cubes):
         print(line)
     if docs is not None and not cubes.absent:
@@ -67,9 +67,9 @@ def notes(printed: Sequence[PrintedSource]) -> dict[str, str]:
     return {file.document: file.note for file in printed if file.note}
 
 
-def fitted(printed: Sequence[PrintedSource]) -> list[str]:
+def fit_notes(printed: Sequence[PrintedSource]) -> list[str]:
     """What was fitted to the printed numbers of each document, where something was."""
-    return [file.fitted for file in printed if file.fitted]
+    return [file.fit_note for file in printed if file.fit_note]
 
 
 def document(found: Sequence[Row], printed: Sequence[PrintedSource], docs: Path) -> None:
@@ -79,9 +79,9 @@ def document(found: Sequence[Row], printed: Sequence[PrintedSource], docs: Path)
     from .text import page, sentence
 
     table.write(docs / table.NAME, found)
-    write_text(docs / "claims.md", page(found, notable(printed), notes(printed), fitted(printed)))
+    write_text(docs / "claims.md", page(found, notable(printed), notes(printed), fit_notes(printed)))
     readme = docs.parent / "README.md"
     if readme.is_file():
         text = readme.read_text(encoding="utf-8")
-        told = f"{sentence(found, fitted(printed))} ([claims register](docs/claims.md))"
+        told = f"{sentence(found, fit_notes(printed))} ([claims register](docs/claims.md))"
         write_text(readme, MARKED.sub(lambda marks: f"{marks[1]}{told}\n{marks[2]}", text))

@@ -51,7 +51,7 @@ def verdict(entry: Entry, ours: Number | None) -> Verdict:
     """What becomes of an entry."""
     if entry.kind == "none" or ours is None:
         return Verdict("not reproducible")
-    return {"value": _value, "epsilon": _epsilon, "hidden": _hidden}.get(entry.kind, _bound)(entry, ours)
+    return {"value": _value, "epsilon": _epsilon, "hidden": _hidden_share}.get(entry.kind, _bound)(entry, ours)
 
 
 def _value(entry: Entry, ours: Number) -> Verdict:
@@ -90,7 +90,7 @@ def _error(ours: Number) -> float:
     return error if error > ROUNDING * abs(ours.value) else 0.0
 
 
-def _hidden(entry: Entry, ours: Number) -> Verdict:
+def _hidden_share(entry: Entry, ours: Number) -> Verdict:
     if isnan(ours.value):
         # No attack was made: that it did not succeed is no evidence.
         return Verdict("not reproducible")

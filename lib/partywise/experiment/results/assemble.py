@@ -30,15 +30,15 @@ def header_of(plan: Plan, columns: Columns, parts: Iterable[Part]) -> xr.Dataset
     """The labels of the six dims with what they stand for, and the example fits of the parts that have any."""
     labels = columns.places.labels
     example_fits, shown = _example_fits(list(parts), labels, columns.described)
-    coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
+    coords = shown | {name: (name, values, _attributes(COORDS[name])) for name, values in labels.items()}
     methods = labels["method_label"].tolist()
     claims = np.array([columns.costs("epsilon_claimed", method) for method in methods], dtype="int8")
-    about = _described(("1 if some fit of the method claims a positive finite epsilon", "1"))
+    about = _attributes(("1 if some fit of the method claims a positive finite epsilon", "1"))
     coords |= case_labels(plan) | method_labels(plan, methods) | {"method_claims": ("method_label", claims, about)}
     return xr.Dataset(example_fits, coords=coords)
 
 
-def _described(entry: tuple[str, str]) -> dict[str, Any]:
+def _attributes(entry: tuple[str, str]) -> dict[str, Any]:
     return {"long_name": entry[0], "units": entry[1]}
 
 
@@ -75,7 +75,7 @@ def _example_fits(
                 place = tuple(slice(n) for n in arrays[name][1].shape)
                 values[i][place] = arrays[name][1]
         encoding = {"dtype": "float64", "_FillValue": np.nan}
-        found[name] = xr.Variable(("example_fit", *dims.pop()), values, _described(described[name]), encoding)
+        found[name] = xr.Variable(("example_fit", *dims.pop()), values, _attributes(described[name]), encoding)
     coords = {
         f"example_{dim}": xr.Variable(
             "example_fit", [key[i] for key, _ in shown], {"long_name": f"{dim} of the fit that is shown", "units": "1"}

@@ -229,7 +229,7 @@ class Columns:
         """Units of a variable."""
         return self.described[name][1]
 
-    def shown(self, name: str, at: slice) -> list[Any]:
+    def display_values(self, name: str, at: slice) -> list[Any]:
         """Values of some cells as the cube tells them: numbers, words, and ``""`` where there is none."""
         if name == "status":
             return [STATUS[code] for code in self.status[at].tolist()]
@@ -257,7 +257,7 @@ class Columns:
             yield self._layer(name)
 
     def _layer(self, name: str) -> Layer:
-        def made(values: np.ndarray, attributes: Mapping[str, Any], outside: Any, fill: Any) -> Layer:
+        def layer(values: np.ndarray, attributes: Mapping[str, Any], outside: Any, fill: Any) -> Layer:
             def block(start: int, stop: int) -> np.ndarray:
                 return self._dense(values, start, stop, outside)
 
@@ -269,27 +269,27 @@ class Columns:
 
         if name == "status":
             described = {"long_name": "what became of the cell", "units": "1"}
-            return made(self.status, flag_attributes(STATUS), 0, None)
+            return layer(self.status, flag_attributes(STATUS), 0, None)
         described = {"long_name": self.described[name][0], "units": self.units(name)}
         if name in self._digests:
-            return made(self._digests[name], {}, b"", None)
+            return layer(self._digests[name], {}, b"", None)
         if name in self._words:
-            codes, words = self._ordered(name)
-            return made(codes, flag_attributes(("not_in_design", *words), np.int16), 0, None)
+            codes, words = self._ordered_codes(name)
+            return layer(codes, flag_attributes(("not_in_design", *words), np.int16), 0, None)
         kind, values = self.kind(name), self.numbers[name]
         if kind not in ("bool", "int"):
-            return made(values, {}, np.nan, np.nan)
+            return layer(values, {}, np.nan, np.nan)
         dtype = "int8" if kind == "bool" else "int64"
         missing = MISSING[dtype]
         whole = np.where(np.isnan(values), missing, values).round().astype(dtype)
         flags = flag_attributes(("false", "true")) if kind == "bool" else {}
-        return made(whole, flags, missing, whole.dtype.type(missing))
+        return layer(whole, flags, missing, whole.dtype.type(missing))
 
     def kind(self, name: str) -> str:
         """The widest kind of number that the parts report."""
         return max(self.kinds[name], key=KINDS.index, default="float")
 
-    def _ordered(self, name: str) -> tuple[np.ndarray, list[str]]:
+    def _ordered_codes(self, name: str) -> tuple[np.ndarray, list[str]]:
         """Codes of a text by the order of its words."""
         number = self._words[name].number
         words = sorted(number)

@@ -28,36 +28,34 @@ class Report:
 
     cells : number of cells that both cubes hold
     variables : number of variables that both hold
-    moved : for each variable with other values, how many there are and the first of them, in words
+    changes : for each variable with other values, how many there are and the first of them, in words
     missing : what only one of the two holds, in words
     """
 
     cells: int
     variables: int
-    moved: Mapping[str, tuple[int, tuple[str, ...]]]
+    changes: Mapping[str, tuple[int, tuple[str, ...]]]
     missing: tuple[str, ...]
 
     def equal(self, common: bool = False) -> bool:
         """Whether nothing moved and nothing is missing; with ``common`` what only one holds does not count."""
-        return not self.moved and (common or bool(self.cells and not self.missing))
+        return not self.changes and (common or bool(self.cells and not self.missing))
 
     def verdict(self, common: bool = False) -> str:
         """The result in a line."""
-        numbers = sum(count for count, _ in self.moved.values())
+        numbers, missing = sum(count for count, _ in self.changes.values()), len(self.missing)
         where = f"{self.cells:,} cells and {self.variables} variables in both"
         if not self.cells:
             return "no cell is in both"
         if self.equal(common):
             return f"equal to the last bit; {where}"
-        return (
-            f"{numbers:,} values of {len(self.moved)} variables differ, {len(self.missing)} things in one only; {where}"
-        )
+        return f"{numbers:,} values of {len(self.changes)} variables differ, {missing} things in one only; {where}"
 
     @property
     def lines(self) -> Iterator[str]:
         """What is behind the verdict."""
         yield from self.missing
-        for name, (count, cells) in self.moved.items():
+        for name, (count, cells) in self.changes.items():
             yield f"{name}: {count:,} values differ"
             yield from (f"    {cell}" for cell in cells)
             if count > len(cells):
@@ -94,14 +92,14 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
 
     Attributes are left out, but for units: they tell of the revision and of the configuration.
     """
-    first, second = _labelled(first), _labelled(second)
+    first, second = _with_labels(first), _with_labels(second)
     missing = [
         f"only in the {which}: {kind} {', '.join(map(str, labels))}"
         for which, one, other in (("first", first, second), ("second", second, first))
         for kind, labels in labels_alone(one, other)
     ]
     held = [cube["status"].transpose(*DIMS) > 0 for cube in (first, second)]
-    both = _shared(held[0], held[1])
+    both = _common_cells(held[0], held[1])
     for which, cells in zip(("first", "second"), held, strict=True):
         absent = int(cells.sum()) - int(both.sum())
         if absent:
@@ -111,13 +109,13 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
     moved: dict[str, tuple[int, tuple[str, ...]]] = {}
     names = sorted(set(map(str, first.variables)) & set(map(str, second.variables)) - set(map(str, first.dims)))
     for name in names:
-        found = _moved(first[name], second[name], both)
+        found = _changes(first[name], second[name], both)
         if found[0]:
             moved[name] = found
     return Report(int(both.sum()), len(names), moved, tuple(missing))
 
 
-def _labelled(cube: xr.Dataset) -> xr.Dataset:
+def _with_labels(cube: xr.Dataset) -> xr.Dataset:
     """The cube with labels along dims that have none of their own but variables such as ``example_case``."""
     for dim in set(cube.dims) - set(cube.coords):
         rows = [cube[name].values.tolist() for name in sorted(map(str, cube.variables)) if name.startswith(f"{dim}_")]
@@ -138,13 +136,13 @@ def labels_alone(one: xr.Dataset, other: xr.Dataset) -> Iterator[tuple[str, list
                 yield word_of(str(dim)), labels
 
 
-def _shared(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
+def _common_cells(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
     """Cells that both hold, over the labels that both have, in the order of the first."""
-    one, other = aligned(first, second)
+    one, other = align(first, second)
     return one & other
 
 
-def aligned(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+def align(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Both over the labels that both have, in the order of the first."""
     labels = {}
     for dim in first.dims:
@@ -154,11 +152,11 @@ def aligned(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr
     return first.sel(labels), second.sel(labels)
 
 
-def _moved(first: xr.DataArray, second: xr.DataArray, both: xr.DataArray) -> tuple[int, tuple[str, ...]]:
+def _changes(first: xr.DataArray, second: xr.DataArray, both: xr.DataArray) -> tuple[int, tuple[str, ...]]:
     """How many values of a variable differ in the cells that both hold, and the first of them."""
     if first.attrs.get("units") != second.attrs.get("units"):
         return 1, (f"units {first.attrs.get('units')!r} -> {second.attrs.get('units')!r}",)
-    one, other = aligned(_words(first), _words(second))
+    one, other = align(_words(first), _words(second))
     if set(one.dims) != set(other.dims) or (other := other.transpose(*one.dims)).shape != one.shape:
         return 1, (f"shape {dict(one.sizes)} -> {dict(other.sizes)}",)
     if "f" in (one.dtype.kind, other.dtype.kind) and one.dtype != other.dtype:

@@ -56,7 +56,7 @@ def write_cube(path: Path | str, cube: xr.Dataset, layers: Callable[[], Iterable
         raise CubeError(f"the cube lacks metadata: {problems[0]} ({len(problems)} problems in all).")
     with replacing(path) as temporary:
         cube.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=dict(_encodings(cube)))
-        same = _opened(temporary, True).identical(cube)
+        same = _open(temporary, True).identical(cube)
         with netCDF4.Dataset(temporary, "a") as file:
             for layer in layers():
                 _write_layer(file, layer)
@@ -161,7 +161,7 @@ def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
     """
     if problem := _trial(path):
         raise CubeError(f"cube {path} cannot be read ({problem}): delete it and run again.")
-    cube = _opened(path, load)
+    cube = _open(path, load)
     absent = [dim for dim in DIMS if dim not in cube.dims]
     if absent:
         cube.close()
@@ -174,7 +174,7 @@ def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
     return cube
 
 
-def _opened(path: Path | str, load: bool) -> xr.Dataset:
+def _open(path: Path | str, load: bool) -> xr.Dataset:
     cube = xr.open_dataset(path, engine="netcdf4", decode_times=False)
     if load:
         with cube:

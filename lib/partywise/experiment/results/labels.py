@@ -37,7 +37,7 @@ def case_labels(plan: Plan) -> dict[str, xr.Variable]:
         "group": ("sweep that the case belongs to", [case.group for case in cases]),
         "source": ("source of the data", [case.source_name for case in cases]),
     }
-    return _labels("case", "setting", about, [(case.settings, case.given) for case in cases])
+    return _labels("case", "setting", about, [(case.settings, case.explicit_settings) for case in cases])
 
 
 def method_labels(plan: Plan, labels: Iterable[str]) -> dict[str, xr.Variable]:
@@ -48,7 +48,9 @@ def method_labels(plan: Plan, labels: Iterable[str]) -> dict[str, xr.Variable]:
         "title": ("title of the method", [method.title for method in methods]),
         "protocol": ("protocol of the method", [method.protocol_name for method in methods]),
     }
-    return _labels("method", "option", about, [(method.options, method.given) for method in methods], differing=True)
+    return _labels(
+        "method", "option", about, [(method.options, method.explicit_options) for method in methods], differing=True
+    )
 
 
 def _labels(
@@ -82,11 +84,11 @@ def _attributes(words: str) -> dict[str, str]:
 def _values(made: Any) -> dict[str, Any]:
     """Fields of a dataclass that are numbers, words or lists of them."""
     found = {entry.name: getattr(made, entry.name) for entry in fields(made)}
-    return {name: value for name, value in found.items() if not _nested(value)}
+    return {name: value for name, value in found.items() if not _is_nested(value)}
 
 
-def _nested(value: Any) -> bool:
-    return is_dataclass(value) or (isinstance(value, tuple) and any(map(_nested, value)))
+def _is_nested(value: Any) -> bool:
+    return is_dataclass(value) or (isinstance(value, tuple) and any(map(_is_nested, value)))
 
 
 def _column(values: Sequence[Any]) -> np.ndarray:

@@ -32,8 +32,8 @@ class Difference:
 
     where: Mapping[str, Any]
     variable: str
-    stored: Any
-    recomputed: Any
+    stored_value: Any
+    recomputed_value: Any
 
 
 def plan_of(cube: xr.Dataset) -> Plan:

@@ -157,6 +157,6 @@ def tidy_rows(plan: Plan, columns: Columns) -> Iterator[dict[str, Any]]:
         places = product(range(replicates), block.parties, range(folds), block.epsilons)
         for first in range(block.first, block.stop, MOST_FITS):
             at = slice(first, min(first + MOST_FITS, block.stop))
-            values = zip(*(columns.shown(name, at) for name in scalars), strict=True)
+            values = zip(*(columns.display_values(name, at) for name in scalars), strict=True)
             for place, row in zip(islice(places, at.stop - at.start), values, strict=True):
                 yield dict(zip(names, (block.case, block.method, *place, *titles, *row), strict=True))

@@ -17,9 +17,9 @@ from pandas.errors import EmptyDataError
 
 from ..measures import Heading
 from ..plan import Plan
-from .printed import ARROWS
 from .run_totals import CELL, RUN, costs_more
 from .summary import FLAG, MOST_ROWS, heading, shown_variables
+from .summary_text import ARROWS
 from .templates import render, short
 
 TOTALS = ["case", "method", "parties", "epsilon_target", "epsilon_certified", "mu_upper"]
@@ -73,7 +73,7 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
     run_costs_more = any(map(_costs_more, (found for _, found in slots)))
     names = [name for name in shown_variables(plan) if run_costs_more or name != RUN]
     names = [name for name in names if name in (CLAIMED, plan.study.certified) or any(name in at for _, at in slots)]
-    titles = {name: _arrowed(heading(plan, name)) for name in names}
+    titles = {name: _heading_with_arrow(heading(plan, name)) for name in names}
     wide = []
     for place, found in slots:
         case = plan.cases[str(place[0])]
@@ -90,7 +90,7 @@ def shown_names(plan: Plan) -> tuple[str, ...]:
     return (*shown_variables(plan), CELL, RUN, FLAG)
 
 
-def _arrowed(found: Heading) -> str:
+def _heading_with_arrow(found: Heading) -> str:
     return f"{found.words} {ARROWS[found.better]}".rstrip()
 
 

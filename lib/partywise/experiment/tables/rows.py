@@ -28,7 +28,7 @@ def write_csv(
 ) -> None:
     """Write rows that share their keys, one by one; an empty table keeps the names, without any an empty file.
 
-    joined : columns by which others join the table, from whose entries `quoted` can be taken off
+    joined : columns by which others join the table, from whose entries the quote of `quote` can be taken off
     """
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         writer: csv.DictWriter[str] | None = None
@@ -39,7 +39,7 @@ def write_csv(
             if writer is None:
                 writer = csv.DictWriter(handle, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({key: (quoted if key in joined else inert)(value) for key, value in row.items()})
+            writer.writerow({key: (quote if key in joined else inert)(value) for key, value in row.items()})
 
 
 class SortedRows:
@@ -99,7 +99,7 @@ def inert(value: Any) -> Any:
     return _inert_text(value) if isinstance(value, str) else value
 
 
-def quoted(value: str) -> str:
+def quote(value: str) -> str:
     """A key as it is, behind one quote where a spreadsheet would take it for a formula or it begins with a quote.
 
     Who takes one quote off the begin of every entry has all keys back.

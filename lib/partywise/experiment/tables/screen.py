@@ -30,11 +30,11 @@ USUAL = 1.0
 
 def screen_text(plan: Plan, columns: Columns) -> str:
     """The lines of a study, each of at most ``WIDTH`` characters."""
-    lines = [f"{plan.study.name}: {ended(columns)}", _worst(plan, columns), *rows(plan, columns)]
+    lines = [f"{plan.study.name}: {fit_outcomes(columns)}", _worst(plan, columns), *rows(plan, columns)]
     return "".join(f"{_short(line, WIDTH)}\n" for line in lines)
 
 
-def ended(columns: Columns) -> str:
+def fit_outcomes(columns: Columns) -> str:
     """How many fits there are and how they ended."""
     counts = {word: int((columns.status == number).sum()) for number, word in enumerate(STATUS)}
     bad = ", ".join(f"{counts[w]:,} {w.replace('_', ' ')}" for w in ("not_converged", "diverged") if counts[w])
@@ -46,10 +46,13 @@ def _worst(plan: Plan, columns: Columns) -> str:
     found = worst(plan, columns)
     if not found:
         return "  no fit claims an ε"
-    told = [f"{_number(one.certified)} ({_short(one.title, 22)}, claims {_number(one.claimed)})" for one in found]
+    told = [
+        f"{_number(one.epsilon_certified)} ({_short(one.title, 22)}, claims {_number(one.epsilon_claimed)})"
+        for one in found
+    ]
     unit = f"unit {plan.spec.unit}" if plan.study.certified == CELL else "unit of each claim"
     first = f"  {unit}, certified at worst: ε {told[0]}"
-    if np.isfinite(found[0].certified):
+    if np.isfinite(found[0].epsilon_certified):
         return first
     return f"{first}; finite: {told[1]}" if told[1:] else f"{first}; none is finite"
 
@@ -58,8 +61,8 @@ def _worst(plan: Plan, columns: Columns) -> str:
 class Worst:
     """The largest of some certified epsilons, what its method claims, and the title of that."""
 
-    certified: float
-    claimed: float
+    epsilon_certified: float
+    epsilon_claimed: float
     title: str
 
 
@@ -106,7 +109,7 @@ def rows(plan: Plan, columns: Columns, width: int = WIDTH) -> Iterator[str]:
     """Counts first, then a row for each group of cases: those with a certified fit before the others."""
     held = [name for name in plan.study.headline if name in columns.numbers]
     measured = [name for name in held if heading(plan, name).better != "neither"]
-    yield from (_counted(plan, columns, name) for name in held if name not in measured)
+    yield from (_flag_counts(plan, columns, name) for name in held if name not in measured)
     if not measured:
         return
     names = list(dict.fromkeys([*measured, CELL, RUN, IN_SAMPLE]))
@@ -116,7 +119,7 @@ def rows(plan: Plan, columns: Columns, width: int = WIDTH) -> Iterator[str]:
     yield from (row.text for row in sorted(made, key=lambda row: not row.protected))
 
 
-def _counted(plan: Plan, columns: Columns, variable: str) -> str:
+def _flag_counts(plan: Plan, columns: Columns, variable: str) -> str:
     """In how many of its slots a flag of each method is up."""
     up: dict[str, list[bool]] = {}
     for slot in slots(columns, [variable]):
@@ -206,9 +209,9 @@ def overview(plan: Plan, columns: Columns) -> dict[str, str]:
     found = worst(plan, columns)
     claimed = certified = method = "-"
     if found:
-        claimed, certified, method = short(found[0].claimed), short(found[0].certified), found[0].title
+        claimed, certified, method = short(found[0].epsilon_claimed), short(found[0].epsilon_certified), found[0].title
     if found[1:]:
-        certified += f" (finite: {short(found[1].certified)})"
+        certified += f" (finite: {short(found[1].epsilon_certified)})"
     unit = plan.spec.unit if plan.study.certified == CELL else "of each claim"
     headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, HEADLINE), MOST))
-    return dict(zip(OVERVIEW, (ended(columns), claimed, certified, method, unit, headline), strict=True))
+    return dict(zip(OVERVIEW, (fit_outcomes(columns), claimed, certified, method, unit, headline), strict=True))

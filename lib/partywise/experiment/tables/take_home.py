@@ -49,7 +49,7 @@ class Homes:
             values = (part.case, part.method, replicate, part.parties, fold, epsilon, known)
             self._fits.append((dict(zip(KEYS, values, strict=True)), home))
 
-    def _sorted(self) -> list[tuple[dict[str, Any], OwnerReport]]:
+    def _in_order(self) -> list[tuple[dict[str, Any], OwnerReport]]:
         cases, methods = list(self._plan.cases), list(self._plan.methods)
 
         def place(fit: tuple[dict[str, Any], OwnerReport]) -> tuple[float, ...]:
@@ -61,7 +61,7 @@ class Homes:
 
     def _predicting(self) -> list[tuple[dict[str, Any], OwnerReport]]:
         """The fits that predict anything: a matrix of correlations does not."""
-        return [(key, home) for key, home in self._sorted() if home.columns]
+        return [(key, home) for key, home in self._in_order() if home.columns]
 
     def _fits_in_file(self) -> list[tuple[dict[str, Any], OwnerReport]]:
         """The fits whose rows all stand in predictions.csv."""
@@ -78,7 +78,7 @@ class Homes:
         found = dict.fromkeys((*KEYS, *FIXED))
         if any(home.times is not None for _, home in self._fits):
             found = dict.fromkeys((*KEYS, "id", "time", *FIXED[1:]))
-        found |= dict.fromkeys(name for _, home in self._sorted() for name in home.columns)
+        found |= dict.fromkeys(name for _, home in self._in_order() for name in home.columns)
         if self._fits and not any("predicted" in home.columns for _, home in self._fits):
             del found["predicted"]
         return tuple(found)
@@ -92,7 +92,7 @@ class Homes:
 
     def text(self) -> str:
         """Content of models.json."""
-        fits, untold = self._sorted(), len(self._predicting()) - len(self._fits_in_file())
+        fits, untold = self._in_order(), len(self._predicting()) - len(self._fits_in_file())
         entries, length = [], 0
         for key, home in fits:
             entry = json.dumps(plain({**key, "model": home.model}), indent=1, ensure_ascii=False)

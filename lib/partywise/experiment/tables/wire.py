@@ -22,7 +22,7 @@ PARAMETER = re.compile(r"(\w) = (?=[-+.\d]|inf|nan)")
 
 
 @dataclass(frozen=True)
-class Heard:
+class FitMessages:
     """What crossed the wire in one fit: its messages where they are shown, their number and their bytes."""
 
     case: str
@@ -42,7 +42,7 @@ class Wire:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._heard: list[Heard] = []
+        self._heard: list[FitMessages] = []
 
     def add(self, part: Part) -> None:
         """Take from a part what is shown of it: all messages for the fewest parties, else their number."""
@@ -53,7 +53,7 @@ class Wire:
         shown = not last or (last[0].case, last[0].method) != (part.case, part.method)
         size = sum(row["bytes"] for row in rows)
         messages = rows if shown else ()
-        self._heard.append(Heard(part.case, part.method, part.parties, epsilon, messages, len(rows), size))
+        self._heard.append(FitMessages(part.case, part.method, part.parties, epsilon, messages, len(rows), size))
 
     def template_fields(self) -> dict[str, Any]:
         """What a page or a Markdown file says: a note, and of each method its name, setting, messages and totals."""

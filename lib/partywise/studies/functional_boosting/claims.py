@@ -62,7 +62,7 @@ CLAIMS = (
         settings=SplineSettings,
         generate=Lazy(_EXPOSURES + "spline_curves"),
         published=_form("curves", "covariance_published"),
-        repaired=_form("curves", "covariance_repaired"),
+        correction=_form("curves", "covariance_repaired"),
     ),
     Claim(
         name="orthonormal",
@@ -74,7 +74,7 @@ CLAIMS = (
         settings=CurveSettings,
         generate=Lazy(_EXPOSURES + "antipodal_curves"),
         published=_form("curves", "orthonormal_published"),
-        repaired=_form("curves", "orthonormal_repaired"),
+        correction=_form("curves", "orthonormal_repaired"),
     ),
     Claim(
         name="radius",
@@ -86,7 +86,7 @@ CLAIMS = (
         settings=CurveSettings,
         generate=Lazy(_EXPOSURES + "long_curve"),
         published=_form("radius", "radius_published"),
-        repaired=_form("radius", "radius_repaired"),
+        correction=_form("radius", "radius_repaired"),
     ),
     Claim(
         name="budget",
@@ -97,7 +97,7 @@ CLAIMS = (
         settings=BudgetSettings,
         generate=Lazy(_EXPOSURES + "curves_of_predictors"),
         published=_form("curves", "budget_published"),
-        repaired=_form("curves", "budget_repaired"),
+        correction=_form("curves", "budget_repaired"),
     ),
     Claim(
         name="messages",
@@ -109,6 +109,6 @@ CLAIMS = (
         settings=CurveSettings,
         generate=Lazy(_EXPOSURES + "antipodal_curves"),
         published=_form("residuals", "residuals"),
-        repaired=_form("response", "response"),
+        correction=_form("response", "response"),
     ),
 )

@@ -17,7 +17,7 @@ def metrics(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: A
     claim = spec.source
     return AuditMeasures.of(estimate.numbers) | AuditMeasures(
         source_document=claim.document,
-        title=claim.titled(spec.settings),
+        title=claim.title_for(spec.settings),
         remedy=claim.remedy,
         control=claim.control,
         n_protected=data.x.shape[1],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
-from ...experiment.claims import Claim, collected, modules
+from ...experiment.claims import Claim, all_claims, modules
 from ...experiment.study import Figure, Lazy, Protocol, Study
 from .measures import AuditExamples, AuditMeasures
 from .options import AuditOptions
@@ -60,7 +60,7 @@ STUDY = Study(
     title="What the sources claim about privacy, and what holds",
     references="Seeds 000 to 004: the source documents of the project",
     spec=Spec,
-    sources=collected(),
+    sources=all_claims(),
     reads=modules(),
     methods={"audit": Protocol(AuditOptions, Lazy("partywise.studies.privacy_audit.protocol:fit"), extra=("server",))},
     measures=AuditMeasures,

@@ -107,7 +107,7 @@ _VECTORISED = Claim(
     settings=ClassSettings,
     generate=Lazy(_NEIGHBOURS + "near_tie"),
     published=_form("slice means", "near_tie"),
-    repaired=_INDEPENDENT,
+    correction=_INDEPENDENT,
 )
 _DIRECTION = Claim(
     name="tracing",
@@ -118,7 +118,7 @@ _DIRECTION = Claim(
     settings=BoxSettings,
     generate=Lazy(_NEIGHBOURS + "white_records"),
     published=Mechanism("direction", Lazy(_TRACING + "direction_published")),
-    repaired=Mechanism("direction", Lazy(_TRACING + "direction_repaired")),
+    correction=Mechanism("direction", Lazy(_TRACING + "direction_repaired")),
 )
 
 CLAIMS = (
@@ -131,7 +131,7 @@ CLAIMS = (
         settings=SliceSettings,
         generate=Lazy(_NEIGHBOURS + "opposite_corners"),
         published=_form("slice means", "public_slices_published"),
-        repaired=_form("slice means", "public_slices_repaired"),
+        correction=_form("slice means", "public_slices_repaired"),
     ),
     Claim(
         name="quantile_slices",
@@ -141,7 +141,7 @@ CLAIMS = (
         settings=SliceSettings,
         generate=Lazy(_NEIGHBOURS + "shifted_slices"),
         published=_form("slice means", "quantile_slices"),
-        repaired=_form("slice means", "public_slices_repaired"),
+        correction=_form("slice means", "public_slices_repaired"),
     ),
     replace(
         _VECTORISED,
@@ -166,7 +166,7 @@ CLAIMS = (
         settings=RecordSettings,
         generate=Lazy(_NEIGHBOURS + "unit_records"),
         published=_form("covariance", "symmetric_published"),
-        repaired=_form("covariance", "symmetric_repaired"),
+        correction=_form("covariance", "symmetric_repaired"),
     ),
     Claim(
         name="scale",
@@ -176,7 +176,7 @@ CLAIMS = (
         settings=ScaleSettings,
         generate=Lazy(_NEIGHBOURS + "longest_record"),
         published=_form("covariance", "scale_published"),
-        repaired=_form("covariance", "scale_repaired"),
+        correction=_form("covariance", "scale_repaired"),
     ),
     Claim(
         name="screening",
@@ -187,7 +187,7 @@ CLAIMS = (
         settings=ScreeningSettings,
         generate=Lazy(_NEIGHBOURS + "on_the_threshold"),
         published=_form("index set", "screened_indices"),
-        repaired=_form("noisy votes", "noisy_votes"),
+        correction=_form("noisy votes", "noisy_votes"),
     ),
     # Example 1 and Figure 1: descriptive
     _DIRECTION,

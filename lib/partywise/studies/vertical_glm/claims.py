@@ -47,7 +47,7 @@ CLAIMS = (
         settings=ExchangeSettings,
         generate=Lazy(_EXPOSURES + "replaced_row"),
         published=Mechanism("scores", Lazy(_EXPOSURES + "scores")),
-        repaired=_GRAM,
+        correction=_GRAM,
     ),
     Claim(
         name="predictor",
@@ -59,7 +59,7 @@ CLAIMS = (
         settings=ExchangeSettings,
         generate=Lazy(_EXPOSURES + "replaced_row"),
         published=Mechanism("linear predictors", Lazy(_EXPOSURES + "predictor")),
-        repaired=_GRAM,
+        correction=_GRAM,
     ),
     Claim(
         name="response",
@@ -71,7 +71,7 @@ CLAIMS = (
         settings=ExchangeSettings,
         generate=Lazy(_EXPOSURES + "turned_response"),
         published=Mechanism("response", Lazy(_EXPOSURES + "response")),
-        repaired=Mechanism("cross products", Lazy(_EXPOSURES + "cross_products")),
+        correction=Mechanism("cross products", Lazy(_EXPOSURES + "cross_products")),
     ),
     Claim(
         name="hashes",
@@ -84,6 +84,6 @@ CLAIMS = (
         settings=ExchangeSettings,
         generate=Lazy(_IDENTIFIERS + "replaced_identifier"),
         published=Mechanism("hashes", Lazy(_IDENTIFIERS + "hashes")),
-        repaired=Mechanism("fully blinded list", Lazy(_IDENTIFIERS + "intersection")),
+        correction=Mechanism("fully blinded list", Lazy(_IDENTIFIERS + "intersection")),
     ),
 )

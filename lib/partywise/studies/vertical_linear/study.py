@@ -50,7 +50,7 @@ def check(plan: Plan) -> None:
             )
         if case.folds > 1:
             for key in ("test_share", "data_size_for_debug"):
-                if key in case.given:
+                if key in case.explicit_settings:
                     raise ConfigError(
                         f"{where}.settings.{key} is {getattr(settings, key)}: it is read with 1 fold, several folds "
                         "test every row; leave it out."

@@ -70,7 +70,7 @@ def _check_parties(case: CasePlan, where: str) -> None:
 
 def _check_rows(case: CasePlan, where: str) -> None:
     """Options of the rows that the folds or the data leave unread."""
-    settings, given = case.settings, case.given
+    settings, given = case.settings, case.explicit_settings
     if case.folds > 1:
         if settings.own_test_rows:
             raise ConfigError(f"{where}.grid.folds is {case.folds}: these data have their own test rows, so it is 1.")

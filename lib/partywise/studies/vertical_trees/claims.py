@@ -83,7 +83,7 @@ CLAIMS = (
         settings=BucketSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("bucket indices", "public_buckets"),
-        repaired=_form("bucket indices", "public_buckets"),
+        correction=_form("bucket indices", "public_buckets"),
     ),
     Claim(
         name="quantile_buckets",
@@ -94,7 +94,7 @@ CLAIMS = (
         settings=BucketSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("bucket indices", "quantile_buckets"),
-        repaired=_form("bucket indices", "public_buckets"),
+        correction=_form("bucket indices", "public_buckets"),
     ),
     Claim(
         name="many_features",
@@ -105,7 +105,7 @@ CLAIMS = (
         settings=FeatureSettings,
         generate=Lazy(_EXPOSURES + "moved_values"),
         published=_form("bucket indices", "public_buckets"),
-        repaired=_form("bucket indices", "shared_buckets"),
+        correction=_form("bucket indices", "shared_buckets"),
     ),
     Claim(
         name="distance",
@@ -116,7 +116,7 @@ CLAIMS = (
         settings=DomainSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("desensitised values", "distance_published"),
-        repaired=_form("desensitised values", "distance_repaired"),
+        correction=_form("desensitised values", "distance_repaired"),
     ),
     Claim(
         name="adjusting",
@@ -129,7 +129,7 @@ CLAIMS = (
         settings=DomainSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("desensitised values", "adjusting_published"),
-        repaired=_form("desensitised values", "adjusting_repaired"),
+        correction=_form("desensitised values", "adjusting_repaired"),
     ),
     Claim(
         name="affine",
@@ -141,7 +141,7 @@ CLAIMS = (
         settings=DomainSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("range", "affine"),
-        repaired=_form("desensitised values", "distance_repaired"),
+        correction=_form("desensitised values", "distance_repaired"),
     ),
     Claim(
         name="encryption",
@@ -153,7 +153,7 @@ CLAIMS = (
         settings=KeySettings,
         generate=Lazy(_MESSAGES + "turned_label"),
         published=Mechanism("gradients", Lazy(_MESSAGES + "encryption_published")),
-        repaired=Mechanism("gradients", Lazy(_MESSAGES + "encryption_repaired")),
+        correction=Mechanism("gradients", Lazy(_MESSAGES + "encryption_repaired")),
     ),
     Claim(
         name="constant_zero",
@@ -165,7 +165,7 @@ CLAIMS = (
         settings=KeySettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_published")),
-        repaired=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_repaired")),
+        correction=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_repaired")),
     ),
     Claim(
         name="split_indicators",
@@ -177,7 +177,7 @@ CLAIMS = (
         settings=ClaimSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_published")),
-        repaired=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_repaired")),
+        correction=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_repaired")),
     ),
     Claim(
         name="row_gradients",
@@ -190,7 +190,7 @@ CLAIMS = (
         settings=ClaimSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("row gradients", Lazy(_MESSAGES + "row_gradients_published")),
-        repaired=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_repaired")),
+        correction=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_repaired")),
     ),
     Claim(
         name="pair_lane",
@@ -201,6 +201,6 @@ CLAIMS = (
         settings=LaneSettings,
         generate=Lazy(_LANES + "moved_record"),
         published=Mechanism("noised tables", Lazy(_LANES + "lanes_published")),
-        repaired=Mechanism("noised tables", Lazy(_LANES + "lanes_repaired")),
+        correction=Mechanism("noised tables", Lazy(_LANES + "lanes_repaired")),
     ),
 )

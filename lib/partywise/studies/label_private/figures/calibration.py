@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, nested, panels
+from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, overlay_marks, panels
 from .utility import computed_at, data_cases
 
 
@@ -59,4 +59,4 @@ def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
 def _curve(ax: Axes, shown: xr.Dataset, style: Look, fit: tuple[str, float], number: int) -> None:
     x, y = (example_fit(shown, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
     marks = {"color": style.color, "marker": style.marker, "linestyle": style.line}
-    ax.plot(x, y, label=style.label, **marks, **nested(number))
+    ax.plot(x, y, label=style.label, **marks, **overlay_marks(number))

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ....experiment.plotting.replicates import banded, over, replicates
+from ....experiment.plotting.replicates import over, over_with_bands, replicates
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import Series, draw, methods_of, series
 from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, panels
@@ -75,7 +75,7 @@ def angle_by_clients(cube: xr.Dataset) -> Figure:
             )
             ax.set_xlabel("clients K" if row or len(cases) == 1 else "")
     _legend(figure, axes)
-    heading(figure, f"Many clients: {banded(cube, [case for case, _ in cases])}")
+    heading(figure, f"Many clients: {over_with_bands(cube, [case for case, _ in cases])}")
     return figure
 
 

@@ -18,7 +18,7 @@ from ...privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
 from ..cells import doubt_unknown
-from .written import EXTRACT, RECORD, Record, read_record
+from .run_files import EXTRACT, RECORD, Record, read_record
 
 __all__ = ["JointResults", "join_results"]
 

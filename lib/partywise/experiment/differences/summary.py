@@ -64,8 +64,8 @@ def _cube(one: Difference, most: int, only_changed: bool) -> Iterator[str]:
             yield from _table(ordered[:most])
             if len(entries) > most > HEADINGS_ONLY:
                 yield f"    and {len(entries) - most:,} more"
-    if one.unchanged and not one.equal and not only_changed and most > VERDICTS_ONLY:
-        yield _short(f"  cases without a difference: {', '.join(map(str, one.unchanged))}")
+    if one.equal_cases and not one.equal and not only_changed and most > VERDICTS_ONLY:
+        yield _short(f"  cases without a difference: {', '.join(map(str, one.equal_cases))}")
 
 
 def _verdict(one: Difference) -> str:
@@ -86,7 +86,7 @@ def _heading(one: Difference, kind: str, entries: Sequence[Entry]) -> str:
     if kind != MOVED:
         return f"{HEADINGS[kind]} ({len(entries):,})"
     test = PAIRED if one.paired else SAMPLES
-    chance = f"; by chance {one.by_chance:.0f} of {one.tested:,}" if one.tested else ""
+    chance = f"; by chance {one.by_chance:.0f} of {one.n_tests:,}" if one.n_tests else ""
     return f"{HEADINGS[kind]} ({len(entries):,}; {test}{chance})"
 
 

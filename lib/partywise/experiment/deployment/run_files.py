@@ -107,7 +107,7 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str) -> list[str]:
     for old in folder.glob("outcome_*.csv"):
         old.unlink()
     files: list[str] = []
-    held = _told(outcome.held, folder, files)
+    held = _plain(outcome.held, folder, files)
     _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "holds": held})
     return files
 
@@ -125,22 +125,22 @@ def write_rows(path: Path, messages: Sequence[Sent | Received | Reserved]) -> No
                 writer.writerow((*ends, kind, argument_of(payload), shape, sent.size))
 
 
-def _told(value: Any, folder: Path, files: list[str]) -> Any:
+def _plain(value: Any, folder: Path, files: list[str]) -> Any:
     """A plain value for JSON; what is closed is told by its kind alone."""
     if isinstance(value, Mapping):
-        return {str(key): _told(item, folder, files) for key, item in value.items()}
+        return {str(key): _plain(item, folder, files) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_told(item, folder, files) for item in value]
+        return [_plain(item, folder, files) for item in value]
     if isinstance(value, Cipher):
         return {"cipher": value.scheme, "key holder": value.key_holder}
     if isinstance(value, np.ndarray):
         if value.size <= INLINE:
-            return _told(value.tolist(), folder, files)
+            return _plain(value.tolist(), folder, files)
         files.append(f"outcome_{len(files) + 1}.csv")
         _write_array(folder / files[-1], value)
         return {"array": files[-1], "shape": list(value.shape), "dtype": str(value.dtype)}
     if isinstance(value, np.generic):
-        return _told(value.item(), folder, files)
+        return _plain(value.item(), folder, files)
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, float) and not math.isfinite(value):
