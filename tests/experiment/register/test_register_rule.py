@@ -16,7 +16,7 @@ from partywise.experiment.register.printed_source import Entry, Reproduction, re
 from partywise.experiment.register.register import rows
 from partywise.experiment.register.verdict import half_unit, verdict
 
-SENSITIVITY = "partywise.studies.label_private.printed.facts:squared_sensitivity"
+SENSITIVITY = "partywise.studies.label_private.register.facts:squared_sensitivity"
 
 
 def entry(kind: str, printed: str, spread: str = "", spread_of: int = 0) -> Entry:

@@ -1,4 +1,4 @@
-"""What a source document prints, and how our number is chosen: read from ``printed/*.toml`` of the studies.
+"""What a source document prints, and how our number is chosen: read from ``register/*.toml`` of the studies.
 
 A file is one document's: ``document``, ``defaults`` of ``reproduction``, ``entries``, ``reasons`` and ``notable`` ids.
 One block of ``entries`` makes as many entries as its ``each`` (a product of lists) and its ``rows`` (lines of a CSV
@@ -123,7 +123,7 @@ class PrintedSource:
 
 def files() -> tuple[Path, ...]:
     """The files of all studies of this package."""
-    return tuple(sorted(STUDIES.glob("*/printed/*.toml")))
+    return tuple(sorted(STUDIES.glob("*/register/*.toml")))
 
 
 def read(path: Path) -> PrintedSource:

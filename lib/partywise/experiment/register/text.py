@@ -120,5 +120,5 @@ def _again(rows: Sequence[Row]) -> str:
         f"{shown}\n\nThe first computes the cubes, the second reads them and writes `results/claims/claims.csv` and "
         "`claims.html`, a page with a filter; the third writes this page, `docs/claims.csv` and the sentence of the "
         "README. "
-        "What is printed, where it stands and how our number is chosen lies in `lib/partywise/studies/*/printed/`."
+        "What is printed, where it stands and how our number is chosen lies in `lib/partywise/studies/*/register/`."
     )

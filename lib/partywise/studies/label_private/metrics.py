@@ -145,14 +145,14 @@ def walk(estimate: Estimate, data: LabelData, options: Any) -> np.ndarray:
     for place, steps in enumerate(STEPS[options.trace_steps >= STEPS].tolist()):
         ends = []
         for number in range(1 if options.trainer == "full_batch" else PATH_RUNS):
-            theta = stopped(data, dot, plan, options, steps, batch, evaluator(data, "path", number))
+            theta = first_order_coefficients(data, dot, plan, options, steps, batch, evaluator(data, "path", number))
             value = objective.at(theta).value
             ends.append((float(np.linalg.norm(theta)), log_loss(*data.testing, theta, link), value, value - best))
         path[:, place] = steps * batch / len(X), *np.mean(ends, axis=0)
     return path
 
 
-def stopped(
+def first_order_coefficients(
     data: LabelData, dot: np.ndarray, plan: Plan, options: Any, steps: int, batch: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Coefficients of a first-order trainer after some steps from zero."""
