@@ -77,26 +77,35 @@ def test_the_cube_holds_a_row_for_every_mechanism(cube):
 def test_the_main_figure_draws_what_the_cube_holds(cube):
     lines = {line.label: line for line in published_lines(cube)}
     assert "noise times root J - 20 predictors, J = 4" in lines
-    assert lines["label dot product - classic noise, ε = 16"].certified == pytest.approx(18.9, abs=0.01)
+    assert lines["label dot product - classic noise, ε = 16"].epsilon_certified == pytest.approx(18.9, abs=0.01)
     bad = lines["curves with noise covariance s²M - 15 splines on 0 to 1"]
-    assert bad.refuted and bad.claimed == 1 and bad.repaired == pytest.approx(1.0) and bad.certified > 2000
+    assert (
+        bad.refuted
+        and bad.epsilon_claimed == 1
+        and bad.epsilon_corrected == pytest.approx(1.0)
+        and bad.epsilon_certified > 2000
+    )
     free = lines["clip radius at the 95th percentile of the data"]
-    assert free.claimed == 0 and free.certified == inf and free.refuted
+    assert free.epsilon_claimed == 0 and free.epsilon_certified == inf and free.refuted
     control = lines["curves with white noise on orthonormal coordinates"]
     assert control.control and not control.refuted
     printed = lines["vectorised noise - as printed"]
-    assert np.isnan(printed.audited) and not printed.refuted and printed.certified == inf
+    assert np.isnan(printed.epsilon_audited) and not printed.refuted and printed.epsilon_certified == inf
     assert not any("tracing" in label for label in lines), "a description is not an audit"
     # Set intersection certifies nothing and hides identifiers all the same: what an attack finds is said beside.
     hashed = lines["SHA-256 of identifiers"]
-    assert hashed.recovered == (1, 0) and hashed.repaired == inf and lines["scores U D of a party"].recovered[0] == 1
+    assert (
+        hashed.recovered_shares == (1, 0)
+        and hashed.epsilon_corrected == inf
+        and lines["scores U D of a party"].recovered_shares[0] == 1
+    )
     figure = claims(cube)
     (ax,) = figure.axes
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [line.label for line in published_lines(cube)]
     shown = {text.get_text() for text in ax.texts}
     assert {"claimed", "certified", "audited ≥", "recovered", "001  sliced inverse regression"} <= shown
     assert {"100% → 0%", "100%"} <= shown
-    certified = f"{bad.certified:,.0f}"
+    certified = f"{bad.epsilon_certified:,.0f}"
     assert certified in shown and "∞" in shown and "free" in shown
     assert ax.get_xlabel() and figure.legends
 

@@ -82,7 +82,7 @@ def test_the_transcriber_reads_the_layout_of_the_source():
 def entry(**change) -> Entry:
     fields = {"case": "c", "model": "I", "row": 500, "n": 500, "method": "fsir_vgm", "clients": 10}
     fields |= {"mean": 0.5, "se": 0.01, "replicates": FEWEST, "paper": 0.5, "bracket": 0.1}
-    return Entry(**fields | {"claimed": 2.0, "certified": np.inf} | change)
+    return Entry(**fields | {"epsilon_claimed": 2.0, "epsilon_certified": np.inf} | change)
 
 
 @pytest.mark.parametrize(

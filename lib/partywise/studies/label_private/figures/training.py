@@ -41,7 +41,7 @@ from ....experiment.plotting.style import (
 )
 from ....logistic.zonotope import LP_ROWS
 from ..settings import PATH_RUNS
-from .utility import data_cases, data_title, protected, size_of, sized_cases
+from .utility import data_cases, data_title, protected_unit, size_of, sized_cases
 
 MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
 SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
@@ -92,9 +92,9 @@ def _by_target(ax: Axes, cube: xr.Dataset, cases: list[str]) -> None:
         line = _shares(cube, case)
         decided = (line.mean == 1) | (_rows(cube, case) <= LP_ROWS)
         x = line.x * BESIDE ** (index - len(cases) / 2)
-        _proved(ax, x, line.mean, decided, index, data_title(cube, case))
+        _plot_shares(ax, x, line.mean, decided, index, data_title(cube, case))
     ax.set_xticks(targets, [f"{target:g}" for target in targets])
-    ax.set_xlabel(f"target ε of {protected(cube)}")
+    ax.set_xlabel(f"target ε of {protected_unit(cube)}")
 
 
 def _by_rows(ax: Axes, cube: xr.Dataset, cases: list[tuple[str, float]]) -> None:
@@ -105,7 +105,9 @@ def _by_rows(ax: Axes, cube: xr.Dataset, cases: list[tuple[str, float]]) -> None
         sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in cases]).T
         look_of = {"color": (BLACK, GREY, BROWN, RED)[index % 4], "markerfacecolor": "white"}
         decided = (shares == 1) | np.array([_rows(cube, case) <= LP_ROWS for case, _ in cases])
-        _proved(ax, sizes * BESIDE ** (index - 0.5), shares, decided, index + 3, f"{of}, ε = {epsilon:g}", **look_of)
+        _plot_shares(
+            ax, sizes * BESIDE ** (index - 0.5), shares, decided, index + 3, f"{of}, ε = {epsilon:g}", **look_of
+        )
     ax.set_xticks([size for _, size in cases], [f"{size:g}" for _, size in cases])
     ax.set_xlabel("training rows N")
 
@@ -115,11 +117,11 @@ def _rows(cube: xr.Dataset, case: str) -> int:
     return int(cube["n_train"].sel(case=case).max())
 
 
-def _proved(
+def _plot_shares(
     ax: Axes, x: np.ndarray, shares: np.ndarray, decided: np.ndarray, index: int, label: str, **options: Any
 ) -> None:
     """Shares that are known as points; of the others a bar from what is proved to 1, which may be any of it."""
-    _marked(ax, x, np.where(decided, shares, np.nan), index, label, **options)
+    _plot_line(ax, x, np.where(decided, shares, np.nan), index, label, **options)
     color = options.get("color", SHADES[index % len(SHADES)])
     for at, low in zip(x[~decided], shares[~decided], strict=True):
         ax.plot((at, at), (low, 1), color=color, linewidth=2.5, solid_capstyle="butt")
@@ -132,7 +134,7 @@ def _draws(cube: xr.Dataset, cases: list[str]) -> str:
     return f"{' or '.join(map(str, sorted(own)))} draws of the noise each"
 
 
-def _marked(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **options: Any) -> None:
+def _plot_line(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **options: Any) -> None:
     """A line with the marks of its place, where it has values."""
     (marker, dashes), known = MARKS[index % len(MARKS)], np.isfinite(y)
     shade = SHADES[index % len(SHADES)]
@@ -171,7 +173,7 @@ def running_away(cube: xr.Dataset) -> Figure:
     found = [
         (case, method, epsilon)
         for case in cases_of(cube, "path_norm")
-        for method, epsilon in _traced(cube, case, "path_norm")
+        for method, epsilon in _fits_with_path(cube, case, "path_norm")
         if np.isfinite(epsilon)
     ]
     if not found:
@@ -182,7 +184,7 @@ def running_away(cube: xr.Dataset) -> Figure:
         steps = example_fit(shown, "path_steps", method, epsilon)
         label = f"{size_of(cube, case)}, ε = {epsilon:g}"
         for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
-            _marked(ax, steps, example_fit(shown, name, method, epsilon), index, label, markersize=4)
+            _plot_line(ax, steps, example_fit(shown, name, method, epsilon), index, label, markersize=4)
     for ax, label in ((left, "norm of the coefficients"), (right, "test log-loss, nats")):
         ax.set(xscale="log", yscale="log", xlabel="steps", ylabel=label)
     legend_below(figure, [left, right], 3)
@@ -191,7 +193,7 @@ def running_away(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _traced(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
+def _fits_with_path(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
     """Method and epsilon of the example fits of a case that hold a path."""
     shown = example_fits_of(cube, case)
     known = np.isfinite(shown[name].values).any(axis=1)
@@ -201,24 +203,24 @@ def _traced(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
 
 def _unprivate(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases with the path of a trainer without a target."""
-    return [case for case in cases if any(np.isinf(epsilon) for _, epsilon in _traced(cube, case, "path_gap"))]
+    return [case for case in cases if any(np.isinf(epsilon) for _, epsilon in _fits_with_path(cube, case, "path_gap"))]
 
 
 def _gaps(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """Paths of the trainers without privacy, and where the exact solver has ended."""
     shown = example_fits_of(cube, case)
-    free = [method for method, epsilon in _traced(cube, case, "path_gap") if np.isinf(epsilon)]
+    free = [method for method, epsilon in _fits_with_path(cube, case, "path_gap") if np.isinf(epsilon)]
     for index, method in enumerate(free):
         passes, gap = (example_fit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
-        _marked(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
+        _plot_line(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
     exact, words = having(cube, "method", protocol="non_private", trainer="newton"), size_of(cube, case)
     for method in (m for m in exact if m in methods_of(cube, case)):
-        words += f"\n{_ended(ax, cube, case, method)}"
+        words += f"\n{_mark_end(ax, cube, case, method)}"
     ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=words)
     ax.set_ylabel("training objective\nabove its least value")
 
 
-def _ended(ax: Axes, cube: xr.Dataset, case: str, method: str) -> str:
+def _mark_end(ax: Axes, cube: xr.Dataset, case: str, method: str) -> str:
     """A vertical line where the exact solver has ended, far below the others; its gap and passes in words."""
     steps, gap = (series(cube, name, case, method, "epsilon").mean[0] for name in ("steps", "objective_gap"))
     ended = f"below {SMALLEST_GAP:g}" if gap < SMALLEST_GAP else f"{gap:.1g}"
@@ -291,6 +293,6 @@ def classic_noise(cube: xr.Dataset) -> Figure:
         ax.set_xticks(shown, [f"{target:g}" for target in shown])
         ax.xaxis.set_minor_locator(NullLocator())
     legend_below(figure, [left, right], 2)
-    whose = "" if protected(cube) == "one label" else f"; certified for {protected(cube)}"
+    whose = "" if protected_unit(cube) == "one label" else f"; certified for {protected_unit(cube)}"
     heading(figure, f"The classic Gaussian formula at δ = {compact(delta)}, one label{whose}")
     return figure

@@ -27,7 +27,7 @@ def data_cases(cube: xr.Dataset, variable: str) -> list[str]:
     return [case for case in kept if len(_targets(cube, variable, case)) > 1]
 
 
-def protected(cube: xr.Dataset) -> str:
+def protected_unit(cube: xr.Dataset) -> str:
     """What an epsilon is of, in words: a label, or all labels of a person where the study protects persons."""
     return "all labels of a person" if plan_behind(cube).spec.unit == "user_label" else "one label"
 
@@ -65,7 +65,7 @@ def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
     return sorted(places.items(), key=lambda entry: entry[1])
 
 
-def _compared(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+def _comparison_cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases where methods are compared at several targets, nothing being swept."""
     return data_cases(cube, "log_loss")
 
@@ -74,7 +74,7 @@ utility_by_epsilon = Lines(
     "What label privacy costs",
     x="epsilon",
     y=(Axis({"log_loss": "test log-loss, nats"}, log=True), "auc"),
-    select=_compared,
+    select=_comparison_cases,
     panel=data_title,
     bars=True,
     size=(3.9, 2.9),

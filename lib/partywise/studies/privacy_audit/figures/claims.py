@@ -39,20 +39,20 @@ class Line:
     """One mechanism: numbers are nan where the cube holds none.
 
     delta : of the claim, and of all bounds beside it
-    recovered : share of the secret entries that an attack finds, of the mechanism and of its repair
+    recovered_shares : shares of the secret entries that an attack finds, of the mechanism and of its repair
     """
 
     document: str
     label: str
-    claimed: float
+    epsilon_claimed: float
     delta: float
-    certified: float
-    audited: float
+    epsilon_certified: float
+    epsilon_audited: float
     at_limit: bool
     refuted: bool
     control: bool
-    repaired: float
-    recovered: tuple[float, float] = (float("nan"), float("nan"))
+    epsilon_corrected: float
+    recovered_shares: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
     def color(self) -> str:
@@ -61,7 +61,7 @@ class Line:
             return GREY
         if self.refuted:
             return RED
-        return BLUE if self.certified <= self.claimed * (1 + 1e-9) else ORANGE
+        return BLUE if self.epsilon_certified <= self.epsilon_claimed * (1 + 1e-9) else ORANGE
 
 
 def claims(cube: xr.Dataset) -> Figure:
@@ -98,8 +98,10 @@ def claims(cube: xr.Dataset) -> Figure:
             place += 1.0
             ticks.append((place, line))
             draw_line(ax, place, line)
-            claimed, certified, audited = (_digits(v) for v in (line.claimed, line.certified, line.audited))
-            _figures(ax, place, [claimed, _delta(line.delta), certified, audited, _shares(*line.recovered)])
+            claimed, certified, audited = (
+                _digits(v) for v in (line.epsilon_claimed, line.epsilon_certified, line.epsilon_audited)
+            )
+            _figures(ax, place, [claimed, _delta(line.delta), certified, audited, _shares(*line.recovered_shares)])
         place += 0.4
     _figures(ax, 0.9, HEADS)
     _axis(ax, ticks, place)
@@ -115,9 +117,13 @@ def worst_claims(cube: xr.Dataset) -> Figure:
     limits it; dot: what the ledger certifies; diamond: certified after the correction. Every number is for the unit and
     at the delta of its claim, a mean over {replicates}.
     """
-    finite = [line for line in published_lines(cube) if line.refuted and line.claimed > 0 and line.audited < np.inf]
+    finite = [
+        line
+        for line in published_lines(cube)
+        if line.refuted and line.epsilon_claimed > 0 and line.epsilon_audited < np.inf
+    ]
     worst: dict[str, Line] = {}
-    for line in sorted(finite, key=lambda line: line.audited / line.claimed, reverse=True):
+    for line in sorted(finite, key=lambda line: line.epsilon_audited / line.epsilon_claimed, reverse=True):
         worst.setdefault(line.label.partition(" - ")[0], line)
     lines = list(worst.values())[:WORST]
     if not lines:
@@ -125,7 +131,9 @@ def worst_claims(cube: xr.Dataset) -> Figure:
     figure, (ax,) = panels(1, 1, 9.0, 0.5 * len(lines) + 1.6)
     for place, line in enumerate(lines, 1):
         draw_line(ax, place, line)
-        claimed, certified, audited = (_digits(v) for v in (line.claimed, line.certified, line.audited))
+        claimed, certified, audited = (
+            _digits(v) for v in (line.epsilon_claimed, line.epsilon_certified, line.epsilon_audited)
+        )
         text = f"claimed {claimed}, attacked: at least {audited}, certified {certified}"
         ax.text(LOW - 0.2, place - 0.2, text, va="bottom", fontsize=9)
     _axis(ax, list(enumerate(lines, 1)), len(lines))
@@ -169,15 +177,15 @@ def _line(
     return Line(
         document=_word(here, "source_document", cell),
         label=_label(here, cell, slots),
-        claimed=claimed,
+        epsilon_claimed=claimed,
         delta=_number(here, "claim_delta", cell),
-        certified=certified,
-        audited=float(audited),
+        epsilon_certified=certified,
+        epsilon_audited=float(audited),
         at_limit=_number(here, "at_sample_limit", cell) > 0,
         refuted=_number(here, "claim_refuted", cell) > 0 or (np.isinf(certified) and np.isinf(audited)),
         control=_number(here, "control", cell) > 0,
-        repaired=_number(here, "certified_for_claim", mended),
-        recovered=(_number(here, "recovered_share", cell), _number(here, "recovered_share", mended)),
+        epsilon_corrected=_number(here, "certified_for_claim", mended),
+        recovered_shares=(_number(here, "recovered_share", cell), _number(here, "recovered_share", mended)),
     )
 
 
@@ -219,15 +227,17 @@ def position(value: float) -> float:
 def draw_line(ax: Axes, y: float, line: Line) -> None:
     """Bracket to the audited bound, open mark at the claim, filled mark at the certificate, diamond at the repair."""
     color = line.color
-    if line.audited > 0:
-        end = position(line.audited)
+    if line.epsilon_audited > 0:
+        end = position(line.epsilon_audited)
         ax.plot([LOW - 0.2, end], [y, y], color=color, linewidth=1.2, solid_capstyle="butt", zorder=2)
         ax.plot(end, y, marker=5 if line.at_limit else "|", color=color, markersize=7, markeredgewidth=1.8, zorder=3)
-    if not np.isnan(line.repaired):
-        ax.plot(position(line.repaired), y, marker="D", color=GREEN, markersize=3.6, linestyle="none", zorder=6)
-    if not np.isnan(line.claimed):
-        ax.plot(position(line.claimed), y, linestyle="none", zorder=4, **_hollow(color))
-    ax.plot(position(line.certified), y, marker="o", color=color, markersize=5, linestyle="none", zorder=5)
+    if not np.isnan(line.epsilon_corrected):
+        ax.plot(
+            position(line.epsilon_corrected), y, marker="D", color=GREEN, markersize=3.6, linestyle="none", zorder=6
+        )
+    if not np.isnan(line.epsilon_claimed):
+        ax.plot(position(line.epsilon_claimed), y, linestyle="none", zorder=4, **_hollow(color))
+    ax.plot(position(line.epsilon_certified), y, marker="o", color=color, markersize=5, linestyle="none", zorder=5)
 
 
 def _hollow(color: str) -> dict[str, Any]:

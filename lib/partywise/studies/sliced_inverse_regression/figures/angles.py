@@ -26,7 +26,7 @@ def angle_by_size(cube: xr.Dataset) -> Figure:
     published method without a certificate stays beside the certified ones as a dashed grey line, at its claim.
     """
     groups: dict[str, list[tuple[float, str]]] = {}
-    for case, settings in simulated(cube).items():
+    for case, settings in simulated_settings(cube).items():
         if settings.row is None and party_counts(cube, case) == 1:
             groups.setdefault(f"model {settings.model}", []).append((settings.n, case))
     if not groups:
@@ -35,12 +35,12 @@ def angle_by_size(cube: xr.Dataset) -> Figure:
     for column, (title, cases) in enumerate(sorted(groups.items())):
         cases.sort()
         first = cases[0][1]
-        for row, methods in enumerate(compared(cube, first)):
+        for row, methods in enumerate(methods_by_calibration(cube, first)):
             ax = axes[row][column]
             for place, method in enumerate(methods):
                 line, bars = along_cases(cube, cases, method)
                 _draw(ax, line, look(cube, method), bars=bars, shift=1 + 0.035 * (place - 1.5))
-            for method in claimed(cube, first) if row else []:
+            for method in published_methods(cube, first) if row else []:
                 _claim(ax, along_cases(cube, cases, method)[0], cube, first, method)
             _axes(ax, cube, first, (row, column, len(groups)), title)
             ax.set_xlabel("records n of the one client" if row or len(groups) == 1 else "")
@@ -56,7 +56,7 @@ def angle_by_clients(cube: xr.Dataset) -> Figure:
 
     Means over {replicates}, bands are ± 1 standard error.
     """
-    designs = {c: s for c, s in simulated(cube).items() if s.row is None and party_counts(cube, c) > 1}
+    designs = {c: s for c, s in simulated_settings(cube).items() if s.row is None and party_counts(cube, c) > 1}
     cases = sorted(designs.items(), key=lambda entry: (entry[1].model, entry[1].n))
     if not cases:
         return empty(
@@ -64,11 +64,11 @@ def angle_by_clients(cube: xr.Dataset) -> Figure:
         )
     figure, axes = _panels(len(cases))
     for column, (case, settings) in enumerate(cases):
-        for row, methods in enumerate(compared(cube, case)):
+        for row, methods in enumerate(methods_by_calibration(cube, case)):
             ax = axes[row][column]
             for method in methods:
                 _draw(ax, series(cube, "angle", case, method, "parties"), look(cube, method))
-            for method in claimed(cube, case) if row else []:
+            for method in published_methods(cube, case) if row else []:
                 _claim(ax, series(cube, "angle", case, method, "parties"), cube, case, method)
             _axes(
                 ax, cube, case, (row, column, len(cases)), f"model {settings.model}, n = {settings.n} records a client"
@@ -92,7 +92,7 @@ def _legend(figure: Figure, axes: list[list[Axes]]) -> None:
     legend_below(figure, [ax for row in axes for ax in row], 2 if len(axes[0]) < 3 else 3)
 
 
-def simulated(cube: xr.Dataset) -> dict[str, SimulatedSettings]:
+def simulated_settings(cube: xr.Dataset) -> dict[str, SimulatedSettings]:
     """Settings in force of the simulated cases."""
     cases = plan_behind(cube).cases
     return {case: cases[case].settings for case in having(cube, "case", source="simulated")}
@@ -104,14 +104,14 @@ def party_counts(cube: xr.Dataset, case: str) -> int:
     return int(done.sum())
 
 
-def compared(cube: xr.Dataset, case: str) -> tuple[list[str], list[str]]:
+def methods_by_calibration(cube: xr.Dataset, case: str) -> tuple[list[str], list[str]]:
     """Methods of a case at their own claims, and those whose releases cost one total; no privacy is in both."""
     total, free = having(cube, "method", calibrate="claims"), having(cube, "method", protocol="reference")
     own = methods_of(cube, case)
     return [m for m in own if m not in total], [m for m in own if m in (*total, *free)]
 
 
-def claimed(cube: xr.Dataset, case: str) -> list[str]:
+def published_methods(cube: xr.Dataset, case: str) -> list[str]:
     """The published method whose claim is shown beside methods that keep theirs: algorithm 2, if the case has it."""
     others = having(cube, "method", mechanism="iid") + having(cube, "method", estimator="lda")
     own = methods_of(cube, case)
@@ -167,7 +167,7 @@ def _axes(ax: Axes, cube: xr.Dataset, case: str, place: tuple[int, int, int], ti
     at = "each method at its own claim"
     if row:
         total = having(cube, "method", calibrate="claims")
-        equal = [price(cube, case, m, "epsilon_certified") for m in compared(cube, case)[1] if m in total]
+        equal = [price(cube, case, m, "epsilon_certified") for m in methods_by_calibration(cube, case)[1] if m in total]
         at = f"certified methods at ε = {equal[0]:.3g}" if equal else ""
     if columns == 1:
         ax.set_title(f"{title}\n{at}")

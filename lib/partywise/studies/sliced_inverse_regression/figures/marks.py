@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ..settings import SimulatedSettings
-from .angles import simulated
+from .angles import simulated_settings
 
 # The source averages 400 replicates; its bracket is of the size of their standard deviation.
 PRINTED_REPLICATES = 400
@@ -36,7 +36,7 @@ class Entry:
     """One cell of a table.
 
     mean, se, replicates : ours; paper, bracket : as printed, NaN where the source prints nothing
-    claimed, certified : total epsilon; vain : whether it stands at a total delta of 1/n or more
+    epsilon_claimed, epsilon_certified : total; delta_at_least_1_over_n : whether they stand at a total delta >= 1/n
     """
 
     case: str
@@ -50,8 +50,8 @@ class Entry:
     replicates: int
     paper: float
     bracket: float
-    claimed: float
-    certified: float
+    epsilon_claimed: float
+    epsilon_certified: float
     delta_at_least_1_over_n: bool = False
 
     @property
@@ -76,7 +76,7 @@ class Entry:
         return self.mean / self.paper
 
     @property
-    def saturated(self) -> bool:
+    def is_saturated(self) -> bool:
         """Whether the printed loss is so large that nearly every choice matches it."""
         return self.paper >= SATURATED[1 if self.model in ("I", "II") else 2]
 
@@ -86,13 +86,13 @@ class Entry:
         if not np.isfinite(self.paper):
             return ""
         if abs(self.z) <= AGREES or abs(self.ratio - 1) <= NEAR:
-            return "saturated" if self.saturated else VERDICTS[0 if abs(self.z) <= AGREES else 1]
+            return "saturated" if self.is_saturated else VERDICTS[0 if abs(self.z) <= AGREES else 1]
         return VERDICTS[3]
 
 
 def table_cases(cube: xr.Dataset, high: bool) -> list[tuple[str, SimulatedSettings]]:
     """Cases that stand for a row of Tables 1 and 2, or of Tables 3 and 4 (``high``), with their settings."""
-    return [(c, s) for c, s in simulated(cube).items() if s.row is not None and s.screened == high]
+    return [(c, s) for c, s in simulated_settings(cube).items() if s.row is not None and s.screened == high]
 
 
 def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
@@ -137,8 +137,8 @@ def _entry(
         replicates=len(losses),
         paper=first("paper_mean"),
         bracket=first("paper_bracket"),
-        claimed=first("epsilon_claimed"),
-        certified=first("epsilon_certified"),
+        epsilon_claimed=first("epsilon_claimed"),
+        epsilon_certified=first("epsilon_certified"),
         delta_at_least_1_over_n=first("delta_exceeds_1_over_n") == 1,
     )
 
@@ -149,6 +149,6 @@ def counts(found: Iterable[Entry]) -> dict[str, int]:
     return {verdict: number[verdict] for verdict in VERDICTS}
 
 
-def printed(found: Iterable[Entry]) -> list[str]:
+def source_methods(found: Iterable[Entry]) -> list[str]:
     """Methods that stand for a column of the source, in the order of the cube."""
     return list(dict.fromkeys(entry.method for entry in found if np.isfinite(entry.paper)))

@@ -16,7 +16,7 @@ from ....experiment.plotting.style import BLACK, GREEN, GREY, ORANGE, RED, SKY, 
 from ....inverse_regression.published import fitted_sigma, prop2_sigma, vgm_floor
 from ....privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
 from ..settings import SimulatedSettings
-from .angles import simulated
+from .angles import simulated_settings
 
 Formula = Callable[[SimulatedSettings, float], float]
 
@@ -54,7 +54,7 @@ def noise_levels(cube: xr.Dataset) -> Figure:
             sizes, [_cost(cases[n][1], sd) for n, sd in zip(sizes, sds, strict=True)], color=color, linestyle=line
         )
     for method in _methods(cube):
-        drawn = [(n, _drawn(cube, cases[n][0], method)) for n in sizes if method in methods_of(cube, cases[n][0])]
+        drawn = [(n, _noise_sd(cube, cases[n][0], method)) for n in sizes if method in methods_of(cube, cases[n][0])]
         if drawn:
             style = look(cube, method)
             left.plot(*np.transpose(drawn), style.marker, color=BLACK, label=f"drawn: {style.label}", fillstyle="none")
@@ -82,18 +82,18 @@ def noise_levels(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def moved(settings: SimulatedSettings) -> float:
+def mean_sensitivity(settings: SimulatedSettings) -> float:
     """l2 sensitivity of slice means with public slices, 2 R sqrt(p) / n."""
     return 2 * settings.radius * sqrt(settings.p) / settings.n
 
 
 def exact(settings: SimulatedSettings, epsilon: float, delta: float) -> float:
     """Least Gaussian sd for slice means with public slices."""
-    return float(analytic_gaussian_sigma(epsilon, delta, moved(settings)))
+    return float(analytic_gaussian_sigma(epsilon, delta, mean_sensitivity(settings)))
 
 
 def _cost(settings: SimulatedSettings, sd: float) -> float:
-    return float(gaussian_epsilon(moved(settings) / sd, settings.delta))
+    return float(gaussian_epsilon(mean_sensitivity(settings) / sd, settings.delta))
 
 
 def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSettings]]:
@@ -102,7 +102,7 @@ def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSettings]]:
         return {}
     found: dict[int, tuple[str, SimulatedSettings]] = {}
     alike = None
-    for name, settings in simulated(cube).items():
+    for name, settings in simulated_settings(cube).items():
         key = (settings.p, settings.radius, settings.delta_power)
         alike = alike or key
         if not settings.screened and key == alike:
@@ -117,7 +117,7 @@ def _methods(cube: xr.Dataset) -> list[str]:
     return [method for method in released if method not in apart]
 
 
-def _drawn(cube: xr.Dataset, case: str, method: str) -> float:
+def _noise_sd(cube: xr.Dataset, case: str, method: str) -> float:
     """Mean over cells of the noise sd that a method states for its release at epsilon 1."""
     values = cube["sd_means"].sel(case=case, method_label=method, epsilon=EPSILON).values
     return float(np.mean(values[np.isfinite(values)]))

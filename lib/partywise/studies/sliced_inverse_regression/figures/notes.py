@@ -10,7 +10,7 @@ import xarray as xr
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.style import look
 from ....inverse_regression.options import FITTED_FACTOR
-from .marks import AGREES, FEWEST, NEAR, PRINTED_REPLICATES, Entry, counts, printed
+from .marks import AGREES, FEWEST, NEAR, PRINTED_REPLICATES, Entry, counts, source_methods
 
 RULE = (
     f"Verdict: agrees where |z| is at most {AGREES:g}, z being the difference over its standard error; within "
@@ -25,7 +25,7 @@ RULE = (
 def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
     """Lines under a table."""
     lines = [RULE]
-    for method in printed(found):
+    for method in source_methods(found):
         for title, part in _parts([entry for entry in found if entry.method == method], high):
             number_of = counts(part)
             text = ", ".join(f"{value} {verdict}" for verdict, value in number_of.items())
@@ -35,8 +35,8 @@ def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
             f"Claimed δ of at least 1/n: the deltas of all releases of a client add up to it (n = "
             f"{', '.join(map(str, sizes))}). Publishing a random record meets that, so that this ε promises nothing."
         )
-    lines.append(fitted(cube, found, high))
-    lines += kept(cube, found)
+    lines.append(fitted_options(cube, found, high))
+    lines += screening_notes(cube, found)
     lines.append(
         "The published methods have no finite certified ε: slice edges, c_R, singular vectors behind the noise"
         + (" and index sets" if high else "")
@@ -45,7 +45,7 @@ def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
     return lines
 
 
-def kept(cube: xr.Dataset, found: Sequence[Entry]) -> list[str]:
+def screening_notes(cube: xr.Dataset, found: Sequence[Entry]) -> list[str]:
     """What screening with a proof keeps, at most clients; nothing for tables without screening."""
     if "support_kept" not in cube:
         return []
@@ -71,10 +71,10 @@ def _parts(own: Sequence[Entry], high: bool) -> list[tuple[str, list[Entry]]]:
     return [(", rows as printed", plain), (f", {said}", other)]
 
 
-def fitted(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> str:
+def fitted_options(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> str:
     """The options in force that were fitted to the tables."""
     parts = []
-    for method in printed(found):
+    for method in source_methods(found):
         options = plan_behind(cube).methods[method].options
         parts.append(f"{look(cube, method).label}: aggregation {options.chosen_aggregation}")
         if options.mechanism == "iid" and options.iid_variance == "fitted":

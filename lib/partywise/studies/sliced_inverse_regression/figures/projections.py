@@ -30,7 +30,7 @@ from ....experiment.plotting.style import (
     look,
     panels,
 )
-from .angles import claim_label, claimed, compared, price
+from .angles import claim_label, methods_by_calibration, price, published_methods
 
 EXERCISES = ("pendulum", "abduction", "flexion", "inner rotation", "outer rotation", "trapezius", "row")
 INKS = (BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE)
@@ -39,12 +39,12 @@ SIGNS = "o^sDvP<"
 
 def activity(cube: xr.Dataset) -> Figure:
     """Windows of seven exercises on the two directions: without privacy, as published, and certified; one replicate."""
-    case, methods = _projected(cube, source="activity")
+    case, methods = _first_case(cube, source="activity")
     if not methods:
         return empty("No case of source activity in this configuration.")
     figure, axes = panels(1, len(methods), 3.1, 3.3)
     for ax, method in zip(axes, methods, strict=True):
-        points, response = _shown(cube, case, method)
+        points, response = _record_points(cube, case, method)
         for number, name in enumerate(EXERCISES):
             kept = response == number
             style: dict[str, Any] = {
@@ -66,10 +66,10 @@ def activity(cube: xr.Dataset) -> Figure:
 
 def flights(cube: xr.Dataset) -> Figure:
     """Arrival delay against the first direction: above as published, below certified; one replicate of {replicates}."""
-    case, methods = _projected(cube, source="flights")
+    case, methods = _first_case(cube, source="flights")
     if not methods:
         return empty("No case of source flights in this configuration.")
-    own, total = compared(cube, case)
+    own, total = methods_by_calibration(cube, case)
     # Above each at its own claim; below those of one total, without the reference that stands above.
     rows = [row for row in (own, [m for m in total if m not in own]) if row]
     columns = max(map(len, rows))
@@ -80,11 +80,11 @@ def flights(cube: xr.Dataset) -> Figure:
         for column, method in enumerate(methods):
             ax = axes[row * columns + column]
             ax.set_axis_on()
-            points, delay = _shown(cube, case, method)
+            points, delay = _record_points(cube, case, method)
             ax.scatter(points[:, 0], delay, s=4, color=look(cube, method).color, linewidths=0)
             _trend(ax, points[:, 0], delay, "median of ten groups of equal size", color=BLACK)
-            for other in claimed(cube, case) if row == 1 else []:
-                claim, same = _shown(cube, case, other)
+            for other in published_methods(cube, case) if row == 1 else []:
+                claim, same = _record_points(cube, case, other)
                 _trend(
                     ax, claim[:, 0], same, f"the same of {claim_label(cube, case, other)}", color=GREY, linestyle="--"
                 )
@@ -106,14 +106,14 @@ def signs(names: Sequence[str]) -> tuple[list[Line2D], list[str]]:
     return [Line2D([], [], linestyle="none", markersize=5, color=ink, marker=sign) for _, ink, sign in inks], [*names]
 
 
-def _projected(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:
+def _first_case(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:
     """The first case of a source with its methods, empty where there is none."""
     for case in having(cube, "case", source=source) if "record_coordinates" in cube else []:
         return case, methods_of(cube, case)
     return "", []
 
 
-def _shown(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.ndarray]:
+def _record_points(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates (m, d) and responses (m,) of the records that are shown."""
     found = example_fits_of(cube, case)
     epsilon = float(found["example_epsilon"].values[found["example_method"].values == method][0])

@@ -9,7 +9,7 @@ import xarray as xr
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.typeset import Table
-from .marks import Entry, entries, printed
+from .marks import Entry, entries, source_methods
 from .notes import remarks
 
 
@@ -36,7 +36,7 @@ def table_4(cube: xr.Dataset) -> Table:
 def table(cube: xr.Dataset, number: int, epsilon: float, *, high: bool) -> Table:
     """One table: a row per model, size, method and number of clients; printed cells first, then our own methods."""
     found = entries(cube, epsilon, high)
-    known = printed(found)
+    known = source_methods(found)
     if not known:
         return Table(f"Table {number}", (), (f"No case of table {number} in this configuration.",))
     order = sorted(found, key=lambda entry: (entry.method not in known, entry.model, entry.row, entry.n))
@@ -50,14 +50,14 @@ def _row(cube: xr.Dataset, entry: Entry, label: str) -> dict[str, Any]:
     compared = np.isfinite(entry.paper)
     row: dict[str, Any] = {"method": title(cube, "method", entry.method), "model": entry.model}
     row |= {f"row ({label})": entry.row, "records per client": entry.n, "clients K": entry.clients}
-    row |= {"ours": _rounded(entry.mean), "SE of ours": _rounded(entry.se), "replicates": entry.replicates}
+    row |= {"ours": _table_value(entry.mean), "SE of ours": _table_value(entry.se), "replicates": entry.replicates}
     theirs = {"theirs": entry.paper, "bracket of theirs": entry.bracket}
     theirs |= {"difference": entry.difference, "SE of difference": entry.error, "z": entry.z}
-    row |= {name: _rounded(value) if compared else "" for name, value in theirs.items()}
-    row |= {"verdict": entry.verdict, "claimed ε": entry.claimed, "certified ε": entry.certified}
+    row |= {name: _table_value(value) if compared else "" for name, value in theirs.items()}
+    row |= {"verdict": entry.verdict, "claimed ε": entry.epsilon_claimed, "certified ε": entry.epsilon_certified}
     return row | {"claimed δ": "at least 1/n" if entry.delta_at_least_1_over_n else ""}
 
 
-def _rounded(value: float) -> float | str:
+def _table_value(value: float) -> float | str:
     """Four decimals, one more than the source prints; blank where there is no number."""
     return round(value, 4) if np.isfinite(value) else ""

@@ -16,13 +16,13 @@ from ....experiment.plotting.select import coordinate_of
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import GREY
-from .shared import columns_of, named
+from .case_facts import columns_of, has_names
 
 LEVEL = 0.95
 PANELS = 3
 
 
-def _converged(cube: xr.Dataset, case: str, method: str) -> bool:
+def _is_converged(cube: xr.Dataset, case: str, method: str) -> bool:
     """Whether the fit that is shown ended at its tolerance: first replicate and fold, fewest parties, last target."""
     cells = cube["status"].sel(case=case, method_label=method).isel(replicate=0, fold=0)
     codes = cells.transpose("parties", "epsilon").values
@@ -56,7 +56,9 @@ def _selection(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases with standard errors: real columns before numbered ones, and one case of each sweep."""
     kept = [case for case in cases if _fits(cube, case)]
     groups = {coordinate_of(cube, "case", case, "group"): case for case in reversed(kept)}
-    return sorted((case for case in kept if case in groups.values()), key=lambda case: not named(cube, case))[:PANELS]
+    return sorted((case for case in kept if case in groups.values()), key=lambda case: not has_names(cube, case))[
+        :PANELS
+    ]
 
 
 def _height(cube: xr.Dataset, case: str) -> float:
@@ -71,7 +73,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     for number, (method, values, errors) in enumerate(lines):
         style, shift = shade(cube, method), 0.66 * ((number + 0.5) / len(lines) - 0.5)
         marks: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": style.label}
-        if not _converged(cube, case, method):
+        if not _is_converged(cube, case, method):
             marks |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
         bars = np.where(np.isfinite(errors), half * errors, 0)
         ax.errorbar(values, np.arange(p) + shift, xerr=bars, linestyle="none", markersize=3.5, **marks)

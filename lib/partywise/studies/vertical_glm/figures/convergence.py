@@ -9,7 +9,7 @@ import xarray as xr
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.shade import shade
-from .shared import FAMILIES, ends, setting_of
+from .case_facts import FAMILIES, ends, setting_of
 
 
 def _family(cube: xr.Dataset, case: str) -> str:

@@ -11,7 +11,7 @@ from ....experiment.plotting.bars import Bars
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.select import coordinate_of
 from ....experiment.plotting.series import example_fit, example_fits_of
-from .shared import ends
+from .case_facts import ends
 
 # Shares are ratios of dimensions.
 ROUNDING = 1e-9
@@ -19,7 +19,7 @@ SPACE = {"leaked_share": "share of a party's column space\nthat one participant 
 IDENTIFIERS = {"attack_ids": "share of a party's identifiers that a dictionary finds"}
 
 
-def _reached(cube: xr.Dataset, case: str, method: str, value: float) -> str:
+def _largest_share(cube: xr.Dataset, case: str, method: str, value: float) -> str:
     """The largest share, and after how many vectors it was first reached."""
     shown = example_fits_of(cube, case)
     sent, share = (example_fit(shown, f"leaked_{name}", method) for name in ("messages", "share"))
@@ -34,7 +34,7 @@ space_by_message = Bars(
     "What linear predictors of some iterations give away",
     Axis(SPACE, percent=True, bottom=0, top=1),
     select=partial(ends, most=6),
-    words=_reached,
+    words=_largest_share,
     fewest=2,
     size=(4.0, 3.0),
     note="first replicate and fold, fewest parties; a vector has one number per record",

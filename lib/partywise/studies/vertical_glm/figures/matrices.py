@@ -13,7 +13,7 @@ from matplotlib.image import AxesImage
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
 from ....experiment.plotting.style import BLACK, MARGIN, empty, heading, panels
-from .shared import borders_of, columns_of, ends
+from .case_facts import borders_of, columns_of, ends
 
 # Entries are written into matrices of at most so many columns.
 WRITTEN = 10

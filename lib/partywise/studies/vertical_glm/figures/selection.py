@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.series import example_fits_of
 from ....experiment.plotting.style import BLUE, RED
-from .shared import setting_of
+from .case_facts import setting_of
 
 PANELS = 4
 UNITS = np.geomspace(1e-3, 1e3, 61)
@@ -20,7 +20,7 @@ UNITS = np.geomspace(1e-3, 1e3, 61)
 POWERS = {"gaussian": 2.0, "gamma": 0.0, "inverse_gaussian": -1.0}
 
 
-def _nested(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray] | None:
+def _nested_models(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Power of the unit, and deviance and log-likelihood of models with 0, 1, ... columns."""
     family = setting_of(cube, case, "model")
     shown = example_fits_of(cube, case)
@@ -33,12 +33,12 @@ def _nested(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray]
 
 def _nestable(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """The first cases whose family has a unit."""
-    return [case for case in cases if _nested(cube, case) is not None][:PANELS]
+    return [case for case in cases if _nested_models(cube, case) is not None][:PANELS]
 
 
 def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """Columns that both criteria keep, by the unit of the response."""
-    power, deviance, likelihood = _nested(cube, case) or (0.0, np.zeros(1), np.zeros(1))
+    power, deviance, likelihood = _nested_models(cube, case) or (0.0, np.zeros(1), np.zeros(1))
     count = np.arange(len(deviance))
     published = [int(np.argmin(unit**power * deviance + 2 * count)) for unit in UNITS]
     ax.plot(UNITS, published, color=RED, label="published: deviance + 2 k")

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, compact, empty, heading, legend_below, panels
 from ....experiment.plotting.ticks import ticks_at
-from .utility import by_feature, cost, loss_of, scored
+from .utility import by_feature, cost, loss_of, methods_with_loss
 
 CLAIMED: dict[str, Any] = {
     "marker": "o",
@@ -63,11 +63,11 @@ def _rows(cube: xr.Dataset) -> list[tuple[str, np.ndarray]]:
         loss = loss_of(cube, case)
         if loss is None:
             continue
-        for method in scored(cube, case, loss):
+        for method in methods_with_loss(cube, case, loss):
             one = cost(cube, case, method, loss)
-            kept = (one.claimed > 0) & np.isfinite(one.claimed)
+            kept = (one.epsilon_claimed > 0) & np.isfinite(one.epsilon_claimed)
             if kept.any():
                 words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}"
                 words += " (claims for one feature)" if by_feature(cube, method) else ""
-                found.append((words, np.stack([one.claimed[kept], one.certified[kept]], axis=1)))
+                found.append((words, np.stack([one.epsilon_claimed[kept], one.epsilon_certified[kept]], axis=1)))
     return found

@@ -24,7 +24,7 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
 
     The bins of a category are its levels.
     """
-    chosen = _chosen(cube)
+    chosen = _case_with_tables(cube)
     if chosen is None:
         return empty("No tables at several targets of epsilon in this configuration.")
     case, method, epsilons = chosen
@@ -63,7 +63,7 @@ def name_levels(ax: Axes, levels: Sequence[str], bins: int) -> None:
         ax.set_xticks(range(len(levels)), short, rotation=90, fontsize=6.5)
 
 
-def _chosen(cube: xr.Dataset) -> tuple[str, str, list[float]] | None:
+def _case_with_tables(cube: xr.Dataset) -> tuple[str, str, list[float]] | None:
     """Case and method with tables at the most targets; methods that release sums before others."""
     if "table_values" not in cube:
         return None

@@ -23,25 +23,25 @@ LOSSES = {"log_loss": "test log-loss, nats", "mse": "test mean squared error"}
 class Cost:
     """A loss by epsilon: as claimed and as certified for the training, with the standard error of the loss."""
 
-    claimed: np.ndarray
-    certified: np.ndarray
+    epsilon_claimed: np.ndarray
+    epsilon_certified: np.ndarray
     loss: np.ndarray
     se: np.ndarray
 
     @property
     def private(self) -> bool:
         """Whether an epsilon above 0 is claimed or certified anywhere."""
-        return any(((given > 0) & np.isfinite(given)).any() for given in (self.claimed, self.certified))
+        return any(((given > 0) & np.isfinite(given)).any() for given in (self.epsilon_claimed, self.epsilon_certified))
 
     @property
     def noise_free(self) -> np.ndarray:
         """Which of the losses are at the target infinity."""
-        return np.isinf(self.claimed) & np.isinf(self.certified)
+        return np.isinf(self.epsilon_claimed) & np.isinf(self.epsilon_certified)
 
     @property
     def apart(self) -> bool:
         """Whether the claim is another number than the certificate."""
-        return not np.allclose(self.claimed, self.certified, rtol=1e-6, equal_nan=True)
+        return not np.allclose(self.epsilon_claimed, self.epsilon_certified, rtol=1e-6, equal_nan=True)
 
 
 def loss_of(cube: xr.Dataset, case: str) -> str | None:
@@ -67,16 +67,16 @@ def cost(cube: xr.Dataset, case: str, method: str, loss: str) -> Cost:
 def _costs(cube: xr.Dataset, case: str) -> dict[str, Cost]:
     """Methods of a case that have its loss."""
     loss = loss_of(cube, case)
-    return {method: cost(cube, case, method, loss) for method in scored(cube, case, loss)} if loss else {}
+    return {method: cost(cube, case, method, loss) for method in methods_with_loss(cube, case, loss)} if loss else {}
 
 
-def _compared(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+def _comparison_cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases with something to compare: private methods, or epsilons of one."""
     counts = {case: sum(len(one.loss) for one in _costs(cube, case).values() if one.private) for case in cases}
     return [case for case, count in counts.items() if count > 1]
 
 
-def scored(cube: xr.Dataset, case: str, loss: str) -> list[str]:
+def methods_with_loss(cube: xr.Dataset, case: str, loss: str) -> list[str]:
     """Methods with that loss in a case."""
     values = cube[loss].sel(case=case)
     return [method for method in methods_of(cube, case) if bool(values.sel(method_label=method).notnull().any())]
@@ -89,7 +89,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> list[str]:
         style = look(cube, method)
         if one.private:
             _points(ax, one, style, "at its claim" + (" for one feature" if by_feature(cube, method) else ""))
-            shown += [*one.certified, *one.claimed]
+            shown += [*one.epsilon_certified, *one.epsilon_claimed]
         else:
             ax.axhline(one.loss[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
     ax.set(xlabel="ε of a record's features", ylabel=label_of(cube, loss, LOSSES[loss]))
@@ -108,20 +108,20 @@ def by_feature(cube: xr.Dataset, method: str) -> bool:
 def _points(ax: Axes, one: Cost, style: Look, claim: str) -> None:
     """The certified line with its band; the claims hollow, joined to what is certified of the same fit."""
     settings = {"color": style.color, "linestyle": style.line, "marker": style.marker}
-    proved = np.isfinite(one.certified)
+    proved = np.isfinite(one.epsilon_certified)
     if proved.any():
-        order = np.flatnonzero(proved)[np.argsort(one.certified[proved])]
-        x, y, se = one.certified[order], one.loss[order], one.se[order]
+        order = np.flatnonzero(proved)[np.argsort(one.epsilon_certified[proved])]
+        x, y, se = one.epsilon_certified[order], one.loss[order], one.se[order]
         ax.plot(x, y, label=style.label, **settings)
         if np.isfinite(se).any():
             ax.fill_between(x, y - se, y + se, color=style.color, alpha=0.2, linewidth=0)
     for loss in one.loss[one.noise_free]:
         ax.axhline(loss, color=style.color, linestyle=":", linewidth=0.9)
-    claimed = np.isfinite(one.claimed)
+    claimed = np.isfinite(one.epsilon_claimed)
     if claimed.any() and one.apart:
         words = f"{style.label}, {claim}"
-        ax.plot(one.claimed, one.loss, label=words, **settings | {"markerfacecolor": "none", "linestyle": ":"})
-        for x, end, y in zip(one.claimed, one.certified, one.loss, strict=True):
+        ax.plot(one.epsilon_claimed, one.loss, label=words, **settings | {"markerfacecolor": "none", "linestyle": ":"})
+        for x, end, y in zip(one.epsilon_claimed, one.epsilon_certified, one.loss, strict=True):
             if np.isfinite(end):
                 ax.plot((x, end), (y, y), color=GREY, linewidth=0.6, zorder=0)
 
@@ -130,7 +130,7 @@ loss_by_epsilon = Panels(
     "What protecting a record's features costs",
     LOSSES,
     _panel,
-    select=_compared,
+    select=_comparison_cases,
     size=(3.7, 3.3),
     means=True,
     none="No case with several private methods or epsilons in this configuration.",

@@ -30,7 +30,7 @@ def setting_of(cube: xr.Dataset, case: str, name: str) -> Any:
     return getattr(plan_behind(cube).cases[case].settings, name, None)
 
 
-def named(cube: xr.Dataset, case: str) -> bool:
+def has_names(cube: xr.Dataset, case: str) -> bool:
     """Whether the data of a case give their columns names."""
     return bool(plan_behind(cube).cases[case].settings.column_names)
 
