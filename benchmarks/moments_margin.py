@@ -50,7 +50,7 @@ CASES: dict[str, tuple[Any, int, int, int]] = {
     "beijing": (BeijingSettings(), 3, 5, 10),
     "nyc": (NycSettings(), 4, 5, 2),
 }
-SOURCES = {"beijing": (cases.beijing, "beijing_pm25"), "nyc": (cases.nyc, "nyc_flights")}
+SOURCES = {"beijing": (cases.draw_beijing, "beijing_pm25"), "nyc": (cases.draw_nyc, "nyc_flights")}
 # New York has 27 predictors: a fit costs a hundred times one of the others, so it has its own, fewer targets.
 FEW = {"nyc": (1.0, 10.0, 100.0, 1000.0)}
 
@@ -65,7 +65,7 @@ def made(name: str, settings: Any, replicate: int) -> Any:
         source, resource = SOURCES[name]
         resources.fetch(resource, ROOT / "resources" / resource)
         return source(settings, Spec(), rng_for, ROOT / "resources")
-    return cases.simulated(settings, Spec(), rng_for, ROOT)
+    return cases.draw_simulated(settings, Spec(), rng_for, ROOT)
 
 
 def share(data: Any, settings: Any, parties: int, folds: int, epsilon: float, margin: str, noise: Streams) -> float:

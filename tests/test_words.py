@@ -26,6 +26,7 @@ IRREGULAR = {
     *("grown", "gone", "hidden", "met", "laid", "mistaken", "proven", "sold", "stuck", "understood", "unread"),
     *("unseen", "unknown"),
 }
+FUNCTIONS, FLAGS = ast.FunctionDef | ast.AsyncFunctionDef, ("bool", "bool | None")
 # Left column of the vocabulary, as names of definitions.
 LEFT = {
     *("Own", "Told", "Known", "Reading", "Second", "taking_part", "participants", "dealt", "reported", "attacked"),
@@ -43,7 +44,6 @@ OPEN: dict[str, int] = {
     "federation": 123,
     "functional": 12,
     "privacy": 29,
-    "studies": 127,
 }
 
 
@@ -59,18 +59,24 @@ def definitions(path: Path) -> Iterator[str]:
     """Names of a module: its own, those of its functions and classes, and the public attributes of classes."""
     yield path.parent.name if path.stem == "__init__" else path.stem
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, ast.ClassDef) or (isinstance(node, FUNCTIONS) and not is_flag(node)):
             yield node.name
         if isinstance(node, ast.ClassDef):
             for line in node.body:
-                # A flag is an adjective: a fit is converged or not.
                 if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name) and not is_flag(line):
                     yield line.target.id
 
 
-def is_flag(field: ast.AnnAssign) -> bool:
-    """Whether a field is yes or no, or not there."""
-    return ast.unparse(field.annotation) in ("bool", "bool | None")
+def is_flag(node: ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a field or a property is yes or no, or not there: a flag is an adjective, a fit is converged or not."""
+    if isinstance(node, ast.AnnAssign):
+        return ast.unparse(node.annotation) in FLAGS
+    decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+    return (
+        bool(decorators & {"property", "cached_property"})
+        and node.returns is not None
+        and ast.unparse(node.returns) in FLAGS
+    )
 
 
 def offenders() -> dict[str, list[str]]:

@@ -192,7 +192,9 @@ def test_real_curves_are_shown_in_the_unit_of_the_response(cube):
 
 def test_each_curve_of_a_day_is_of_the_epsilon_that_its_legend_names(cube):
     figure = curves.real_curves(cube)
-    case = next(c for c in cases_of(cube, "curve_predicted") if hasattr(plan_behind(cube).cases[c].settings, "shown"))
+    case = next(
+        c for c in cases_of(cube, "curve_predicted") if hasattr(plan_behind(cube).cases[c].settings, "response_axis")
+    )
     drawn, shown = example_fits_of(cube, case), dict[tuple[str, str], bytes]()
     labels = {look(cube, m).label: m for m in methods_of(cube, case)}
     for line in (line for ax in figure.axes for line in ax.get_lines() if ", ε = " in line.get_label()):

@@ -25,7 +25,7 @@ from partywise.inverse_regression import projection_loss, sir
 from partywise.logistic import penalised_optimum
 from partywise.privacy.accounted import Public
 from partywise.randomness import Streams
-from partywise.studies.sliced_inverse_regression.cases import reduced
+from partywise.studies.sliced_inverse_regression.cases import client_statistics
 from pipeline import ROOT
 
 ESTIMATORS = (pw.FunctionalBoosting, pw.SlicedInverseRegression, pw.LabelPrivateLogisticRegression)
@@ -98,7 +98,9 @@ def with_records(data, settings):
     facts = data.public()
     records = [facts.records(client.block, facts, settings, "signs").records() for client in data.clients]
     X, y = (np.concatenate(part) for part in zip(*records, strict=True))
-    return replace(data, X=np.ascontiguousarray(X), y=y, **reduced([], data.fixed, X.shape[1], settings.radius))
+    return replace(
+        data, X=np.ascontiguousarray(X), y=y, **client_statistics([], data.public_slices, X.shape[1], settings.radius)
+    )
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ def test_angle_and_screening_metrics():
     with pytest.raises(ValueError, match="equal numbers"):
         angle(e[:, :2], e[:, 0])
     found = screening_metrics([1, 2, 7], [1, 2, 3, 4])
-    assert found == {"selected": 3.0, "support_kept": 0.5, "false_positives": 1.0}
+    assert found == {"selected_columns": 3.0, "support_kept": 0.5, "false_positives": 1.0}
     with pytest.raises(ValueError, match="support is empty"):
         screening_metrics([1], [])
 

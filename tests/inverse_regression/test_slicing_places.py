@@ -21,7 +21,7 @@ from partywise.inverse_regression import records
 from partywise.inverse_regression.protocols import common, published
 from partywise.inverse_regression.slices import class_slices, public_slices
 from partywise.randomness import Streams, stream
-from partywise.studies.sliced_inverse_regression.cases import reduced
+from partywise.studies.sliced_inverse_regression.cases import client_statistics
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from partywise.studies.sliced_inverse_regression.simulation import clients
@@ -36,8 +36,8 @@ SIMULATED = {
 }
 # The settings say no more of a table than the source's unit, sizes and slices.
 TABLES = {
-    "table of numbers": FlightsSettings(n=90, n_directions=1, edges=EDGES, shown=5),
-    "table of classes": ActivitySettings(shown=5, least=90, most=200),
+    "table of numbers": FlightsSettings(n=90, n_directions=1, edges=EDGES, n_shown=5),
+    "table of classes": ActivitySettings(n_shown=5, least=90, most=200),
 }
 SCREENED = ("many independent columns", "many AR columns", "table of classes")
 UNSCREENED = ("classes", "number", "table of numbers")
@@ -115,11 +115,11 @@ def table(case: str) -> SlicingData:
         edges=np.zeros(0) if classes else np.array(EDGES),
         labels=labels,
         sizes=np.array(SIZES),
-        **reduced(blocks, slices, p, settings.radius),
+        **client_statistics(blocks, slices, p, settings.radius),
         X=X,
         y=y,
         names=np.array([f"column {j}" for j in range(p)]),
-        shown=np.arange(5),
+        shown_rows=np.arange(5),
         n_directions=settings.n_directions,
     )
 

@@ -99,7 +99,7 @@ def test_every_way_to_screen_costs_the_same(many, protocol, way):
 def test_without_noise_the_support_is_found(many, protocol, model):
     settings = MANY if model == "V" else CHAIN
     done = fit(protocol, many[model], settings, 8)
-    assert done.scalars["support_kept"] == 1 and done.scalars["selected"] == 10
+    assert done.scalars["support_kept"] == 1 and done.scalars["selected_columns"] == 10
     assert np.flatnonzero(done.estimate.basis.any(axis=1)).tolist() == done.estimate.columns.tolist()
     assert done.scalars["loss"] < 0.6
 

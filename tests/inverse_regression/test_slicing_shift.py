@@ -12,7 +12,7 @@ from partywise.inverse_regression.estimate import sir
 from partywise.inverse_regression.subspace import angle, projection_loss
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
-from partywise.studies.sliced_inverse_regression.trials import as_table, kept
+from partywise.studies.sliced_inverse_regression.trials import as_table, with_statistics
 from slicing_driver import fit, simulated
 
 N, P, SD = 12_000, 6, 0.25
@@ -80,6 +80,6 @@ def test_screening_finds_the_same_columns_of_shifted_records(screening):
     shift = np.zeros(40)
     shift[10:] = 1.5
     for moved in (0 * shift, shift):
-        table = kept(replace(data, **fixed, X=data.X + moved), settings)
+        table = with_statistics(replace(data, **fixed, X=data.X + moved), settings)
         done = fit("certified", table, settings, 3, screening=screening)
         assert done.scalars["support_kept"] == 1.0, moved.max()

@@ -17,7 +17,7 @@ from partywise.audits.contract import check_neighbours
 from partywise.glm.options import MomentsOptions, NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
 from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.models.families import FAMILIES
-from partywise.studies.sliced_inverse_regression.trials import kept
+from partywise.studies.sliced_inverse_regression.trials import with_statistics
 
 sys.path.insert(0, str(Path(__file__).parent / "statistics"))
 from test_public_arguments import CERTIFIED, FITS, PLANS, subject
@@ -43,7 +43,7 @@ def replaced(study: str, data: Any, settings: Any, x: Any, y: Any) -> Any:
             held = passive(settings) if (study, name) == ("vertical_trees", "X") else ...
             changes[name][row, held] = value[held] if name == "X" else value
     found = replace(data, **changes)
-    return kept(found, settings) if study == "sliced_inverse_regression" else found
+    return with_statistics(found, settings) if study == "sliced_inverse_regression" else found
 
 
 def extreme(study: str, unit: str, data: Any, settings: Any) -> Iterator[tuple[str, Any]]:

@@ -57,8 +57,8 @@ def test_held_out_rows_of_adult_and_flights():
     for module in (adult, late_flights):
         loaded(module)
     for name, data, expected in (
-        ("adult", cases.adult(TableSettings(), None, rng_for, RESOURCES), 0.9064),
-        ("late flights, by days", cases.late_flights(FlightsSettings(), None, rng_for, RESOURCES), 0.70),
+        ("adult", cases.draw_adult(TableSettings(), None, rng_for, RESOURCES), 0.9064),
+        ("late flights, by days", cases.draw_late_flights(FlightsSettings(), None, rng_for, RESOURCES), 0.70),
     ):
         X, y = data.testing
         theta = penalised_optimum(*data.training, 1e-6)

@@ -29,7 +29,7 @@ from partywise.randomness import stream
 from partywise.studies.label_private.data import LabelData
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from partywise.studies.sliced_inverse_regression.study import OWN_FIGURES, STUDY
-from partywise.studies.sliced_inverse_regression.trials import kept
+from partywise.studies.sliced_inverse_regression.trials import with_statistics
 from pipeline import ROOT
 from relabel import content
 from small_cube import computed
@@ -131,8 +131,8 @@ def test_a_file_a_client_is_the_same_data(folder):
 )
 def test_a_response_has_equal_parts_or_levels(folder, changes, H):
     own, data = made(SLICES, folder, *changes)
-    assert data.fixed.n_slices == own.plan().cases["own"].settings.slices == H
-    assert len(np.unique(data.fixed.codes(data.y))) > 1
+    assert data.public_slices.n_slices == own.plan().cases["own"].settings.slices == H
+    assert len(np.unique(data.public_slices.codes(data.y))) > 1
     if H == 4:
         assert data.edges.tolist() == [1, 2, 3]
     (cell,) = own.fit()
@@ -143,7 +143,9 @@ def test_a_response_has_equal_parts_or_levels(folder, changes, H):
 def test_rows_beyond_the_bound_are_left_out_by_their_order(study, folder, caplog):
     own, data = made(study, folder, setting(rows_per_user=2))
     with caplog.at_level("INFO", "partywise"):
-        made(study, folder, setting(rows_per_user=2, shown=9) if study == SLICES else setting(rows_per_user=2, tau=1.0))
+        made(
+            study, folder, setting(rows_per_user=2, n_shown=9) if study == SLICES else setting(rows_per_user=2, tau=1.0)
+        )
     person, ids = columns(own, "person", "id")
     first = [name for i, name in enumerate(ids) if np.sum(person[:i] == person[i]) < 2]
     assert sorted(data.ids) == first and len(first) == 80
@@ -241,7 +243,7 @@ def changed(data: Any, settings: Any, unit: str, count: int, rng: np.random.Gene
             assert isinstance(data, SlicingData)
             X, y = data.X.copy(), data.y.copy()
             X[rows], y[rows] = (1e9, -X[rows], -1.0)[number % 3], (y[rows], 1e300, data.edges[0])[number % 3]
-            yield f"person {person}", kept(replace(data, X=X, y=y), settings)
+            yield f"person {person}", with_statistics(replace(data, X=X, y=y), settings)
 
 
 def subject(chosen: Plan, data: Any, method: str, rows_per_user: int) -> Subject:

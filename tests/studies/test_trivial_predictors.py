@@ -68,6 +68,6 @@ def test_linear_models_against_the_mean_label():
     data = SimpleNamespace(X=X, y=y, criterion="CrossEntropyLoss", label_scale=1.0)
     fits = {sign: Linear(coefficients=np.array([0.0, sign]), epsilon_claimed=np.inf) for sign in (1.0, -1.0)}
     for model in ("logistic", "linear"):
-        worse = [linear.tested(fits[sign], data, test, model).worse_than_mean for sign in (1.0, -1.0)]
+        worse = [linear.prediction_measures(fits[sign], data, test, model).worse_than_mean for sign in (1.0, -1.0)]
         assert worse == [False, True], model
     assert ExactOptions().model == "logistic"

@@ -76,7 +76,7 @@ def _functional_arrays(fit: Fit) -> Arrays:
     grid = np.linspace(0, 1, 25)
     kernels = fit.level * np.sin(4 * grid[:, None] + grid)[None] * np.ones((4, 1, 1))
     # Real and own records have dates, simulated ones numbers.
-    labels = (20120101.0 + np.arange(4)) if hasattr(fit.case.settings, "shown") else np.arange(4.0)
+    labels = (20120101.0 + np.arange(4)) if hasattr(fit.case.settings, "response_axis") else np.arange(4.0)
     curve = 80 + 60 * fit.level * np.sin(np.linspace(0, 6, 73)) * np.ones((4, 1))
     return {
         "operator": (("predictor_shown", "s_grid", "t_grid"), kernels),

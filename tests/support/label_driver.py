@@ -29,7 +29,7 @@ def rng_for(kind: str, replicate: int = 0):
 
 def make_data(settings: GeneratedSettings = SMALL, replicate: int = 0) -> LabelData:
     """One generated replicate."""
-    return cases.generated(settings, Spec(), rng_for("data", replicate), Path("unused"))
+    return cases.draw_generated(settings, Spec(), rng_for("data", replicate), Path("unused"))
 
 
 @dataclass(frozen=True)

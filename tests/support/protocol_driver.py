@@ -49,7 +49,7 @@ def noise_rng(replicate: int = 0, root: int = ROOT) -> Callable[..., np.random.G
 
 def make_data(settings: SimulatedSettings = SMALL, replicate: int = 0) -> FunctionalData:
     """One simulated replicate."""
-    return cases.simulated(settings, Spec(), data_rng(replicate), Path("unused"))
+    return cases.draw_simulated(settings, Spec(), data_rng(replicate), Path("unused"))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def simulated(settings, replicate: int = 0, root: int = 7):
     def rng_for(*names, shared=False):
         return stream(root, "sir study", settings.model, "shared" if shared else replicate, *names)
 
-    return cases.simulated(settings, cases.draw_simulated(settings, STUDY.spec(), rng_for, Path()))
+    return cases.complete_simulated(settings, cases.draw_simulated(settings, STUDY.spec(), rng_for, Path()))
 
 
 def records_of(data, number: int, settings, screening: str = "slice means"):

@@ -105,8 +105,8 @@ class Source:
     """Where the data of a case come from.
 
     settings : dataclass of the keys under ``settings``
-    generate : (settings, spec, rng_for, resources: Path) -> data, one replicate; by convention the function of
-        ``cases.py`` that bears the name of the source.  ``rng_for(*names)`` depends on the replicate,
+    generate : (settings, spec, rng_for, resources: Path) -> data, one replicate; by convention ``draw_<source>`` of
+        ``cases.py``.  ``rng_for(*names)`` depends on the replicate,
         ``rng_for(*names, shared=True)`` is the same for all replicates.
     complete : where a file of the data would hold too much (clients that are streamed) or what nobody may copy (own
         records): ``generate`` draws a mapping instead, what the data are made of, and every fit makes the data of it,
@@ -143,7 +143,7 @@ class Source:
 
     def resolve(self, package: str, name: str) -> Self:
         """With the address of its function, of a study in a package."""
-        return replace(self, generate=Lazy(f"{package}.cases:{name}")) if self.generate is HERE else self
+        return replace(self, generate=Lazy(f"{package}.cases:draw_{name}")) if self.generate is HERE else self
 
     @property
     def fits(self) -> tuple[Lazy, ...]:

@@ -75,7 +75,7 @@ def screening_metrics(selected, support) -> dict[str, float]:
     if not true:
         raise ValueError("support is empty: there is nothing to keep.")
     return {
-        "selected": float(len(kept)),
+        "selected_columns": float(len(kept)),
         "support_kept": len(kept & true) / len(true),
         "false_positives": float(len(kept - true)),
     }

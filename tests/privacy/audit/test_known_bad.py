@@ -29,7 +29,7 @@ from partywise.privacy.mechanisms import AdjustedDistanceExponential, DiscreteGa
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import label_dot_product
 from partywise.randomness import stream
-from partywise.studies.sliced_inverse_regression.leaks import floor_variance, vectorised
+from partywise.studies.sliced_inverse_regression.leaks import floor_variance, vectorised_covariance
 from partywise.studies.vertical_trees.leaks.messages import abstract_encrypt, mask
 
 ROUNDING = 1 + 1e-9
@@ -106,10 +106,10 @@ def test_001_the_printed_covariance_has_no_law():
     slice_mean = np.diag([0.3, 0.1, 0.0])
     certificate = SensitivityCertificate(1.0, "l2", "row", "replace_one", frozenset(("label", "features")))
     with pytest.raises(ValueError, match=r"not positive semi-definite: lambda_min = -0\.19"):
-        Gaussian(covariance=fixed(0.002 * np.eye(3) - vectorised(slice_mean, 0.001)))(
+        Gaussian(covariance=fixed(0.002 * np.eye(3) - vectorised_covariance(slice_mean, 0.001)))(
             Bounded(slice_mean, certificate), stream(7, "printed"), owner="client"
         )
-    assert np.linalg.eigvalsh(vectorised(slice_mean, 0.001))[0] > 0
+    assert np.linalg.eigvalsh(vectorised_covariance(slice_mean, 0.001))[0] > 0
     assert holds(scalars("printed_covariance", settings, "repaired"))
 
 
@@ -219,8 +219,8 @@ def test_003_leaf_vectors_that_are_not_rerandomised():
     bad, good = (cell("constant_zero", {"n": 60}, variant) for variant in ("published", "repaired"))
     assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
     # Two of the four leaves of every row are ruled out, and the next party reads which.
-    assert bad.scalars["recovered"] == 120 and bad.scalars["recovered_share"] == 1
-    assert good.scalars["recovered"] == 0 and good.wire[0]["kind"] == "cipher"
+    assert bad.scalars["recovered_entries"] == 120 and bad.scalars["recovered_share"] == 1
+    assert good.scalars["recovered_entries"] == 0 and good.wire[0]["kind"] == "cipher"
     assert holds(good.scalars, 0.0) and not refuted(good.scalars)
 
 
@@ -229,7 +229,7 @@ def test_003_gradients_beside_the_hessians_of_pairs():
     bad, good = (cell("pair_lane", settings, variant, draws=100_000) for variant in ("published", "repaired"))
     assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
     # All sums of gradients over the 48 pairs of buckets stand open; under masks none does.
-    assert (bad.scalars["recovered"], good.scalars["recovered"]) == (48, 0)
+    assert (bad.scalars["recovered_entries"], good.scalars["recovered_entries"]) == (48, 0)
     assert holds(good.scalars) and not refuted(good.scalars)
     # The worst pair is as bad as the certificate says, and an attack on noise that was drawn nearly proves it.
     assert good.scalars["exact_epsilon"] == pytest.approx(1.0, rel=1e-9)
@@ -240,7 +240,7 @@ def test_003_gradients_beside_the_hessians_of_pairs():
 def test_004_rows_come_back_from_scores_and_from_linear_predictors():
     for row in ("scores", "predictor"):
         bad = scalars(row, {"n": 500})
-        assert bad["recovered"] == 492 and bad["recovery_error"] < 1e-10 and bad["certified_for_claim"] == inf
+        assert bad["recovered_entries"] == 492 and bad["recovery_error"] < 1e-10 and bad["certified_for_claim"] == inf
         assert holds(scalars(row, {"n": 500}, "repaired"))
     block = stream(7, "block").standard_normal((50, 4))
     with pytest.raises(ValueError, match="the known rows span 3 of 4 directions"):
@@ -256,13 +256,15 @@ def test_004_hashes_of_identifiers_are_inverted():
     # Blinded by both parties, not even a dictionary of the very identifiers finds one; who takes part is disclosed,
     # which no finite epsilon bounds, and none is claimed.
     good = scalars("hashes", {"n": 100, "population": 1000}, "repaired")
-    assert good["recovered"] == 0 and good["certified_for_claim"] == good["audited_lower"] == inf
+    assert good["recovered_entries"] == 0 and good["certified_for_claim"] == good["audited_lower"] == inf
     assert np.isnan(good["epsilon_claimed"]) and not refuted(good)
 
 
 def test_004_the_response_lies_at_every_institution():
     bad, good = (scalars("response", {"n": 300}, variant, draws=50_000) for variant in ("published", "repaired"))
-    assert refuted(bad) and bad["certified_for_claim"] == bad["audited_lower"] == inf and bad["recovered"] == 300
+    assert (
+        refuted(bad) and bad["certified_for_claim"] == bad["audited_lower"] == inf and bad["recovered_entries"] == 300
+    )
     assert holds(good) and not refuted(good)
     # The worst pair reaches the certificate, so that an attack nearly proves it.
     assert good["exact_epsilon"] == pytest.approx(1.0, rel=1e-9) and good["epsilon_mu_lower"] > 0.8

@@ -22,7 +22,7 @@ from partywise.experiment.trial import trials
 from partywise.federation.run import Run
 from partywise.randomness import stream
 from partywise.studies.privacy_audit.data import split
-from partywise.studies.privacy_audit.protocol import SERVER, exposed
+from partywise.studies.privacy_audit.protocol import SERVER, expose
 
 ROOT = Path(__file__).parents[3]
 # Every way to change a record once per data set, nine ways in all; `./run check-method` asks twenty pairs.
@@ -100,7 +100,7 @@ def audited(case: str, method: str, parties: int, epsilon: float) -> Subject:
         for name, x, y in changed_records(*given, binary=claim.name in CLASSES):
             yield name, AuditData(np.stack([x] * 4), np.stack([y] * 4))
 
-    return Subject(exposed, data, start, changed, claim.delta(settings, spec.delta))
+    return Subject(expose, data, start, changed, claim.delta(settings, spec.delta))
 
 
 @pytest.mark.parametrize(("case", "method", "parties", "epsilon"), audit_cells())

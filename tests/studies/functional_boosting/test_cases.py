@@ -195,7 +195,7 @@ def loaded(monkeypatch):
 
 
 def beijing(settings=None, replicate=0):
-    return cases.beijing(settings or BeijingSettings(), Spec(), data_rng(replicate), "resources")
+    return cases.draw_beijing(settings or BeijingSettings(), Spec(), data_rng(replicate), "resources")
 
 
 def test_a_real_case_smooths_the_table_into_orthonormal_coordinates(loaded):
@@ -255,7 +255,7 @@ def test_the_natural_split_is_who_measures_the_curves(loaded):
 
 def test_the_second_real_case_asks_for_its_airport(loaded):
     settings = NycSettings(airport="LGA")
-    data = cases.nyc(settings, Spec(), data_rng(), "resources")
+    data = cases.draw_nyc(settings, Spec(), data_rng(), "resources")
     assert loaded == [("resources/nyc_flights", {"airport": "LGA"})]
     assert data.X.shape[1] == settings.n_predictors == 27
     assert len(study_data.split(data, 4, Spec(), settings)) - 1 == settings.n_natural == 4

@@ -316,14 +316,16 @@ def test_generated_labels_have_the_stated_optimum():
 
 
 def test_a_replicate_keeps_its_numbers_and_its_split():
-    data = cases.generated(GeneratedSettings(n=1000, k=7), None, rng_for, Path("unused"))
+    data = cases.draw_generated(GeneratedSettings(n=1000, k=7), None, rng_for, Path("unused"))
     X, y, theta = draw_logistic(GeneratedSettings(n=1000, k=7), rng_for("rows"))
     np.testing.assert_allclose(data.X, X, atol=1e-7)
     np.testing.assert_array_equal(data.labels, y)
     np.testing.assert_array_equal(data.theta, theta)
     assert data.train.sum() == 700 and data.public().n_train == 700 and data.public().n_features == 7
     assert data.training[0].shape == (700, 7) and data.testing[1].shape == (300,)
-    other = cases.generated(GeneratedSettings(n=1000, k=7), None, lambda *n: stream(7, "data", 1, *n), Path("unused"))
+    other = cases.draw_generated(
+        GeneratedSettings(n=1000, k=7), None, lambda *n: stream(7, "data", 1, *n), Path("unused")
+    )
     assert not np.array_equal(other.train, data.train) and other.evaluation_key != data.evaluation_key
 
 
@@ -338,24 +340,24 @@ def test_packed_features_come_back_in_their_places():
 
 def test_real_tables_are_dealt(tmp_path):
     resources.fetch("breast_cancer", tmp_path / "breast_cancer")
-    data = cases.breast_cancer(TableSettings(), None, rng_for, tmp_path)
+    data = cases.draw_breast_cancer(TableSettings(), None, rng_for, tmp_path)
     assert data.train.sum() == 398 and data.X.shape == (569, 31) and data.from_the_data == 30
-    few = cases.breast_cancer(TableSettings(rows=100, test_share=0.5), None, rng_for, tmp_path)
+    few = cases.draw_breast_cancer(TableSettings(rows=100, test_share=0.5), None, rng_for, tmp_path)
     assert len(few.y) == 100 and few.train.sum() == 50
     with pytest.raises(ValueError, match="rows is 1000: the table has 569; leave it out"):
-        cases.breast_cancer(TableSettings(rows=1000), None, rng_for, tmp_path)
+        cases.draw_breast_cancer(TableSettings(rows=1000), None, rng_for, tmp_path)
 
 
 def test_flights_split_by_days_keeps_days_together(tmp_path):
     put_into = tmp_path / "nyc_flights"
     put_into.mkdir()
     put(put_into, "nyc_flights", **flights_files(*flights_tables()))
-    timed = cases.late_flights(FlightsSettings(), None, rng_for, tmp_path)
+    timed = cases.draw_late_flights(FlightsSettings(), None, rng_for, tmp_path)
     np.testing.assert_array_equal(timed.train, late_flights.load(put_into).block <= 21)
     assert timed.train.sum() == 16
     months = [list(timed.feature_names).index(f"month_{month}") for month in (1, 11)]
     assert (timed.training[0][:, months].sum(axis=0) > 0).all() and (timed.testing[0][:, months].sum(axis=0) > 0).all()
-    drawn = cases.late_flights(FlightsSettings(split="random"), None, rng_for, tmp_path)
+    drawn = cases.draw_late_flights(FlightsSettings(split="random"), None, rng_for, tmp_path)
     assert drawn.train.sum() == 22 and not np.array_equal(drawn.train, timed.train)
 
 
@@ -366,8 +368,8 @@ def test_adult_and_body_fat_cases(tmp_path):
     ):
         (tmp_path / name).mkdir()
         put(tmp_path / name, name, **content)
-    assert cases.adult(TableSettings(), None, rng_for, tmp_path).X.shape == (6, 9)
-    assert cases.body_fat(TableSettings(), None, rng_for, tmp_path).X.shape == (4, 14)
+    assert cases.draw_adult(TableSettings(), None, rng_for, tmp_path).X.shape == (6, 9)
+    assert cases.draw_body_fat(TableSettings(), None, rng_for, tmp_path).X.shape == (4, 14)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +393,7 @@ def test_settings_name_what_is_wrong(make, message):
 
 
 def test_split_and_folds():
-    data = cases.generated(GeneratedSettings(n=40, k=4), None, rng_for, Path("unused"))
+    data = cases.draw_generated(GeneratedSettings(n=40, k=4), None, rng_for, Path("unused"))
     trainer, measurer = split(data, 2, None, None)
     assert (trainer.name, trainer.role, measurer.name, measurer.role) == ("trainer", "passive", "measurer", "active")
     assert set(trainer.block) == {"X"} and set(measurer.block) == {"y"}

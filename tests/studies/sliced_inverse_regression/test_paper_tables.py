@@ -12,7 +12,7 @@ import pytest
 from partywise.errors import DataMissing
 from partywise.studies.sliced_inverse_regression import metrics
 from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, VERDICTS, Entry, counts
-from partywise.studies.sliced_inverse_regression.metrics import Printed, printed, printed_table
+from partywise.studies.sliced_inverse_regression.metrics import PrintedEntry, printed_entry, printed_table
 
 TOOL = Path(__file__).parents[2] / "tools" / "paper_tables.py"
 MODELS = ("I", "II", "III", "IV", "V")
@@ -42,12 +42,12 @@ def test_every_cell_of_every_table_is_there_once():
 
 
 def test_numbers_are_where_the_source_has_them():
-    assert printed(1, "I", 500, "FSIR-IID", 1) == Printed(1, 1.0, "I", 500, "FSIR-IID", 1, 1.306, 0.13)
-    assert printed(2, "V", 5000, "FSIR-VGM", 100).mean == 0.034
-    assert printed(1, "III", 1000, "FSIR-VGM", 10).mean == 0.754
-    assert printed(1, "III", 1000, "FSIR-VGM", 10, high=True).mean == 1.122
-    assert printed(2, "IV", 2000, "FSIR-IID", 50, high=True).mean == 0.586
-    assert printed(3, "I", 500, "FSIR-IID", 1) is None and printed(1, "I", 1500, "FSIR-IID", 1) is None
+    assert printed_entry(1, "I", 500, "FSIR-IID", 1) == PrintedEntry(1, 1.0, "I", 500, "FSIR-IID", 1, 1.306, 0.13)
+    assert printed_entry(2, "V", 5000, "FSIR-VGM", 100).mean == 0.034
+    assert printed_entry(1, "III", 1000, "FSIR-VGM", 10).mean == 0.754
+    assert printed_entry(1, "III", 1000, "FSIR-VGM", 10, high=True).mean == 1.122
+    assert printed_entry(2, "IV", 2000, "FSIR-IID", 50, high=True).mean == 0.586
+    assert printed_entry(3, "I", 500, "FSIR-IID", 1) is None and printed_entry(1, "I", 1500, "FSIR-IID", 1) is None
 
 
 def test_another_file_is_refused(monkeypatch, tmp_path):

@@ -100,8 +100,8 @@ def block():
                 [*sizes, "lda_iid", "lda_vgm"],
                 [2, 4],
             ),
-            "activity": case("activity", {"least": 20, "most": 60, "shown": 5}, [*real, "cert_screened"], [3], 1),
-            "flights": case("flights", {"n": 200, "shown": 50}, [*real, *sizes[-3:]], [4], 1),
+            "activity": case("activity", {"least": 20, "most": 60, "n_shown": 5}, [*real, "cert_screened"], [3], 1),
+            "flights": case("flights", {"n": 200, "n_shown": 50}, [*real, *sizes[-3:]], [4], 1),
         },
     }
 

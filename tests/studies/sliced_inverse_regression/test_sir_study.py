@@ -27,7 +27,7 @@ from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.privacy.statistics.isometry import to_matrix
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.data import split
-from partywise.studies.sliced_inverse_regression.metrics import printed
+from partywise.studies.sliced_inverse_regression.metrics import printed_entry
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from pooled import merge
 from slicing_driver import fit, records_of, simulated
@@ -211,7 +211,7 @@ def test_null_columns_have_the_means_that_screening_saw(model):
     client = records_of(data, 3, settings)
     chosen = np.array([0, 4, 5, 17, 18, 59])
     X, y = client.records(chosen)
-    assert np.array_equal(X[:, :2], client.drawn[0][:, [0, 4]])
+    assert np.array_equal(X[:, :2], client.support_records[0][:, [0, 4]])
     for slices in (client.own, data.public_slices):
         means, counts = client.profile(slices)
         codes = slices.codes(y)
@@ -223,14 +223,14 @@ def test_null_columns_have_the_means_that_screening_saw(model):
 
 def test_screening_keeps_the_support_and_is_paid_for(many):
     done = fit("published", many, MANY, 8, 1.0)
-    assert done.scalars["support_kept"] == 1 and done.scalars["selected"] == len(done.estimate.columns)
+    assert done.scalars["support_kept"] == 1 and done.scalars["selected_columns"] == len(done.estimate.columns)
     assert done.estimate.basis.shape == (60, 2) and np.count_nonzero(done.estimate.basis.any(axis=1)) <= 8
     kinds = [message.kind for message in done.channel.messages]
     assert kinds[:16] == ["clear"] * 16
     certified = fit("certified", many, MANY, 8, 1.0, calibrate="claims")
     assert certified.estimate.epsilon_claimed == 3.0
     assert certified.total().epsilon_certified == pytest.approx(3.0, rel=1e-9)
-    assert certified.scalars["selected"] == 10
+    assert certified.scalars["selected_columns"] == 10
     free = fit("certified", many, MANY, 8)
     assert free.scalars["support_kept"] == 1
 
@@ -261,15 +261,15 @@ def test_releases_of_columns_chosen_in_the_clear_are_unproved(many):
 
 def test_a_threshold_that_nothing_passes_is_completed_and_said(many):
     done = fit("published", many, MANY, 2, 1.0, screen="threshold", threshold=50.0)
-    assert done.scalars["completed"] is True and done.scalars["selected"] == 2
+    assert done.scalars["completed"] is True and done.scalars["selected_columns"] == 2
     loose = fit("published", many, MANY, 2, 1.0, screen="threshold", threshold=0.4)
-    assert loose.scalars["completed"] is False and loose.scalars["selected"] >= 2
+    assert loose.scalars["completed"] is False and loose.scalars["selected_columns"] >= 2
 
 
 def test_the_cell_carries_what_the_source_printed(data, many):
     settings = SimulatedSettings(model="I", n=500, clients=10, row=500)
     done = fit("published", simulated(settings), settings, 10, 2.0, mechanism="iid")
-    entry = printed(2.0, "I", 500, "FSIR-IID", 10)
+    entry = printed_entry(2.0, "I", 500, "FSIR-IID", 10)
     assert (done.scalars["paper_mean"], done.scalars["paper_bracket"]) == (entry.mean, entry.bracket)
     assert fit("published", many, MANY, 1, 1.0).scalars["paper_mean"] == 1.902
     assert "paper_mean" not in fit("published", many, MANY, 8, 1.0).scalars
@@ -302,7 +302,7 @@ def test_published_options_do_what_they_say(data):
 
 def test_small_clients_stay_silent_by_public_numbers(data):
     done = fit("published", data, SMALL, 3, 1.0, sigma0=1.0)
-    assert done.scalars["skipped"] == 0
+    assert done.scalars["skipped_clients"] == 0
     with pytest.raises(ValueError, match="all were skipped"):
         fit("published", data, SMALL, 3, 1.0, sigma0=1e-4)
 
@@ -419,7 +419,7 @@ def test_records_without_a_choice_of_columns_are_all_columns(model, screening):
     assert X.shape == (200, 100) and client.moments(own=False).p == 100
     chosen = np.array([0, 3, 7, 60, 99])
     some, responses = records_of(simulated(settings), 1, settings, screening).records(chosen)
-    assert np.array_equal(y, responses) and np.array_equal(X[:, :5], client.drawn[0])
+    assert np.array_equal(y, responses) and np.array_equal(X[:, :5], client.support_records[0])
     if screening == "signs":
         assert np.array_equal(X[:, chosen], some)
         assert np.array_equal(np.sign(X).sum(axis=0), client.sign_sums().sum(axis=0))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from partywise.studies.vertical_glm.shown import KEPT, example_fits
 from test_vertical_glm_study import cell, drawn, planned
 
 from partywise.experiment.data import generate
@@ -18,12 +19,11 @@ from partywise.glm.options import BcdOptions, ReferenceOptions
 from partywise.privacy.statistics.bounded import clip_curves
 from partywise.randomness import stream
 from partywise.studies.vertical_glm.data import split
-from partywise.studies.vertical_glm.evaluation import listed
-from partywise.studies.vertical_glm.evaluation.listed import alignment_measures
-from partywise.studies.vertical_glm.evaluation.seen import MESSAGES, known_rows
+from partywise.studies.vertical_glm.evaluation import persons
+from partywise.studies.vertical_glm.evaluation.persons import alignment_measures
+from partywise.studies.vertical_glm.evaluation.reconstruction import MESSAGES, known_rows
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
 from partywise.studies.vertical_glm.settings import GeneratedSettings
-from partywise.studies.vertical_glm.shown import KEPT, example_fits
 from partywise.studies.vertical_glm.study import STUDY
 from pipeline import ROOT
 
@@ -133,11 +133,13 @@ def test_records_in_common_and_identifiers_that_a_dictionary_finds(mode, monkeyp
     assert found.scalars["common_records"] == found.scalars["n_train"] == 80
     assert found.scalars["attack_ids"] == (1.0 if mode == "sha256" else 0.0)
     # It is an attack that finds nothing, no constant: on a list without key or exponent it succeeds.
-    monkeypatch.setattr(listed, "received", lambda names, mode: listed.local_published(listed.OWNER, names).value)
-    assert listed.found_by_dictionary(replace(data), 2, mode) == 1.0
+    monkeypatch.setattr(
+        persons, "received_identifiers", lambda names, mode: persons.local_published(persons.OWNER, names).value
+    )
+    assert persons.found_by_dictionary(replace(data), 2, mode) == 1.0
     # K^2 n multiplications of n records at each of K parties.
     assert found.scalars["exponentiations"] == (2 * (90 + 90) if mode == "psi" else 0)
-    common = np.isin(data.identifiers, np.intersect1d(*(data.identifiers[rows] for rows in data.held(2))))
+    common = np.isin(data.identifiers, np.intersect1d(*(data.identifiers[rows] for rows in data.persons_of_parties(2))))
     exact = sm.OLS(data.y[common], sm.add_constant(data.X[common])).fit()
     assert found.scalars["deviance"] == pytest.approx(exact.ssr) and found.scalars["epsilon_certified"] == np.inf
 
@@ -145,7 +147,7 @@ def test_records_in_common_and_identifiers_that_a_dictionary_finds(mode, monkeyp
 def test_persons_that_parties_match_wrongly_are_counted():
     data, settings = drawn(n=50, p=4, records="unaligned")
     spec = MethodSpec(ReferenceOptions(), None, settings, data.public(), None, 2)
-    one, two = data.held(2)
+    one, two = data.persons_of_parties(2)
     common = np.intersect1d(one, two)
     rows = {"active": np.argsort(one)[np.searchsorted(np.sort(one), common)]}
     rows["passive 1"] = np.argsort(two)[np.searchsorted(np.sort(two), common)]

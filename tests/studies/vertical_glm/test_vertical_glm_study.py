@@ -15,7 +15,7 @@ from partywise.experiment.plan import Plan, plan
 from partywise.glm.options import Family
 from partywise.randomness import stream
 from partywise.studies.vertical_glm import cases
-from partywise.studies.vertical_glm.cases import coefficients, constants, generated
+from partywise.studies.vertical_glm.cases import coefficients, constants, draw_generated
 from partywise.studies.vertical_glm.data import absent, folds, split
 from partywise.studies.vertical_glm.settings import DatasetSettings, GeneratedSettings
 from pipeline import ROOT
@@ -26,7 +26,7 @@ GRID = {"methods": ["tried"], "replicates": 1, "parties": [2], "folds": 1, "epsi
 
 def drawn(**settings):
     chosen = GeneratedSettings(**settings)
-    return generated(chosen, None, lambda *names, **_: stream(7, *names), Path()), chosen
+    return draw_generated(chosen, None, lambda *names, **_: stream(7, *names), Path()), chosen
 
 
 def planned(settings=None, grid=None, method=None, source="generated") -> Plan:
@@ -117,18 +117,20 @@ def test_a_table_has_its_parties_and_constants():
         folder_of(name)
     settings = DatasetSettings(dataset="injury", response="log_durat", rows=500)
     assert (settings.model, settings.own_party_count, settings.family) == ("gaussian", 3, "gaussian")
-    found = cases.dataset(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")
+    found = cases.draw_dataset(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")
     parties = split(found, 3, None, settings)
     assert [party.name for party in parties] == ["insurer", "hospital", "employer"]
     assert [party.block["X"].shape for party in parties] == [(500, 4), (500, 7), (500, 6)]
     public = found.public()
     assert public.statistic.value.tolist() == [np.log(0.25), np.log(100)] and public.eta_start.value == np.log(5)
-    other = cases.dataset(settings, None, lambda *names, shared=False: stream(8 - shared, *names), ROOT / "resources")
+    other = cases.draw_dataset(
+        settings, None, lambda *names, shared=False: stream(8 - shared, *names), ROOT / "resources"
+    )
     np.testing.assert_array_equal(other.y, found.y)
     assert not np.array_equal(other.order, found.order)
     adult = DatasetSettings(dataset="adult")
     assert (adult.family, adult.response) == ("binomial", "income")
-    capital = cases.dataset(adult, None, lambda *names, **_: stream(7, *names), ROOT / "resources").public().radii
+    capital = cases.draw_dataset(adult, None, lambda *names, **_: stream(7, *names), ROOT / "resources").public().radii
     assert {name: radius.value for name, radius in capital.items()} == {"capital": 4.0}
 
 

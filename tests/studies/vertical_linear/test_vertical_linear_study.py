@@ -47,14 +47,14 @@ def cell(parties=2, **words):
 
 def test_generated_rows_lie_in_their_bounds_and_follow_the_model():
     settings = GeneratedSettings(n=4000, d=3, signal=1.5)
-    data = cases.generated(settings, None, lambda *names, **_: stream(7, *names), Path())
+    data = cases.draw_generated(settings, None, lambda *names, **_: stream(7, *names), Path())
     assert data.X.shape == (4000, 3) and np.all(np.abs(data.X) <= data.bounds) and set(data.y) == {0, 1}
     assert data.train.sum() == 3200 and sorted(data.order) == list(range(4000))
     b, _ = exact_fit(data.X, 2 * data.y - 1, "logistic", 0.0, True)
     # The linear predictor of the truth has deviation 1.5; its estimate from 4000 rows is off by some per cent.
     assert np.std(data.X @ b[1:]) == pytest.approx(1.5, rel=0.1) and abs(b[0]) < 0.2
     numbers = GeneratedSettings(n=4000, d=3, signal=1.5, criterion="RegressionMSELoss", noise=0.5)
-    data = cases.generated(numbers, None, lambda *names, **_: stream(7, *names), Path())
+    data = cases.draw_generated(numbers, None, lambda *names, **_: stream(7, *names), Path())
     assert np.abs(data.y).max() <= data.label_bound == pytest.approx(6 * np.hypot(1.5, 0.5))
     assert np.std(data.y) == pytest.approx(np.hypot(1.5, 0.5), rel=0.05)
 
@@ -63,7 +63,7 @@ def test_columns_are_dealt_as_the_source_does_and_to_any_number_of_parties():
     settings = GeneratedSettings(n=20, d=6, dims=(2, 6))
     assert settings.groups(2) == ((0, 1), (2, 3, 4, 5)) and settings.groups(3) == ((0, 1), (2, 3), (4, 5))
     assert settings.groups(7) == ((0,), (1,), (2,), (3,), (4,), (5,), ())
-    data = cases.generated(settings, None, lambda *names, **_: stream(7, *names), Path())
+    data = cases.draw_generated(settings, None, lambda *names, **_: stream(7, *names), Path())
     one, two = split(data, 2, None, settings)
     assert (one.name, one.columns, two.name, two.role) == ("passive 1", (0, 1), "active", "active")
     np.testing.assert_array_equal(np.column_stack([one.block["X"], two.block["X"]]), data.X)
@@ -74,14 +74,14 @@ def test_columns_are_dealt_as_the_source_does_and_to_any_number_of_parties():
 
 def test_folds_hold_every_row_once():
     settings = GeneratedSettings(n=50, d=2)
-    data = cases.generated(settings, None, lambda *names, **_: stream(7, *names), Path())
+    data = cases.draw_generated(settings, None, lambda *names, **_: stream(7, *names), Path())
     np.testing.assert_array_equal(folds(data, 1, settings) == -1, data.train)
     assert np.bincount(folds(data, 5, settings)).tolist() == [10] * 5
     fewer = GeneratedSettings(n=50, d=2, data_size_for_debug=12)
-    kept = cases.generated(fewer, None, lambda *names, **_: stream(7, *names), Path())
+    kept = cases.draw_generated(fewer, None, lambda *names, **_: stream(7, *names), Path())
     assert kept.train.sum() == 9 and (~kept.train).sum() == 3
     whole = GeneratedSettings(n=50, d=2, test_share=0.0)
-    assert cases.generated(whole, None, lambda *names, **_: stream(7, *names), Path()).train.all()
+    assert cases.draw_generated(whole, None, lambda *names, **_: stream(7, *names), Path()).train.all()
 
 
 def test_a_table_is_scaled_by_declared_ranges_and_clipped():
@@ -97,12 +97,12 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
     )
     settings = GeneratedSettings(d=2, criterion="RegressionMSELoss", test_share=0.0)
     drawn = cases.deal(4, settings, lambda *names: stream(7, *names))
-    data = cases.scaled(table, settings, drawn, (0.0, 30.0))
+    data = cases.scale_table(table, settings, drawn, (0.0, 30.0))
     assert data.X.tolist() == [[-1, 0], [0, 1], [1, -1], [1, -1]] and data.y.tolist() == [-1, 1, 0, 1]
     assert data.label_scale == 15 and data.bounds.tolist() == [1, 1] and data.label_bound == 1
     without = ColumnTable(table.X, table.y, table.names, (column_facts[0], ColumnFacts(None, None, "x")), None, {}, ())
     with pytest.raises(ValueError, match="column b has no declared range"):
-        cases.scaled(without, settings, drawn)
+        cases.scale_table(without, settings, drawn)
 
 
 @pytest.mark.parametrize("dataset", ["adult", "abalone"])

@@ -13,7 +13,7 @@ from partywise.datasets.tables import ColumnTable
 from partywise.errors import DataMissing
 from partywise.randomness import stream
 from partywise.studies.vertical_trees import cases
-from partywise.studies.vertical_trees.cases import draw_score, generated
+from partywise.studies.vertical_trees.cases import draw_generated, draw_score
 from partywise.studies.vertical_trees.data import TreeData, folds, split
 from partywise.studies.vertical_trees.settings import GeneratedSettings
 from partywise.studies.vertical_trees.study import STUDY
@@ -25,7 +25,7 @@ def rng_for(*names, shared=False):
 
 def made(**settings) -> tuple[TreeData, GeneratedSettings]:
     chosen = GeneratedSettings(**settings)
-    return generated(chosen, None, rng_for, Path()), chosen
+    return draw_generated(chosen, None, rng_for, Path()), chosen
 
 
 def test_the_score_is_standardised_and_both_halves_carry_it():
@@ -121,10 +121,10 @@ def test_a_table_with_its_own_division_keeps_it(monkeypatch):
     """30 rows train and 20 test; of fewer training rows all that test are left."""
     own = np.arange(50) % 5 < 3
     monkeypatch.setattr(cases, "read_table", lambda name, response, resources: tabled(train=own))
-    data = cases.dataset(DatasetSettings(dataset="adult_split"), None, rng_for, Path("resources"))
+    data = cases.draw_dataset(DatasetSettings(dataset="adult_split"), None, rng_for, Path("resources"))
     np.testing.assert_array_equal(data.train, own)
     settings = DatasetSettings(dataset="adult_split", data_size_for_debug=7, dims=(7, 14))
-    fewer = cases.dataset(settings, None, rng_for, Path("resources"))
+    fewer = cases.draw_dataset(settings, None, rng_for, Path("resources"))
     assert fewer.train.sum() == 7 and (~fewer.train).sum() == 20
     assert (folds(fewer, 1, settings) == np.where(fewer.train, -1, 0)).all()
     assert [party.columns for party in split(fewer, 2, None, settings)] == [tuple(range(7)), tuple(range(7, 14))]

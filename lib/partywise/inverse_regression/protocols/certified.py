@@ -91,7 +91,7 @@ def server_fit(
         epsilon=plan.epsilon,
         clients=clients,
         columns=columns,
-        skipped=clients - len(weights),
+        skipped_clients=clients - len(weights),
         sd_means=noise_sd(releases[0]),
         sd_second=noise_sd(releases[1]),
         epsilon_user=user_epsilon(spec, plan.budget),

@@ -193,7 +193,7 @@ def server_estimate(
         return whole
 
     flags: dict[str, Any] = {
-        "floored": found.n_floored,
+        "floored_eigenvalues": found.n_floored,
         "indefinite": found.indefinite,
         "unidentified": found.unidentified,
     }

@@ -208,7 +208,7 @@ def server_fit(
         epsilon=plan.epsilon,
         clients=clients,
         columns=columns,
-        skipped=clients - len(weights),
+        skipped_clients=clients - len(weights),
         completed=completed,
         sd_means=noise if spec.options.mechanism == "iid" else float(np.sqrt(noise)),
         delta_claimed=spec.settings.claimed_delta,

@@ -164,7 +164,7 @@ def server_fit(
         clients=clients,
         columns=columns,
         errors=errors,
-        skipped=clients - len(weights),
+        skipped_clients=clients - len(weights),
         epsilon_user=user_epsilon(spec, plan.budget),
         **numbers,
         sd_second=noise_sd(releases[0]),

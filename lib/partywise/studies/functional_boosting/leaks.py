@@ -156,7 +156,7 @@ def _budget(task: Task, multiplier: float, shares: int) -> Exposure:
         releases[j] = Gaussian(sigma=noise)(bounded, rng, owner=task.owner, release_id=f"curves {j}")
 
     def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (_clipped(world, settings.n_basis, settings.radius) for world in (one, other))
+        first, second = (_clipped_curves(world, settings.n_basis, settings.radius) for world in (one, other))
         return GaussianPair(first, second, noise)
 
     return Exposure(releases, task.pairs(pair_of))
@@ -187,7 +187,7 @@ def _record(world: World, gram: np.ndarray | None, radius: float) -> np.ndarray:
     return clip_curves(world.x[:1], gram, radius)[0][0]
 
 
-def _clipped(world: World, n_basis: int, radius: float) -> np.ndarray:
+def _clipped_curves(world: World, n_basis: int, radius: float) -> np.ndarray:
     """All clipped curves of that record, shape (p q,)."""
     return clip_curves(world.x[0].reshape(-1, n_basis), None, radius)[0].ravel()
 

@@ -28,17 +28,17 @@ def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, Any]:
     """What a replicate differs in: it deals the records (or their groups) to the folds anew."""
-    groups = _prepared(settings, read_files(settings))["block"]
+    groups = _shared_fields(settings, read_files(settings))["block"]
     return {"block": rng_for("blocks").permutation(int(groups.max()) + 1)[groups]}
 
 
 def table(settings: TableSettings, drawn: Mapping[str, Any]) -> FunctionalData:
     """Own curves, read from their files."""
-    return FunctionalData(**{**_prepared(settings, read_files(settings)), **drawn})
+    return FunctionalData(**{**_shared_fields(settings, read_files(settings)), **drawn})
 
 
 @lru_cache(maxsize=1)
-def _prepared(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> dict[str, Any]:
+def _shared_fields(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> dict[str, Any]:
     """What all replicates share: the fields of FunctionalData, with groups of records in the order of their names."""
     for file, content in files:
         LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())

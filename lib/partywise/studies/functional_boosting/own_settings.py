@@ -113,7 +113,7 @@ class TableSettings:
         return {name: tuple(f"{key}.file" for key in names if names[key] == name) for name in parties}
 
     @property
-    def shown(self) -> tuple[tuple[float, float], str, None]:
+    def response_axis(self) -> tuple[tuple[float, float], str, None]:
         """Start and end of a response, and its unit; ticks are chosen by the figure."""
         unit, transform = self.response.unit or "response", self.response.transform
         return self.domain_of(self.response), unit if transform == "none" else f"{transform} of {unit}", None

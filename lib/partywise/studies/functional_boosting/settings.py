@@ -162,7 +162,7 @@ class BeijingSettings(RealSettings):
     n_blocks = 131
     n_natural = 3
     # Start and end of a curve, its unit, and hours between ticks.
-    shown = ((0.0, 24.0), "log(1 + PM2.5 in µg/m³)", 6)
+    response_axis = ((0.0, 24.0), "log(1 + PM2.5 in µg/m³)", 6)
 
 
 @dataclass(frozen=True)
@@ -173,4 +173,4 @@ class NycSettings(RealSettings):
     n_predictors = 27
     n_blocks = 52
     n_natural = 4
-    shown = ((6.0, 22.0), "share of departures over 15 min late", 6)
+    response_axis = ((6.0, 22.0), "share of departures over 15 min late", 6)

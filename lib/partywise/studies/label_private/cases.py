@@ -86,29 +86,29 @@ def draw_logistic(settings: Any, rng: np.random.Generator) -> tuple[np.ndarray, 
     return X, y, theta
 
 
-def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """One replicate of the generator; the coefficients are those of every replicate."""
     X, y, theta = draw_logistic(settings, rng_for("rows"))
     names = np.array(["intercept", *(f"x{j}" for j in range(1, settings.k))])
     return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, draw_key(rng_for), theta=theta)
 
 
-def adult(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+def draw_adult(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Adult: income above 50 000 dollars."""
     return _replicate_of(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
 
 
-def breast_cancer(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+def draw_breast_cancer(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Breast cancer: benign tumours."""
     return _replicate_of(_breast_cancer(Path(resources) / breast_cancer_table.RESOURCE), settings, rng_for)
 
 
-def body_fat(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+def draw_body_fat(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Body fat above 18 %."""
     return _replicate_of(_body_fat(Path(resources) / body_fat_table.RESOURCE), settings, rng_for)
 
 
-def late_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+def draw_late_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Late arrivals of New York 2013, split by days of the month or at random."""
     return _replicate_of(_late_flights(Path(resources) / late_flights_table.RESOURCE), settings, rng_for)
 

@@ -69,7 +69,7 @@ class LabelData:
         """What the evaluator has computed already for this replicate, such as the optimum without noise."""
         return {}
 
-    def protected(self, unit: str) -> int:
+    def n_protected(self, unit: str) -> int:
         """How many of what the unit protects train: rows, or persons."""
         return len(np.unique(self.person[self.train])) if unit == "user_label" else int(self.train.sum())
 

@@ -32,15 +32,15 @@ def flipped_label(
 
 def label_sum_published(task: Task) -> Exposure:
     """X'y / N plus N(0, sigma^2 I), sigma = max ||x_i|| / N sqrt(2 log(1.25 / delta)) / epsilon."""
-    return _released(task, task.classic)
+    return _label_sum_exposure(task, task.classic)
 
 
 def label_sum_repaired(task: Task) -> Exposure:
     """The same at the analytic level."""
-    return _released(task, task.analytic)
+    return _label_sum_exposure(task, task.analytic)
 
 
-def _released(task: Task, multiplier: float) -> Exposure:
+def _label_sum_exposure(task: Task, multiplier: float) -> Exposure:
     """The guarantee is about one label; the features are public to whoever measures the labels."""
     first = _sum(task.worst[0])
     noise = first.certificate.value * multiplier

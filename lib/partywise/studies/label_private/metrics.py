@@ -20,7 +20,7 @@ from ...models.links import Link
 from ...models.objective import Objective
 from .data import LabelData
 from .measures import LabelPrivateExamples, LabelPrivateMeasures
-from .redraws import audited, classic_limit, evaluator, expected, share_unbounded
+from .redraws import audit_measures, classic_limit, evaluator, noise_measures, share_unbounded
 from .settings import PATH_RUNS
 
 # Small enough to change nothing, large enough that separable labels have an optimum.
@@ -34,17 +34,17 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
     """All scalars of one cell, on the rows outside ``train``."""
     X, y = data.testing
     theta, link = estimate.theta, estimate.link
-    found = LabelPrivateMeasures(n_protected=data.protected(spec.study.unit))
+    found = LabelPrivateMeasures(n_protected=data.n_protected(spec.study.unit))
     if not np.all(np.isfinite(theta)):
         return found | LabelPrivateMeasures(diverged=True) | LabelPrivateMeasures.of(estimate.numbers)
     p, loss = predict(X, theta, link), log_loss(X, y, theta, link)
     slope, intercept, error = calibration(p, y)
     found |= LabelPrivateMeasures(
-        auc=defined(auc(X @ theta, y)),
+        auc=finite_or_none(auc(X @ theta, y)),
         log_loss=loss,
         uninformative=loss > log(2),
-        calibration_slope=defined(slope),
-        calibration_intercept=defined(intercept),
+        calibration_slope=finite_or_none(slope),
+        calibration_intercept=finite_or_none(intercept),
         calibration_error=error,
         excess_risk=excess(theta, data, link),
         norm_theta=float(np.linalg.norm(theta)),
@@ -53,13 +53,13 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
     )
     found |= LabelPrivateMeasures.of(estimate.numbers)
     if estimate.plan is not None and estimate.noisy_dot is not None:
-        return found | released(estimate.theta, estimate.noisy_dot, estimate.plan, data, spec.options)
+        return found | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, spec.options)
     if hasattr(spec.options, "trainer"):
         found |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, spec.options.ridge, link))
     return found
 
 
-def defined(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """The value, or None where it is not a number."""
     return float(value) if np.isfinite(value) else None
 
@@ -84,7 +84,7 @@ def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) 
     return objective.at(theta).value - objective.at(penalised_optimum(X, y, ridge, link)).value
 
 
-def released(
+def release_measures(
     theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: Any
 ) -> LabelPrivateMeasures:
     """How near the trainer came to the optimum of its release, and what other draws of the plan would have given."""
@@ -97,11 +97,11 @@ def released(
     if options.sigma == "classic":
         found |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
     if options.noise_draws:
-        found |= expected(data, plan, options.noise_draws, theta, lambda one: excess(one, data, plan.link))
+        found |= noise_measures(data, plan, options.noise_draws, theta, lambda one: excess(one, data, plan.link))
     if options.bounded_draws:
         found |= share_unbounded(data, plan, options.bounded_draws)
     if options.audit_draws:
-        found |= audited(data, plan, options.audit_draws, delta=plan.delta)
+        found |= audit_measures(data, plan, options.audit_draws, delta=plan.delta)
     return found
 
 

@@ -81,7 +81,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
     return Read(np.column_stack([np.ones(len(X)), X]), y, tuple(ids), persons)
 
 
-def _wanted(settings: OwnSettings) -> list[str]:
+def _feature_columns(settings: OwnSettings) -> list[str]:
     """Columns of the features' file that are read."""
     more = [settings.id, settings.user]
     return [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
@@ -89,7 +89,9 @@ def _wanted(settings: OwnSettings) -> list[str]:
 
 def _one_file(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     assert settings.file is not None
-    whole = complete(open_records(settings.file, texts, settings), [*_wanted(settings), settings.label], settings)
+    whole = complete(
+        open_records(settings.file, texts, settings), [*_feature_columns(settings), settings.label], settings
+    )
     kept = bounded(whole, settings)
     return kept, kept
 
@@ -97,7 +99,7 @@ def _one_file(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable
 def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     """Features and labels, row by row of the same record, in the order of the features' file."""
     assert settings.id is not None
-    held = [settings.held(what) for what in ("features", "labels")]
+    held = [settings.table_of(what) for what in ("features", "labels")]
     tables = [open_records(one.file, texts, settings) for one in held]
     rows: dict[str, Rows] = {
         one.holds: Rows(f"{one.party} ({one.file})", record_names(t, settings.id, several=True))
@@ -106,7 +108,7 @@ def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTabl
     common = set(match_ids(rows, settings.match, settings.id))
     both = [
         complete(t, names, settings)
-        for t, names in zip(tables, (_wanted(settings), [settings.id, settings.label]), strict=True)
+        for t, names in zip(tables, (_feature_columns(settings), [settings.id, settings.label]), strict=True)
     ]
     place = {name: i for i, name in enumerate(both[1].column(settings.id))}
     kept = [i for i, name in enumerate(both[0].column(settings.id)) if name in place and name in common]

@@ -61,14 +61,16 @@ class OwnSettings(OwnRecords, CaseSettings):
         if self.id is None:
             raise ValueError("id is None: two tables are matched by ids; name their column.")
 
-    def held(self, what: str) -> RoleFile:
+    def table_of(self, what: str) -> RoleFile:
         """The table that holds the features, or the labels."""
         return next(one for one in self.tables if one.holds == what)
 
     @property
     def party_names(self) -> tuple[str, str]:
         """Who holds the features, and who the labels."""
-        return (self.held("features").party, self.held("labels").party) if self.tables else ("trainer", "measurer")
+        return (
+            (self.table_of("features").party, self.table_of("labels").party) if self.tables else ("trainer", "measurer")
+        )
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
         """Keys of the files of both, where they run apart; ValueError where these cannot be told apart."""

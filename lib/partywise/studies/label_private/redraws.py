@@ -33,7 +33,7 @@ def evaluator(data: LabelData, *names: str | int) -> np.random.Generator:
     return stream(int(data.evaluation_key), "evaluation", *names)
 
 
-def expected(
+def noise_measures(
     data: LabelData, plan: Plan, count: int, start: np.ndarray, excess: Callable[[np.ndarray], float]
 ) -> LabelPrivateMeasures:
     """Means and standard deviations of test AUC, test log-loss and excess risk over the noise."""
@@ -65,7 +65,7 @@ def share_unbounded(data: LabelData, plan: Plan, count: int) -> LabelPrivateMeas
     return LabelPrivateMeasures(share_unbounded=without / count, share_unknown=found.count("unknown") / count)
 
 
-def audited(data: LabelData, plan: Plan, count: int, delta: float) -> LabelPrivateMeasures:
+def audit_measures(data: LabelData, plan: Plan, count: int, delta: float) -> LabelPrivateMeasures:
     """Lower bounds of mu and epsilon from the best attack on the Gaussian noise of a plan.
 
     The neighbours differ in the label of the row that is longest in the geometry of the noise; the attacker
@@ -94,8 +94,8 @@ def classic_limit(delta: float) -> float:
     Classic sigma is proved below 1 only; the true epsilon of its noise crosses the claim later.
     """
 
-    def kept(epsilon: float) -> bool:
+    def keeps_promise(epsilon: float) -> bool:
         mu = 1 / float(classic_gaussian_sigma(epsilon, delta, 1.0, allow_uncertified=True))
         return bool(gaussian_epsilon(mu, delta) <= epsilon)
 
-    return bisect(kept, 1.0, 100.0, rounds=50)[0]
+    return bisect(keeps_promise, 1.0, 100.0, rounds=50)[0]

@@ -53,7 +53,7 @@ class AuditMeasures(Measures):
     least_variance: float | None = measure("least eigenvalue of the covariance as printed")
     printed_total: float | None = measure("largest total of a row of the law as printed")
     indices_moved: int | None = measure("indices that one record moves in the worst pair")
-    recovered: int | None = measure("secret entries that the attack recovers exactly")
+    recovered_entries: int | None = measure("secret entries that the attack recovers exactly")
     recovered_share: float | None = measure("share of the secret entries that the attack recovers exactly")
     recovery_error: float | None = measure("largest error of recovered rows relative to the largest entry")
     tracing_auc: float | None = measure("tracing attack: area under the ROC curve, mean over trials; descriptive")

@@ -82,7 +82,7 @@ def one_run(exposure: Exposure, rng: np.random.Generator, options: AuditOptions,
     return {"one_run_lower": guessed.eps_lower, "one_run_correct": guessed.correct}
 
 
-def exposed(run: Run) -> Any:
+def expose(run: Run) -> Any:
     """Every owner sends what the source, or its repair, lets out; what the owners know of it."""
     claim, settings, options = run.spec.source, run.spec.settings, run.spec.options
     mechanism, delta = claim.form(options.variant), claim.delta(settings, run.spec.study.delta)
@@ -100,7 +100,7 @@ def exposed(run: Run) -> Any:
 def fit(run: Run) -> AuditEstimate:
     """Send what the source, or its repair, sends; then attack it."""
     claim, options = run.spec.source, run.spec.options
-    exposures = exposed(run)
+    exposures = expose(run)
     claimed = claim.epsilon(options.variant, run.epsilon)
     delta = claim.delta(run.spec.settings, run.spec.study.delta)
     return run.at(run.parties[0], local_audit, exposures, claimed, delta, options, run.rng_for)

@@ -22,7 +22,7 @@ from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from .simulation.clients import true_records
 
 KEYS = 2**62
-NO_ROWS: dict[str, Any] = {"y": np.zeros(0), "names": np.zeros(0, dtype="U1"), "shown": np.zeros(0, dtype=int)}
+NO_ROWS: dict[str, Any] = {"y": np.zeros(0), "names": np.zeros(0, dtype="U1"), "shown_rows": np.zeros(0, dtype=int)}
 
 
 def draw_simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def draw_simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resourc
     return {"beta": directions, "edges": edges, "key": int(rng_for("clients").integers(KEYS))}
 
 
-def simulated(settings: SimulatedSettings, drawn: Mapping[str, Any]) -> SlicingData:
+def complete_simulated(settings: SimulatedSettings, drawn: Mapping[str, Any]) -> SlicingData:
     """The replicate: clients draw records at their addresses and keep moments, unless columns are screened."""
     fixed, key, beta = public_slices(case_edges(drawn["edges"])), drawn["key"], drawn["beta"]
     clients = range(0 if settings.screened else settings.clients)
@@ -44,7 +44,7 @@ def simulated(settings: SimulatedSettings, drawn: Mapping[str, Any]) -> SlicingD
         labels=np.zeros(0),
         sizes=np.full(settings.clients, settings.n),
         n_directions=settings.n_directions,
-        **reduced(records, fixed, settings.p, settings.radius),
+        **client_statistics(records, fixed, settings.p, settings.radius),
         X=np.zeros((0, settings.p)),
         **NO_ROWS,
     )
@@ -61,7 +61,7 @@ def model_edges(settings: SimulatedSettings, key: int) -> np.ndarray:
     return models.public_edges(settings.model, settings.slices, s, rng, beta=beta)
 
 
-def reduced(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any]:
+def client_statistics(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any]:
     """What clients keep of their records, one client in memory at a time."""
     parts: list[tuple[Moments, Moments]] = []
     for X, y in clients:
@@ -86,7 +86,7 @@ def stack(arrays: list[Any], shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(arrays) if arrays else np.zeros((0, *shape))
 
 
-def flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+def draw_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
     """Flights of each airline, drawn anew for each replicate; airlines in the order of their size."""
     table = _flights(Path(resources) / flights_table.RESOURCE)
     rows = []
@@ -103,16 +103,16 @@ def flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path)
         edges=edges,
         labels=np.zeros(0),
         sizes=np.full(len(rows), settings.n),
-        **reduced(blocks, fixed, X.shape[1], settings.radius),
+        **client_statistics(blocks, fixed, X.shape[1], settings.radius),
         X=X,
         y=y,
         names=table.names,
-        shown=np.sort(rng_for("shown").choice(len(y), min(settings.shown, len(y)), replace=False)),
+        shown_rows=np.sort(rng_for("shown").choice(len(y), min(settings.n_shown, len(y)), replace=False)),
         n_directions=settings.n_directions,
     )
 
 
-def activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+def draw_activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
     """Windows of all persons; a replicate differs in its noise and in the windows that are shown."""
     table = _watch(Path(resources) / watch_table.RESOURCE, settings.window, settings.step)
     order = np.argsort(table.client, kind="stable")
@@ -125,7 +125,7 @@ def activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources: Pat
     y, rng = table.y[order], rng_for("shown")
     classes = np.arange(len(table.classes))
     shown = [
-        rng.choice(np.flatnonzero(y == c), min(settings.shown, int(np.sum(y == c))), replace=False) for c in classes
+        rng.choice(np.flatnonzero(y == c), min(settings.n_shown, int(np.sum(y == c))), replace=False) for c in classes
     ]
     p = table.X.shape[1]
     return SlicingData(
@@ -134,11 +134,11 @@ def activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources: Pat
         edges=np.zeros(0),
         labels=classes,
         sizes=sizes,
-        **reduced([], Slices(len(classes), np.zeros(0), "labels", classes), p, settings.radius),
+        **client_statistics([], Slices(len(classes), np.zeros(0), "labels", classes), p, settings.radius),
         X=table.X[order],
         y=y,
         names=table.names,
-        shown=np.sort(np.concatenate(shown)),
+        shown_rows=np.sort(np.concatenate(shown)),
         n_directions=settings.n_directions,
     )
 

@@ -36,7 +36,7 @@ class SlicingData:
     counts_own, counts_fixed : (K, H) records of the slices
     norms : (K,) greatest length of a clipped record; clip_share : (K,) share of clipped entries
     X, y : (N, p) and (N,) real records, client after client; (0, p) of simulated data
-    names : (p,) str; shown : (m,) rows that figures draw
+    names : (p,) str; shown_rows : (m,) rows that figures draw
     client_names : of own data, the clients as the settings call them
     ids : (N,) str, what the records of own data are called, in their order; person : (N,) int, whose each is; both (0,)
         where nothing is known
@@ -57,7 +57,7 @@ class SlicingData:
     X: np.ndarray
     y: np.ndarray
     names: np.ndarray
-    shown: np.ndarray
+    shown_rows: np.ndarray
     n_directions: int
     client_names: tuple[str, ...] = ()
     ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
@@ -92,7 +92,7 @@ class SlicingData:
             parties.append(Party(name, "client", block))
         return tuple(parties)
 
-    def protected(self, unit: str, clients: int) -> int:
+    def n_protected(self, unit: str, clients: int) -> int:
         """How many of what the unit protects are at the largest of the first clients: records, or persons."""
         if unit != "user" or not len(self.person):
             return int(max(self.sizes[:clients]))

@@ -54,19 +54,19 @@ def quantile_slices(task: Task) -> Exposure:
 def _proposition(task: Task, edges: Accounted | Quantiles, multiplier: float) -> Exposure:
     settings = task.settings
     noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * multiplier
-    return _released(task, edges, float(noise))
+    return _means_exposure(task, edges, float(noise))
 
 
 def independent_noise(task: Task) -> Exposure:
     """Independent noise at the analytic level, the repair of all vectorised noise."""
     sensitivity = 2 * task.settings.truncation * np.sqrt(task.settings.p) / task.settings.n
     noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
-    return _released(task, public_edges(task.settings), noise)
+    return _means_exposure(task, public_edges(task.settings), noise)
 
 
 def fixed_covariance(task: Task) -> Exposure:
     """Theorem 3 with a fixed covariance I / sigma_vgm^2, equation (4)."""
-    return _released(task, public_edges(task.settings), float(np.sqrt(floor_variance(task))))
+    return _means_exposure(task, public_edges(task.settings), float(np.sqrt(floor_variance(task))))
 
 
 def near_tie(task: Task) -> Exposure:
@@ -76,10 +76,10 @@ def near_tie(task: Task) -> Exposure:
 
     def pair_of(one: World, other: World) -> GaussianPair:
         first, second = (np.asarray(means(settings, world, edges).value) for world in (one, other))
-        return GaussianPair(first, second, vectorised(first, floor), vectorised(second, floor))
+        return GaussianPair(first, second, vectorised_covariance(first, floor), vectorised_covariance(second, floor))
 
     bounded = means(settings, task.worst[0], edges)
-    shape = Clear(vectorised(np.asarray(bounded.value), floor), units=("row",), owner=task.owner)
+    shape = Clear(vectorised_covariance(np.asarray(bounded.value), floor), units=("row",), owner=task.owner)
     release = Gaussian(covariance=shape)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     return Exposure({0: release}, task.pairs(pair_of))
 
@@ -89,7 +89,7 @@ def printed_covariance(task: Task) -> Exposure:
     bounded = means(task.settings, task.ordinary[0], public_edges(task.settings))
     # The sign turned: floor - gap where the charitable reading has floor + gap.
     floor = floor_variance(task)
-    shape = 2 * floor * np.eye(task.settings.p) - vectorised(np.asarray(bounded.value), floor)
+    shape = 2 * floor * np.eye(task.settings.p) - vectorised_covariance(np.asarray(bounded.value), floor)
     numbers = {"least_variance": float(np.linalg.eigvalsh(shape)[0])}
     try:
         covariance = Clear(shape, units=("row",), owner=task.owner)
@@ -107,7 +107,7 @@ def floor_variance(task: Task) -> float:
     return vgm_floor(settings.n, settings.p, settings.truncation, task.epsilon, task.delta)
 
 
-def vectorised(slice_mean: np.ndarray, floor: float) -> np.ndarray:
+def vectorised_covariance(slice_mean: np.ndarray, floor: float) -> np.ndarray:
     """Covariance W1 V W1' of Algorithm 2 for a slice mean matrix (H, p), its dimension at the largest eigengap."""
     means, p = slice_mean.T, slice_mean.shape[1]
     strengths = np.zeros(p + 1)
@@ -164,8 +164,8 @@ def _moments(task: Task, scale_of: Callable[[World], Accounted], noise: float | 
 def screened_indices(task: Task) -> Exposure:
     """CCMD filter: the indices j with |mean(x_j in h) - mean(x_j)| > t, per slice, uploaded."""
     settings = task.settings
-    payload = Clear(screened(settings, task.worst[0]), units=("row",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(screened(settings, one), screened(settings, other)))
+    payload = Clear(screening_matrix(settings, task.worst[0]), units=("row",), owner=task.owner)
+    pairs = task.pairs(lambda one, other: ClearPair(screening_matrix(settings, one), screening_matrix(settings, other)))
     return Exposure({0: payload}, pairs)
 
 
@@ -175,7 +175,7 @@ def noisy_votes(task: Task) -> Exposure:
     size = max(1, settings.p // 2)
 
     def vote(world: World) -> Bounded:
-        chosen = np.flatnonzero(screened(settings, world).sum(axis=0))[:size]
+        chosen = np.flatnonzero(screening_matrix(settings, world).sum(axis=0))[:size]
         return membership(chosen, settings.p, Public(size, because="half of the columns, whose number is public"))
 
     first = vote(task.worst[0])
@@ -185,7 +185,7 @@ def noisy_votes(task: Task) -> Exposure:
     return Exposure({0: release}, pairs)
 
 
-def screened(settings: ScreeningSettings, world: World) -> np.ndarray:
+def screening_matrix(settings: ScreeningSettings, world: World) -> np.ndarray:
     """0/1 matrix (H, p) of the features whose mean in a slice differs from their mean by more than the threshold."""
     classes = np.searchsorted(public_edges(settings).value, world.y, side="left")
     chosen = np.zeros((settings.n_slices, settings.p))
@@ -194,7 +194,7 @@ def screened(settings: ScreeningSettings, world: World) -> np.ndarray:
     return chosen
 
 
-def _released(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:
+def _means_exposure(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:
     """Slice means with independent noise."""
     bounded = means(task.settings, task.worst[0], edges)
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)

@@ -50,16 +50,16 @@ class SlicingMeasures(Measures):
     paper_mean: float | None = measure(
         "mean loss that the source prints for this cell", heading="loss in the source", summary=True
     )
-    selected: int | None = measure("columns that screening kept", heading="columns kept", summary=True)
+    selected_columns: int | None = measure("columns that screening kept", heading="columns kept", summary=True)
     paper_bracket: float | None = measure(
         "bracket that the source prints for this cell, of the size of a standard deviation"
     )
     n_records: int | None = measure("records of each client")
     n_columns: int | None = measure("columns p")
-    floored: int | None = measure("eigenvalues of the merged second moment that were raised")
+    floored_eigenvalues: int | None = measure("eigenvalues of the merged second moment that were raised")
     indefinite: bool | None = measure("1 if the merged second moment has an eigenvalue that is not positive")
     unidentified: bool | None = measure("1 if the last direction is tied with the next or empty")
-    skipped: int | None = measure("clients that were too small to take part")
+    skipped_clients: int | None = measure("clients that were too small to take part")
     completed: bool | None = measure("1 if screening kept fewer columns than directions and was completed")
     support_kept: float | None = measure("share of the true support that screening kept")
     false_positives: float | None = measure("kept columns outside the true support")

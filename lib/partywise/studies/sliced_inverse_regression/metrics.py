@@ -22,7 +22,7 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
     """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
     basis, beta = estimate.basis, data.beta
     found = SlicingMeasures.of(estimate.numbers) | source_numbers(estimate, spec)
-    protected = data.protected(spec.study.unit, estimate.clients)
+    protected = data.n_protected(spec.study.unit, estimate.clients)
     found |= SlicingMeasures(n_columns=len(basis), n_protected=protected)
     if not np.all(np.isfinite(basis)):
         return found | SlicingMeasures(diverged=True)
@@ -36,7 +36,7 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
         between = separation(data.X, data.public_slices.codes(data.y), basis)
         found |= SlicingMeasures(separation=between, in_sample=True)
     if estimate.columns is not None:
-        found |= SlicingMeasures(selected=len(estimate.columns))
+        found |= SlicingMeasures(selected_columns=len(estimate.columns))
         if beta.shape[1]:
             kept = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
             support, others = kept["support_kept"], kept["false_positives"]
@@ -55,7 +55,7 @@ def source_numbers(estimate: Estimate, spec: Any) -> SlicingMeasures:
     if column is None or getattr(settings, "row", None) is None:
         return SlicingMeasures()
     where = (estimate.epsilon, settings.model, settings.row, column, estimate.clients)
-    entry = printed(*where, high=settings.screened)
+    entry = printed_entry(*where, high=settings.screened)
     if entry is None:
         return SlicingMeasures()
     return SlicingMeasures(paper_mean=entry.mean, paper_bracket=entry.bracket)
@@ -68,10 +68,10 @@ def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec:
     """
     if not len(data.X):
         return SlicingExamples()
-    projected = np.full((len(data.shown), estimate.basis.shape[1]), np.nan)
+    projected = np.full((len(data.shown_rows), estimate.basis.shape[1]), np.nan)
     if np.all(np.isfinite(estimate.basis)):
-        projected = coordinates(data.X, data.public_slices.codes(data.y), estimate.basis)[data.shown]
-    return SlicingExamples(record_coordinates=projected, shown_response=data.y[data.shown].astype(float))
+        projected = coordinates(data.X, data.public_slices.codes(data.y), estimate.basis)[data.shown_rows]
+    return SlicingExamples(record_coordinates=projected, shown_response=data.y[data.shown_rows].astype(float))
 
 
 # The numbers that the source prints in its Tables 1 to 4, transcribed by tests/tools/paper_tables.py from section 5.2.
@@ -80,7 +80,7 @@ FILE = Path(__file__).with_name("paper_tables.csv")
 SHA256 = "243185064077a525790e70f68f4a474f62f8e98c2bbc2c1faa07d6cae2d4a9ff"
 
 
-class Printed(NamedTuple):
+class PrintedEntry(NamedTuple):
     """One entry of a table: table, epsilon, model, row label (n or p), column, clients; mean and bracket as printed.
 
     The source calls the bracket a standard error; its size is that of the standard deviation over replicates.
@@ -97,18 +97,20 @@ class Printed(NamedTuple):
 
 
 @cache
-def printed_table() -> dict[tuple[bool, float, str, int, str, int], Printed]:
+def printed_table() -> dict[tuple[bool, float, str, int, str, int], PrintedEntry]:
     """All 560 entries by (of tables 3 and 4, epsilon, model, row label, column, clients)."""
     content = FILE.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHA256:
         raise DataMissing(f"{FILE.name} is not the pinned transcription: restore it from the repository.")
-    kinds = get_type_hints(Printed)
+    kinds = get_type_hints(PrintedEntry)
     rows = csv.DictReader(content.decode().splitlines())
-    entries = [Printed(**{name: kinds[name](value) for name, value in row.items()}) for row in rows]
+    entries = [PrintedEntry(**{name: kinds[name](value) for name, value in row.items()}) for row in rows]
     return {(e.table > 2, e.epsilon, e.model, e.row, e.column, e.clients): e for e in entries}
 
 
-def printed(epsilon: float, model: str, row: int, column: str, clients: int, *, high: bool = False) -> Printed | None:
+def printed_entry(
+    epsilon: float, model: str, row: int, column: str, clients: int, *, high: bool = False
+) -> PrintedEntry | None:
     """The entry of a cell, or None where the source prints none.
 
     Parameters

@@ -22,7 +22,7 @@ from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
 from ...inverse_regression.model import Estimate
 from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
-from .cases import KEYS, reduced
+from .cases import KEYS, client_statistics
 from .data import SlicingData
 from .own_settings import OwnSettings
 
@@ -39,8 +39,8 @@ def draw(
 ) -> dict[str, Any]:
     """What a replicate differs in: its noise, and the records that figures draw."""
     n = len(_read(settings, contents(tuple(settings.files.values())))["y"])
-    shown = np.sort(rng_for("shown").choice(n, min(settings.shown, n), replace=False))
-    return {"key": int(rng_for("clients").integers(KEYS)), "shown": shown}
+    shown = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
+    return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": shown}
 
 
 def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> SlicingData:
@@ -54,7 +54,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
     clients = _clients(settings, dict(files))
     sizes = np.array([len(one.rows) for one in clients])
     X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
-    fixed = _fixed(settings)
+    fixed = _public_slices(settings)
     if len(np.unique(fixed.codes(y))) < 2:
         raise DataMissing(
             f"{clients[0].file}: {settings.response} falls into one of {settings.slices} slices in all {len(y)} rows: "
@@ -68,7 +68,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
         "edges": np.array(settings.cuts),
         "labels": np.arange(len(settings.levels)),
         "sizes": sizes,
-        **reduced(blocks, fixed, X.shape[1], settings.radius),
+        **client_statistics(blocks, fixed, X.shape[1], settings.radius),
         "X": X,
         "y": y,
         "names": np.array(feature_names(settings.columns)),
@@ -79,7 +79,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
     }
 
 
-def _fixed(settings: OwnSettings) -> Slices:
+def _public_slices(settings: OwnSettings) -> Slices:
     """The public slices."""
     if settings.levels:
         return class_slices(case_edges(np.arange(len(settings.levels))))
@@ -93,7 +93,7 @@ def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     whole = [complete(open_records(file, texts, settings), wanted, settings) for file in settings.files.values()]
     for one in whole:
         record_names(one, settings.id, several=False)
-    clients = whole if settings.tables else _divided(whole[0], settings)
+    clients = whole if settings.tables else _split_by_party(whole[0], settings)
     if settings.user is not None:
         one_client_each([one.column(settings.user) for one in clients], settings.party_names, settings.user)
     clients = [bounded(one, settings) for one in clients]
@@ -113,7 +113,7 @@ def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     return clients
 
 
-def _divided(whole: TextTable, settings: OwnSettings) -> list[TextTable]:
+def _split_by_party(whole: TextTable, settings: OwnSettings) -> list[TextTable]:
     """The rows of each client of one file."""
     assert settings.party is not None
     texts = whole.column(settings.party)

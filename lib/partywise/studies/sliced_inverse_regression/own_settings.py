@@ -22,7 +22,7 @@ class OwnSettings(OwnRecords, CaseSettings):
     response : column of the response, sliced by ``edges``, or by ``n_slices`` equal parts of ``response_bounds``, or by
         the ``levels`` of a category
     least : public bound from below on the records of every client, behind delta
-    n_directions : d; shown : records that figures draw; screen : whether columns are screened first
+    n_directions : d; n_shown : records that figures draw; screen : whether columns are screened first
     """
 
     response: str
@@ -36,7 +36,7 @@ class OwnSettings(OwnRecords, CaseSettings):
     levels: tuple[str, ...] = ()
     least: Annotated[int, Range(2)]
     n_directions: Count = 1
-    shown: Count = 1000
+    n_shown: Count = 1000
     screen: bool = False
     rows_per_user: Count | None = None
 

@@ -117,13 +117,13 @@ class SimulatedSettings(CaseSettings):
 class FlightsSettings(CaseSettings):
     """Flights from New York: airlines as clients, arrival delay as response.
 
-    n : flights of each airline, drawn anew for each replicate; edges : of the delay in minutes; shown : flights drawn
+    n : flights of each airline, drawn anew for each replicate; edges : of the delay in minutes; n_shown : flights drawn
     """
 
     n: Annotated[int, Range(2, 5116)] = 5000
     n_directions: Annotated[int, Range(1, 7)] = 1
     edges: tuple[float, ...] = DELAY_EDGES
-    shown: Count = 1000
+    n_shown: Count = 1000
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,14 +148,14 @@ class ActivitySettings(CaseSettings):
     """Windows of a watch's sensors: persons as clients, seven exercises as classes.
 
     delta_power is larger than elsewhere: at the source's 1.1 a claim has a delta above one in the number of windows.
-    window, step : samples; least, most : public bounds on the windows of a person; shown : windows drawn of each
+    window, step : samples; least, most : public bounds on the windows of a person; n_shown : windows drawn of each
     exercise
     """
 
     window: Annotated[int, Range(16)] = 128
     step: Count = 64
     n_directions: Annotated[int, Range(1, 6)] = 2
-    shown: Count = 200
+    n_shown: Count = 200
     least: Annotated[int, Range(2)] = 200
     most: Count = 450
     delta_power: Positive = 1.5

@@ -109,8 +109,7 @@ STUDY = Study(
     sources={
         "simulated": Source(
             SimulatedSettings,
-            Lazy("partywise.studies.sliced_inverse_regression.cases:draw_simulated"),
-            Lazy("partywise.studies.sliced_inverse_regression.cases:simulated"),
+            complete=Lazy("partywise.studies.sliced_inverse_regression.cases:complete_simulated"),
         ),
         "flights": Source(FlightsSettings, resources=("nyc_flights",)),
         "table": replace(

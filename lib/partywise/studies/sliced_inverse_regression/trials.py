@@ -11,7 +11,7 @@ import numpy as np
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
 from ...inverse_regression.model import Estimate
-from .cases import reduced
+from .cases import client_statistics
 from .data import SlicingData
 
 
@@ -20,14 +20,14 @@ def as_table(data: SlicingData, settings: Any) -> SlicingData:
     columns = np.arange(len(data.beta)) if settings.screened else None
     records = [data.facts.records(client.block, data.facts, settings, "signs") for client in data.clients]
     X, y = (np.concatenate(part) for part in zip(*(one.records(columns) for one in records), strict=True))
-    return kept(replace(data, X=X, y=y), settings)
+    return with_statistics(replace(data, X=X, y=y), settings)
 
 
-def kept(data: SlicingData, settings: Any) -> SlicingData:
+def with_statistics(data: SlicingData, settings: Any) -> SlicingData:
     """The same table with the moments that its clients keep of it."""
     ends = np.cumsum(data.sizes)[:-1]
     blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
-    return replace(data, **reduced(blocks, data.public_slices, data.X.shape[1], settings.radius))
+    return replace(data, **client_statistics(blocks, data.public_slices, data.X.shape[1], settings.radius))
 
 
 def neighbours(
@@ -37,16 +37,16 @@ def neighbours(
     for name, response in (("response at an edge", data.edges[0]), ("response far away", 1e300)):
         y = data.y.copy()
         y[len(y) // 2] = response
-        yield name, kept(replace(data, y=y), settings)
+        yield name, with_statistics(replace(data, y=y), settings)
     for name, x, y in changed_records(data.X, data.y, unit, count - 2, rng):
-        yield name, kept(replace(data, X=x, y=y), settings)
+        yield name, with_statistics(replace(data, X=x, y=y), settings)
 
 
-def divided(data: SlicingData, settings: Any, parties: int) -> SlicingData:
+def deal_to_clients(data: SlicingData, settings: Any, parties: int) -> SlicingData:
     """The same records at that many clients."""
     sizes = np.full(parties, len(data.X) // parties)
     sizes[0] += len(data.X) - sizes.sum()
-    return kept(replace(data, sizes=sizes), settings)
+    return with_statistics(replace(data, sizes=sizes), settings)
 
 
 def span(estimate: Estimate) -> np.ndarray:
@@ -58,6 +58,6 @@ def span(estimate: Estimate) -> np.ndarray:
 ROWS = {"model": "III", "n": 300, "clients": 3}
 COLUMNS = {"model": "III", "n": 400, "p": 60, "active": 5, "clients": 3}
 TRIALS = {
-    "rows": Trial("simulated", ROWS, (3, 1), 1.0, neighbours, span, as_table, divided),
-    "many_columns": Trial("simulated", COLUMNS, (3, 1), 1.0, neighbours, span, as_table, divided),
+    "rows": Trial("simulated", ROWS, (3, 1), 1.0, neighbours, span, as_table, deal_to_clients),
+    "many_columns": Trial("simulated", COLUMNS, (3, 1), 1.0, neighbours, span, as_table, deal_to_clients),
 }

@@ -22,10 +22,10 @@ SHAPE = 2.0
 SCHEME, POPULATION = "PATIENT_{:05d}", 100_000
 
 
-def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
+def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
     """Normal columns and a response of the family, by coefficients that are the same in all replicates."""
     n, p = settings.n, settings.p
-    X = correlated(rng_for("columns"), n, p, settings.rho)
+    X = correlated_columns(rng_for("columns"), n, p, settings.rho)
     slopes, intercept = coefficients(settings)
     y = responses(settings.family, X @ slopes + intercept, settings.mean, rng_for("responses"))
     sizes = np.logspace(-6, 6, p) if settings.scales == "uneven" else np.ones(p)
@@ -41,7 +41,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     )
 
 
-def correlated(rng: np.random.Generator, n: int, p: int, rho: float) -> np.ndarray:
+def correlated_columns(rng: np.random.Generator, n: int, p: int, rho: float) -> np.ndarray:
     """(n, p) standard normal columns any two of which have the correlation rho."""
     shared = np.sqrt(rho) * rng.standard_normal((n, 1))
     return shared + np.sqrt(1 - rho) * rng.standard_normal((n, p))
@@ -83,9 +83,9 @@ def constants(settings: GeneratedSettings) -> Constants:
     return Constants(zeros, ones, statistic, level, GENERATOR)
 
 
-def dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
+def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
     """A real table; a replicate deals the folds anew, all have the same records."""
-    described, response = settings.described, settings.explained
+    described, response = settings.table_facts, settings.response_facts
     read = _table(settings.dataset, response.name, Path(resources) / described.resource)
     rows = np.arange(len(read.y))
     if settings.rows:
@@ -115,7 +115,7 @@ def dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path)
 def _table(name: str, response: str, folder: Path) -> PartyTable:
     """The replicates of one job read a table once."""
     settings = DatasetSettings(dataset=name, response=response)  # type: ignore[arg-type]
-    return load(settings.described, settings.explained, folder)
+    return load(settings.table_facts, settings.response_facts, folder)
 
 
 def arrival(settings: Any, n: int, p: int, rng_for: Rng) -> dict[str, Any]:

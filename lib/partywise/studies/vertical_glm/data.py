@@ -85,7 +85,7 @@ class GlmData:
         """Whether row i is the same person at all parties."""
         return self.identifiers is None
 
-    def held(self, n_parties: int) -> tuple[np.ndarray, ...]:
+    def persons_of_parties(self, n_parties: int) -> tuple[np.ndarray, ...]:
         """Persons of each party in the order of its records."""
         if self.files is not None:
             return self.files
@@ -123,7 +123,7 @@ def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
 def split(data: GlmData, n_parties: int, spec: Any, settings: CaseSettings) -> list[Party]:
     """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
     parties = list[Party]()
-    dealt = zip(settings.names(n_parties), settings.groups(n_parties), data.held(n_parties), strict=True)
+    dealt = zip(settings.names(n_parties), settings.groups(n_parties), data.persons_of_parties(n_parties), strict=True)
     for number, (name, columns, rows) in enumerate(dealt):
         active = number == settings.active_index
         block = {"X": np.ascontiguousarray(data.X[rows][:, list(columns)])}

@@ -18,9 +18,9 @@ from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
 from ...privacy.statistics.geometry import lengths
 from .data import GlmData
-from .evaluation.listed import alignment_measures, used_persons
-from .evaluation.pooled import Pooled, pooled, response_at
-from .evaluation.seen import reconstruction_shares
+from .evaluation.exact_fits import ExactFit, exact_fit, response_at
+from .evaluation.persons import alignment_measures, used_persons
+from .evaluation.reconstruction import reconstruction_shares
 from .measures import GlmMeasures
 
 # Relative rise of an objective that is more than rounding.
@@ -37,7 +37,7 @@ def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> GlmMe
         found |= regression(estimate, data, persons, train, spec)
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
-        found |= compared(matrix, truth_of(data.X[persons], kind))
+        found |= matrix_measures(matrix, truth_of(data.X[persons], kind))
     return found | reconstruction_shares(estimate, data, persons, spec) | GlmMeasures.of(estimate.numbers)
 
 
@@ -68,11 +68,11 @@ def regression(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train:
     )
     if not np.all(np.isfinite(estimate.coefficients)):
         return found | GlmMeasures(status="diverged")
-    exact = pooled(data, persons, ridge_of(spec.options))
+    exact = exact_fit(data, persons, ridge_of(spec.options))
     if exact.null is None:
         return found
     with np.errstate(over="ignore"):
-        found |= explained(estimate, exact)
+        found |= explanation_measures(estimate, exact)
         if exact.fit is None:
             return found
         found |= distance(estimate, exact, spec.options)
@@ -117,7 +117,7 @@ def rises(objective: np.ndarray) -> int | None:
     return int(np.sum(~(after <= before + RISE * np.abs(before))))
 
 
-def explained(estimate: GlmEstimate, exact: Pooled) -> GlmMeasures:
+def explanation_measures(estimate: GlmEstimate, exact: ExactFit) -> GlmMeasures:
     """Deviances, pseudo-R2, both AIC and the dispersion: as the protocol reports them, else of its coefficients."""
     q, family = len(estimate.coefficients), exact.response.family
     sums = sums_of(exact.response, exact.eta(estimate.coefficients))
@@ -139,7 +139,7 @@ def explained(estimate: GlmEstimate, exact: Pooled) -> GlmMeasures:
     )
 
 
-def distance(estimate: GlmEstimate, exact: Pooled, options: Any) -> GlmMeasures:
+def distance(estimate: GlmEstimate, exact: ExactFit, options: Any) -> GlmMeasures:
     """Largest difference of a coefficient, in the largest one of the pooled fit and in standard errors."""
     assert exact.fit is not None
     apart = np.abs(exact.fit.scaling.to_standardised(estimate.coefficients) - exact.fit.beta)
@@ -154,7 +154,7 @@ def distance(estimate: GlmEstimate, exact: Pooled, options: Any) -> GlmMeasures:
     return found
 
 
-def excess(exact: Pooled, coefficients: np.ndarray, data: GlmData, persons: np.ndarray) -> float | None:
+def excess(exact: ExactFit, coefficients: np.ndarray, data: GlmData, persons: np.ndarray) -> float | None:
     """Deviance of some persons above that of the pooled fit, in what its columns explain of them.
 
     0 of the pooled fit, 1 of the intercept alone; None where the columns explain nothing of these persons.
@@ -170,7 +170,7 @@ def excess(exact: Pooled, coefficients: np.ndarray, data: GlmData, persons: np.n
     return finite((deviance(coefficients) - least) / (null - least)) if null > least else None
 
 
-def compared(matrix: np.ndarray, truth: np.ndarray) -> GlmMeasures:
+def matrix_measures(matrix: np.ndarray, truth: np.ndarray) -> GlmMeasures:
     """Distance of a matrix, its eigenvalues and loadings to those of the records."""
     if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(truth))):
         return GlmMeasures()

@@ -45,16 +45,16 @@ def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """What a replicate differs in: it deals the folds anew."""
-    fields, person = _matched(settings)
+    fields, person = _match_records(settings)
     return {"order": fold_order(len(fields["X"]), person, rng_for("folds"))}
 
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
     """Own tables, read from their files."""
-    return GlmData(**_matched(settings)[0], order=drawn["order"])
+    return GlmData(**_match_records(settings)[0], order=drawn["order"])
 
 
-def _matched(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray | None]:
+def _match_records(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray | None]:
     """Fields of the data that all replicates share, and the person behind each record where one may have several."""
     read = _read(settings, read_files(settings.tables))
     users = next((part.users for part in read if part.users is not None), {})

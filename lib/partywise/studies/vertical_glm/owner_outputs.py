@@ -11,7 +11,7 @@ from ...experiment.owner_outputs import OwnerReport
 from ...glm.model import Estimate as GlmEstimate
 from ...models.families import FAMILIES
 from .data import GlmData
-from .evaluation.listed import used_persons
+from .evaluation.persons import used_persons
 from .metrics import matrix_of
 
 SCALE = (

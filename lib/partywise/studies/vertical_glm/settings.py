@@ -163,35 +163,35 @@ class DatasetSettings(PartialOverlap):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.family is not None and self.family not in self.explained.families:
+        if self.family is not None and self.family not in self.response_facts.families:
             raise ValueError(
-                f"family is {self.family!r}: response {self.explained.name!r} of dataset {self.dataset!r} fits "
-                f"{', '.join(self.explained.families)}."
+                f"family is {self.family!r}: response {self.response_facts.name!r} of dataset {self.dataset!r} fits "
+                f"{', '.join(self.response_facts.families)}."
             )
-        available = self.described.rows[self.explained.name]
-        if self.rows and not len(self.described.columns) + 1 < self.rows <= available:
+        available = self.table_facts.rows[self.response_facts.name]
+        if self.rows and not len(self.table_facts.columns) + 1 < self.rows <= available:
             raise ValueError(
-                f"rows is {self.rows}: there are {available}, and {len(self.described.columns) + 1} coefficients need "
-                "more records; give a number between, or 0 for all."
+                f"rows is {self.rows}: there are {available}, and {len(self.table_facts.columns) + 1} coefficients "
+                "need more records; give a number between, or 0 for all."
             )
         # Figures select cases by the response and the family in force.
-        object.__setattr__(self, "response", self.explained.name)
-        object.__setattr__(self, "family", self.family or self.explained.families[0])
+        object.__setattr__(self, "response", self.response_facts.name)
+        object.__setattr__(self, "family", self.family or self.response_facts.families[0])
 
     @property
-    def described(self) -> TableDescription:
+    def table_facts(self) -> TableDescription:
         """What is known of the table."""
         return TABLES[self.dataset]
 
     @property
     def resources(self) -> tuple[str, ...]:
         """The data set that has the table."""
-        return (self.described.resource,)
+        return (self.table_facts.resource,)
 
     @property
-    def explained(self) -> Response:
+    def response_facts(self) -> Response:
         """What is explained."""
-        return self.described.response(self.response)
+        return self.table_facts.response(self.response)
 
     @property
     def model(self) -> Family:
@@ -202,21 +202,21 @@ class DatasetSettings(PartialOverlap):
     @property
     def own_party_count(self) -> int:
         """Number of parties of the table."""
-        return len(self.described.holders)
+        return len(self.table_facts.holders)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The columns of the table, party by party."""
-        return tuple(column.name for column in self.described.columns)
+        return tuple(column.name for column in self.table_facts.columns)
 
     @property
     def party_names(self) -> tuple[str, ...]:
         """The parties of the table."""
-        return tuple(holder.name for holder in self.described.holders)
+        return tuple(holder.name for holder in self.table_facts.holders)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party."""
         if n_parties != self.own_party_count:
             names = ", ".join(self.party_names)
             raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {self.own_party_count} ({names}).")
-        return self.described.groups
+        return self.table_facts.groups

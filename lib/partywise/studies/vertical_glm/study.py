@@ -64,7 +64,7 @@ STUDY = Study(
     measures=GlmMeasures,
     examples=GlmExamples,
     data_class="GlmData",
-    example_fits=Lazy("partywise.studies.vertical_glm.shown:example_fits"),
+    example_fits=Lazy("partywise.studies.vertical_glm.examples:example_fits"),
     figures={
         "iterations_by_correlation": Figure("convergence"),
         "objective_by_iteration": Figure("convergence"),

@@ -22,7 +22,7 @@ from .settings import GeneratedSettings, ScaledDatasetSettings
 BOUND, DEVIATIONS = 3.0, 6.0
 
 
-def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
     """Uniform features, coefficients of all replicates alike, labels by a logistic model or numbers with noise."""
     n, d = settings.n, settings.d
     X = rng_for("features").uniform(-BOUND, BOUND, size=(n, d))
@@ -46,10 +46,10 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     )
 
 
-def dataset(settings: ScaledDatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+def draw_dataset(settings: ScaledDatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
     """A shipped table; a number that is predicted is fitted as one from -1 to 1."""
     table = read_table(settings.dataset, settings.response, Path(resources))
-    return scaled(table, settings, deal_table(table, settings, rng_for), settings.label_bounds)
+    return scale_table(table, settings, deal_table(table, settings, rng_for), settings.label_bounds)
 
 
 def deal_table(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
@@ -57,7 +57,7 @@ def deal_table(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> di
     return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
 
 
-def scaled(
+def scale_table(
     table: ColumnTable,
     settings: ColumnSettings,
     drawn: Mapping[str, np.ndarray],

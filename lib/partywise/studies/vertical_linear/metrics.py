@@ -35,11 +35,11 @@ def metrics(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) 
     least = exact_loss(data, train, spec.options)
     model = model_of(spec.options)
     excess = training_loss(estimate.scores(data.X[train]), data, train, model) - least
-    found |= LinearMeasures(excess_loss=excess) | tested(estimate, data, ~train, model)
-    return found | compared(estimate, data, train, spec, least)
+    found |= LinearMeasures(excess_loss=excess) | prediction_measures(estimate, data, ~train, model)
+    return found | pooled_measures(estimate, data, train, spec, least)
 
 
-def tested(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> LinearMeasures:
+def prediction_measures(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> LinearMeasures:
     """Quality on the test rows, if there are any; a linear model of labels predicts 1 from one half on."""
     if not test.any():
         return LinearMeasures()
@@ -88,14 +88,14 @@ def model_of(options: Any) -> str:
     return getattr(options, "model", "logistic")
 
 
-def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any, least: float) -> LinearMeasures:
+def pooled_measures(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any, least: float) -> LinearMeasures:
     """The same steps on pooled columns, where they lead, and the rows of the first batch that the key holder sees.
 
     least : training loss of the exact fit
     """
     if not estimate.batches:
         return LinearMeasures()
-    X, options = data.X[train], pooled(spec.options)
+    X, options = data.X[train], pooled_options(spec.options)
     response = responses(data.y[train], options.model)
     b, _ = descend(X, response, estimate.batches, options)
     end = minimiser(X, response, options.model, options.ridge, options.intercept)
@@ -110,7 +110,7 @@ def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any,
     return found
 
 
-def pooled(options: Any) -> PooledOptions:
+def pooled_options(options: Any) -> PooledOptions:
     """Options of pooled steps that are those of a method; the published one has no intercept, ridge or other model."""
     given: dict[str, Any] = {"model": "logistic", "ridge": 0.0, "intercept": False} | asdict(options)
     return PooledOptions(**{name: given[name] for name in PooledOptions.__dataclass_fields__})

@@ -14,7 +14,7 @@ from ...datasets.own.rows import read_files, read_records
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.public.declarations import ColumnFacts
 from ...datasets.tables import ColumnTable
-from .cases import deal_table, scaled
+from .cases import deal_table, scale_table
 from .data import LinearData
 from .own_settings import TableSettings
 
@@ -28,7 +28,7 @@ def draw(
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:
     """Own tables, read from their files."""
-    return scaled(_table(settings, read_files(settings.tables)), settings, drawn, settings.label_bounds)
+    return scale_table(_table(settings, read_files(settings.tables)), settings, drawn, settings.label_bounds)
 
 
 @lru_cache(maxsize=1)

@@ -25,7 +25,7 @@ TENTHS = tuple(k / 10 for k in range(1, 10))
 HALVES = tuple(k + 0.5 for k in range(LEVELS - 1))
 
 
-def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
     """One replicate of the generator."""
     rng = rng_for("rows")
     X, score = draw_score(settings.n, settings.d, rng)
@@ -39,7 +39,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     return replicate_of(table, settings, rng_for)
 
 
-def dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
     """A shipped table."""
     return replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
 

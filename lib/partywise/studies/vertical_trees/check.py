@@ -115,7 +115,7 @@ def _check_bound(options: Any, at: str) -> None:
 
 def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: Any, at: str) -> None:
     """Passive columns without the public edges or ranges that a method rests on."""
-    what, wanted, certified = _wanted(options)
+    what, wanted, certified = _requirement(options)
     lacking = set(getattr(settings, f"columns_without_{what}")) if wanted else set()
     for count in counts if lacking else ():
         active = settings.active_index(count)
@@ -129,7 +129,7 @@ def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: 
                 )
 
 
-def _wanted(options: Any) -> tuple[str, str, bool]:
+def _requirement(options: Any) -> tuple[str, str, bool]:
     """What the passive columns must declare, why, and whether a certificate rests on it."""
     if isinstance(options, TableOptions):
         return "edges", "the tables are made of", True

@@ -25,7 +25,7 @@ class TreeData:
     X : (N, d) float64, raw values
     train : (N,) bool, the rows that train where there is one fold; the others test
     order : (N,) int, a random permutation that is cut into folds where there are several; a person has one place
-    names : (d,) str; declared : of each column
+    names : (d,) str; column_facts : of each column
     criterion : loss of the task
     ids : (N,) str, names of the records, of own tables
     """

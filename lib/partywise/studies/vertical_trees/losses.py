@@ -14,7 +14,7 @@ from ...trees.options import TreeOptions
 EDGE = float(np.finfo(float).eps)
 
 
-def predicted(scores: np.ndarray, options: TreeOptions, criterion: Criterion) -> np.ndarray:
+def predictions(scores: np.ndarray, options: TreeOptions, criterion: Criterion) -> np.ndarray:
     """(n,) probabilities of label 1, or predicted responses, from scores (n,)."""
     return scores if criterion != CLASSES or options.algo == "rf" else LOGIT.mean(scores)
 
@@ -46,7 +46,7 @@ def along(ensemble: Ensemble, X: np.ndarray, y: np.ndarray, options: TreeOptions
     return np.array([loss(path[count], y, options, criterion) for count in steps(ensemble, options)])
 
 
-def chosen(
+def choose_trees(
     ensemble: Ensemble, X: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion
 ) -> tuple[Ensemble, int]:
     """The ensemble up to the least loss on test rows, at least one tree, and how many trees it keeps.

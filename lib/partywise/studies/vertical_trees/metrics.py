@@ -13,14 +13,14 @@ from ...privacy.ledger.ledger import Ledger
 from ...trees.model import Ensemble, Estimate
 from ...trees.options import TreeOptions
 from .data import TreeData
-from .losses import along, chosen, loss, predicted, published_loss, steps
+from .losses import along, choose_trees, loss, predictions, published_loss, steps
 from .measures import TreeExamples, TreeMeasures
 
 
 def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> TreeMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
-    kept, selection = selected(estimate.ensemble, X, y, options, data.criterion)
+    kept, selection = select_trees(estimate.ensemble, X, y, options, data.criterion)
     found = TreeMeasures(n_protected=int(train.sum()), n_trees=len(kept.trees)) | selection
     scores, numbers = kept.scores(X), TreeMeasures.of(estimate.numbers)
     if not np.isfinite(scores).all():
@@ -31,7 +31,7 @@ def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) ->
         residual_clip_share=clip_share(kept, data, train, spec.options),
     )
     if estimate.scores is not None:
-        found |= _deployed(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
+        found |= _deployment_measures(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
     return found
 
 
@@ -68,7 +68,7 @@ def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: 
     return found | TreeMeasures(
         log_loss=loss(scores, y, options, criterion),
         auc=rank_auc(scores[y == 1], scores[y == 0]),
-        accuracy=float(np.mean((predicted(scores, options, criterion) > 0.5) == (y == 1))),
+        accuracy=float(np.mean((predictions(scores, options, criterion) > 0.5) == (y == 1))),
         published_loss=published_loss(scores, y, options),
     )
 
@@ -98,17 +98,17 @@ def clip_share(ensemble: Ensemble, data: TreeData, train: np.ndarray, options: A
     return float(np.mean(np.abs(ensemble.scores(data.X[train]) - data.y[train]) > bound))
 
 
-def selected(
+def select_trees(
     ensemble: Ensemble, X: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion
 ) -> tuple[Ensemble, TreeMeasures]:
     """The trees up to the least loss on test rows where that is asked for, which is marked: it flatters the result."""
     if options.select_by == "none" or not len(y):
         return ensemble, TreeMeasures(best_trees=None, selected_on_test=False)
-    kept, count = chosen(ensemble, X, y, options, criterion)
+    kept, count = choose_trees(ensemble, X, y, options, criterion)
     return kept, TreeMeasures(best_trees=count, selected_on_test=True)
 
 
-def _deployed(
+def _deployment_measures(
     scores: np.ndarray, expected: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion
 ) -> TreeMeasures:
     """Quality of the rows that were scored together, and how far their scores are from the evaluator's."""

@@ -10,8 +10,8 @@ from ...datasets.own.table_files import ColumnBlock
 from ...experiment.owner_outputs import OwnerReport
 from ...trees.model import LEAF, Ensemble, Estimate, Table, Tree
 from .data import TreeData
-from .losses import predicted
-from .metrics import options_of, selected
+from .losses import predictions
+from .metrics import options_of, select_trees
 
 SCALE = (
     "score = base + weight times the sum of the leaves in which a record ends + the sum of the values of the tables; "
@@ -26,10 +26,10 @@ def owner_outputs(estimate: Estimate, data: TreeData, train: np.ndarray, spec: A
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
     options, columns = options_of(estimate, spec), spec.settings.columns
-    kept, _ = selected(estimate.ensemble, data.X[~train], data.y[~train], options, data.criterion)
+    kept, _ = select_trees(estimate.ensemble, data.X[~train], data.y[~train], options, data.criterion)
     scores = kept.scores(data.X)
     with np.errstate(over="ignore", invalid="ignore"):
-        values = {"observed": data.y, "predicted": predicted(scores, options, data.criterion)}
+        values = {"observed": data.y, "predicted": predictions(scores, options, data.criterion)}
     raw = np.array_equal(values["predicted"], scores, equal_nan=True)
     what = "the prediction is the score" if raw else "the score is the log odds of label 1"
     return OwnerReport(

@@ -28,7 +28,7 @@ def real_curves(cube: xr.Dataset) -> Figure:
     case = next((c for c in cases_of(cube, "curve_predicted") if hasattr(cases[c].settings, "shown")), None)
     if case is None:
         return empty("No real day curves in this configuration.")
-    drawn, (hours, unit, ticks) = example_fits_of(cube, case), cases[case].settings.shown
+    drawn, (hours, unit, ticks) = example_fits_of(cube, case), cases[case].settings.response_axis
     own = methods_of(cube, case)
     floor = next((m for m in having(cube, "method", protocol="boosting", noise="none") if m in own), None)
     private = [m for m in own if np.isfinite(_epsilons(drawn, m)).any()]

@@ -24,7 +24,7 @@ def theorem_3(epsilon: float, delta: float) -> float:
     return 4 * L + 2 * epsilon - 4 * sqrt(L**2 + L * epsilon)
 
 
-def approximated(epsilon: float, delta: float) -> float:
+def theorem_3_expansion(epsilon: float, delta: float) -> float:
     """Its expansion, as the source uses it."""
     return epsilon**2 / (2 * log(2 / delta))
 
@@ -32,7 +32,7 @@ def approximated(epsilon: float, delta: float) -> float:
 def taylor_ratio(epsilon: float, delta_power: int) -> float:
     """The expansion in units of the bound, at delta = 10^(-delta_power)."""
     delta = 10.0**-delta_power
-    return approximated(epsilon, delta) / theorem_3(epsilon, delta)
+    return theorem_3_expansion(epsilon, delta) / theorem_3(epsilon, delta)
 
 
 def least_constant() -> float:
@@ -41,7 +41,7 @@ def least_constant() -> float:
     At R = n = epsilon = 1 the norm is 1 / approximated = 2 Delta^2 log(2/delta), and Delta^2 = 4 p.
     """
     delta, p = 1e-5, 10
-    return 4 * p / approximated(1.0, delta) / (p * log(2 / delta))
+    return 4 * p / theorem_3_expansion(1.0, delta) / (p * log(2 / delta))
 
 
 def body_fat(fact: Literal["share", "covariates"]) -> float:

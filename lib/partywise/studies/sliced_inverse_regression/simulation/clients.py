@@ -33,14 +33,14 @@ class SimulatedRecords(ArrayRecords):
     """
 
     @property
-    def drawn(self) -> tuple[np.ndarray, np.ndarray]:
+    def support_records(self) -> tuple[np.ndarray, np.ndarray]:
         """Columns of the true support (n, s) and responses (n,)."""
         return self._kept_true if self.settings.n * len(self.beta) <= self.room else self._true
 
     @property
     def responses(self) -> np.ndarray:
         """As in `ArrayRecords`."""
-        return self.drawn[1]
+        return self.support_records[1]
 
     @property
     def room(self) -> int:
@@ -69,10 +69,10 @@ class SimulatedRecords(ArrayRecords):
     @cached_property
     def own(self) -> Slices:
         """The client's own quantile slices; two classes are public."""
-        return self.slices(self.drawn[1], own=True)
+        return self.slices(self.support_records[1], own=True)
 
     @cached_property
-    def refined(self) -> Slices:
+    def refined_slices(self) -> Slices:
         """Slices at the edges of both kinds."""
         edges = np.union1d(self.own.edges, self.facts.public_slices.edges)
         return Slices(len(edges) + 1, edges, "quantile")
@@ -81,11 +81,11 @@ class SimulatedRecords(ArrayRecords):
     def null(self) -> NullColumns:
         """The columns after the true support, for screening by slice means."""
         rng = stream(self.address[0], "null", self.address[1])
-        codes = self.refined.codes(self.drawn[1])
-        return draw_null(codes, self.refined.n_slices, self.nulls, rng, before=self.before)
+        codes = self.refined_slices.codes(self.support_records[1])
+        return draw_null(codes, self.refined_slices.n_slices, self.nulls, rng, before=self.before)
 
     @property
-    def signed(self) -> SignedColumns:
+    def sign_columns(self) -> SignedColumns:
         """The columns after the true support, for screening by signs."""
         return signed_columns(*self.address, self.settings.n, self.nulls, self.before)
 
@@ -97,11 +97,11 @@ class SimulatedRecords(ArrayRecords):
     @property
     def before(self) -> np.ndarray | None:
         """The last true column where columns are AR(1/2); None where they are independent."""
-        return self.drawn[0][:, -1] if models.settings(self.settings.model).autoregressive else None
+        return self.support_records[0][:, -1] if models.settings(self.settings.model).autoregressive else None
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """As in `Records`; null columns are drawn where they are asked for, after slice means in one draw a call."""
-        X, y = self.drawn
+        X, y = self.support_records
         if columns is None:
             if not self.nulls:
                 return X, y
@@ -124,8 +124,8 @@ class SimulatedRecords(ArrayRecords):
         kept = self._columns
         missing = np.array([j for j in null.tolist() if j not in kept], dtype=int)
         if not len(null) or self.settings.n * (len(kept) + len(missing)) > self.room:
-            return self.signed.records(null)
-        kept |= zip(missing.tolist(), np.array(self.signed.records(missing).T), strict=True)
+            return self.sign_columns.records(null)
+        kept |= zip(missing.tolist(), np.array(self.sign_columns.records(missing).T), strict=True)
         return np.stack([kept[j] for j in null.tolist()]).T
 
     def differences(self, *, own: bool) -> np.ndarray:
@@ -134,18 +134,18 @@ class SimulatedRecords(ArrayRecords):
 
     def profile(self, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
         """Unclipped means (p, H) of every slice and its counts (H,), for the own slices or the public ones."""
-        means, counts = slice_profile(*self.drawn, slices)
+        means, counts = slice_profile(*self.support_records, slices)
         # A slice of the refinement lies inside one slice: that of its upper edge.
-        upper = np.append(self.refined.edges, np.inf)
+        upper = np.append(self.refined_slices.edges, np.inf)
         inside = np.searchsorted(slices.edges, upper, side="left")[:, None] == np.arange(slices.n_slices)
         sums = (self.null.means * self.null.counts) @ inside
         return np.concatenate([means, sums / np.maximum(counts, 1)]), counts
 
     def sign_sums(self) -> np.ndarray:
         """As in `Records`; whole numbers."""
-        (X, y), H = self.drawn, self.facts.n_slices
+        (X, y), H = self.support_records, self.facts.n_slices
         codes = self.facts.public_slices.codes(y)
-        return np.concatenate([sign_sums(X, codes, H), self.signed.sums(codes, H)], axis=1).astype(np.float32)
+        return np.concatenate([sign_sums(X, codes, H), self.sign_columns.sums(codes, H)], axis=1).astype(np.float32)
 
 
 def true_records(settings: SimulatedSettings, key: int, number: int, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -35,8 +35,8 @@ def hashes(task: Task) -> Exposure:
     recovered = dictionary_attack(sent, (f"PATIENT_{i:05d}" for i in range(task.settings.population)))
     right = sum(recovered.get(digest) == name for digest, name in zip(sent, names, strict=True))
     payload = Clear(sent, units=("row",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(_hashed(one), _hashed(other)))
-    return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered": right})
+    pairs = task.pairs(lambda one, other: ClearPair(_hashes(one), _hashes(other)))
+    return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered_entries": right})
 
 
 def intersection(task: Task) -> Exposure:
@@ -54,11 +54,11 @@ def intersection(task: Task) -> Exposure:
     tried = [attack_ids(seen, names, names, digest) for digest in (_point, _digest)]
     common = set(names)
 
-    def disclosed(world: World) -> float:
+    def n_common(world: World) -> float:
         return float(len(common & set(identifiers(world))))
 
-    pairs = task.pairs(lambda one, other: ClearPair(disclosed(one), disclosed(other)))
-    numbers = {"recovered_share": max(tried), "recovered": round(max(tried) * len(names))}
+    pairs = task.pairs(lambda one, other: ClearPair(n_common(one), n_common(other)))
+    numbers = {"recovered_share": max(tried), "recovered_entries": round(max(tried) * len(names))}
     return Exposure({0: payload}, pairs, numbers)
 
 
@@ -75,5 +75,5 @@ def identifiers(world: World) -> list[str]:
     return [f"PATIENT_{int(number):05d}" for number in world.y]
 
 
-def _hashed(world: World) -> np.ndarray:
+def _hashes(world: World) -> np.ndarray:
     return np.array(hash_identifiers(identifiers(world)))

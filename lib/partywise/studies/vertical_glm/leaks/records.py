@@ -54,7 +54,7 @@ def scores(task: Task) -> Exposure:
     recovered = recover_rows(sent, known, block[known])
     payload = Clear(sent, units=("features",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(scores_of_block(one.x), scores_of_block(other.x)))
-    return Exposure({0: payload}, pairs, _recovered(block, recovered, known))
+    return Exposure({0: payload}, pairs, _recovery_numbers(block, recovered, known))
 
 
 def predictor(task: Task) -> Exposure:
@@ -65,7 +65,7 @@ def predictor(task: Task) -> Exposure:
     recovered = recover_rows(column_space(sent), known, block[known], law="linear")
     payload = Clear(sent, units=("features",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(one.x @ path, other.x @ path))
-    return Exposure({0: payload}, pairs, _recovered(block, recovered, known))
+    return Exposure({0: payload}, pairs, _recovery_numbers(block, recovered, known))
 
 
 def response(task: Task) -> Exposure:
@@ -73,7 +73,7 @@ def response(task: Task) -> Exposure:
     sent = task.worst[0].y
     payload = Clear(sent, units=("label",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(one.y, other.y))
-    return Exposure({0: payload}, pairs, {"recovered_share": 1.0, "recovered": len(sent)})
+    return Exposure({0: payload}, pairs, {"recovered_share": 1.0, "recovered_entries": len(sent)})
 
 
 def cross_products(task: Task) -> Exposure:
@@ -89,13 +89,17 @@ def cross_products(task: Task) -> Exposure:
     return Exposure({0: release}, task.pairs(pair_of))
 
 
-def _recovered(block: np.ndarray, recovered: np.ndarray, known: np.ndarray) -> dict[str, float | int]:
+def _recovery_numbers(block: np.ndarray, recovered: np.ndarray, known: np.ndarray) -> dict[str, float | int]:
     """Share of the rows unknown to the attacker that come back exactly, and the largest relative error."""
     hidden = np.ones(len(block), dtype=bool)
     hidden[known] = False
     error = np.max(np.abs(recovered - block)[hidden], axis=1) / np.max(np.abs(block))
     right = int(np.sum(error < EXACT))
-    return {"recovered_share": right / int(hidden.sum()), "recovered": right, "recovery_error": float(error.max())}
+    return {
+        "recovered_share": right / int(hidden.sum()),
+        "recovered_entries": right,
+        "recovery_error": float(error.max()),
+    }
 
 
 def gram_matrix(task: Task) -> Exposure:

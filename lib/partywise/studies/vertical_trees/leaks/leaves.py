@@ -26,10 +26,10 @@ def zeros_repaired(task: Task) -> Exposure:
     """The same with every ciphertext re-randomised, so that the next party reads nothing."""
     private, sent = _leaf_vectors(task)
 
-    def renewed(world: World) -> Cipher:
+    def rerandomise(world: World) -> Cipher:
         return rerandomised(private.public, sent(world), task.noise())
 
-    return _read(task, renewed, renewed(task.worst[0]))
+    return _read(task, rerandomise, rerandomise(task.worst[0]))
 
 
 def _leaf_vectors(task: Task) -> tuple[PrivateKey, Callable[[World], Cipher]]:
@@ -37,10 +37,10 @@ def _leaf_vectors(task: Task) -> tuple[PrivateKey, Callable[[World], Cipher]]:
     private = generate_key(task.settings.key_size, task.rng_for("key"), kind="paillier")
     weights = np.tile(np.arange(1, 5), task.settings.n)
     received = encrypt(private, weights, task.rng_for("weights"), key_holder="active")
-    return private, lambda world: zero_dropped(private.public, received, _kept(world))
+    return private, lambda world: zero_dropped(private.public, received, _kept_leaves(world))
 
 
-def _kept(world: World) -> np.ndarray:
+def _kept_leaves(world: World) -> np.ndarray:
     """The leaves of a tree of four that the owner of its root keeps, row by row."""
     form = skeleton(np.array([3, 0, 0], dtype=np.uint8), np.array([], dtype=int))
     return form.open_leaves(np.array([0]), world.x[None, :, 0] <= 0.5).T.ravel()
@@ -48,7 +48,7 @@ def _kept(world: World) -> np.ndarray:
 
 def _read(task: Task, sent: Callable[[World], Cipher], payload: Clear | Cipher) -> Exposure:
     """The next party looks for the constant 1."""
-    zero = ~_kept(task.worst[0])
+    zero = ~_kept_leaves(task.worst[0])
     found = int(np.sum(ruled_out(sent(task.worst[0])) & zero))
     pairs = task.pairs(lambda one, other: ClearPair(ruled_out(sent(one)), ruled_out(sent(other))))
-    return Exposure({0: payload}, pairs, {"recovered_share": found / int(zero.sum()), "recovered": found})
+    return Exposure({0: payload}, pairs, {"recovered_share": found / int(zero.sum()), "recovered_entries": found})

@@ -50,7 +50,7 @@ def mask(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def encryption_published(task: Task) -> Exposure:
     """ "he" with ``abstract_paillier``: gradients cross as they are."""
-    return _shown(task, lambda world: abstract_encrypt(world.y), "label")
+    return _clear_exposure(task, lambda world: abstract_encrypt(world.y), "label")
 
 
 def encryption_repaired(task: Task) -> Exposure:
@@ -62,7 +62,7 @@ def encryption_repaired(task: Task) -> Exposure:
 
 def row_gradients_published(task: Task) -> Exposure:
     """The linear model: the key holder opens a gradient of every row, which is a multiple of its features."""
-    return _shown(task, lambda world: np.abs(world.y[:, None]) * world.x, "features")
+    return _clear_exposure(task, lambda world: np.abs(world.y[:, None]) * world.x, "features")
 
 
 def row_gradients_repaired(task: Task) -> Exposure:
@@ -75,7 +75,7 @@ def row_gradients_repaired(task: Task) -> Exposure:
 
 def split_indicators_published(task: Task) -> Exposure:
     """Label scattering: the owner of a split says of every row whether it goes left, encrypted gradients or not."""
-    return _shown(task, lambda world: np.packbits(np.asarray(_sides(world).value) == 0), "features")
+    return _clear_exposure(task, lambda world: np.packbits(np.asarray(_sides(world).value) == 0), "features")
 
 
 def split_indicators_repaired(task: Task) -> Exposure:
@@ -95,7 +95,7 @@ def _sides(world: World) -> Bounded:
     return bucket_index(world.x[:, 0], CUT)
 
 
-def _shown(task: Task, message: Callable[[World], np.ndarray], unit: str) -> Exposure:
+def _clear_exposure(task: Task, message: Callable[[World], np.ndarray], unit: str) -> Exposure:
     """A message in the clear."""
     payload = Clear(message(task.worst[0]), units=(unit,), owner=task.owner)
     return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(message(one), message(other))))

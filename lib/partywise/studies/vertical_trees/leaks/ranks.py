@@ -27,15 +27,15 @@ from ..claims import BucketSettings, DomainSettings, FeatureSettings
 
 def moved_value(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
     """One feature, whose values fill [0, 1] evenly."""
-    return _moved(settings.n, 1, rng_for)
+    return _draw_moved(settings.n, 1, rng_for)
 
 
 def moved_values(settings: FeatureSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
     """All features of one record move."""
-    return _moved(settings.n, settings.n_features, rng_for)
+    return _draw_moved(settings.n, settings.n_features, rng_for)
 
 
-def _moved(n: int, columns: int, rng_for: Rng) -> AuditData:
+def _draw_moved(n: int, columns: int, rng_for: Rng) -> AuditData:
     rng = rng_for("records")
     base = np.stack([rng.permutation(n) for _ in range(columns)], axis=1) + 0.5
     x = np.repeat(base[None] / n, 4, axis=0)
@@ -100,7 +100,7 @@ def distance_repaired(task: Task) -> Exposure:
 
 def adjusting_published(task: Task) -> Exposure:
     """OpBoost, adjusting, as printed: both sums run over lb..ub and no law results."""
-    mechanism = _adjusted(task)
+    mechanism = _adjusted_mechanism(task)
     buckets, values = mechanism.printed_matrix()
     totals = {"printed_total": float(buckets.sum(axis=1).min())}
     try:
@@ -113,10 +113,10 @@ def adjusting_published(task: Task) -> Exposure:
 
 def adjusting_repaired(task: Task) -> Exposure:
     """The same with sums over the buckets."""
-    return _distances(task, _adjusted(task))
+    return _distances(task, _adjusted_mechanism(task))
 
 
-def _adjusted(task: Task) -> AdjustedDistanceExponential:
+def _adjusted_mechanism(task: Task) -> AdjustedDistanceExponential:
     settings = task.settings
     return AdjustedDistanceExponential(task.epsilon, task.epsilon, settings.theta, fixed(settings, "low", "high"))
 

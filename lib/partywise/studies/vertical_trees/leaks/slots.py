@@ -104,7 +104,7 @@ def _exposure(task: Task, masked: bool) -> Exposure:
     sums = _sums(task, plan, private, task.worst[0])
     reply = local_tables(owner, private.public, sums, plan, RECEIVER, masked, task.rng_for)
     told = [abs(x) <= task.settings.n << 32 for x in open_slots(paillier.decrypt(private, reply.value), share, plan)]
-    numbers = {"noise_sd": plan.sigma, "recovered_share": float(np.mean(told)), "recovered": int(np.sum(told))}
+    numbers = {"noise_sd": plan.sigma, "recovered_share": float(np.mean(told)), "recovered_entries": int(np.sum(told))}
     return Exposure({0: reply}, task.pairs(pair_of), numbers)
 
 

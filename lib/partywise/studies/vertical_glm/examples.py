@@ -8,10 +8,9 @@ import numpy as np
 
 from ...glm.model import Estimate as GlmEstimate
 from .data import GlmData
-from .evaluation.listed import used_persons
-from .evaluation.nested import nested
-from .evaluation.pooled import pooled
-from .evaluation.seen import MESSAGES, space_by_message
+from .evaluation.exact_fits import exact_fit, nested_fits
+from .evaluation.persons import used_persons
+from .evaluation.reconstruction import MESSAGES, space_by_message
 from .measures import GlmExamples
 from .metrics import matrix_of, ridge_of, truth_of
 
@@ -33,7 +32,7 @@ def example_fits(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> 
     if isinstance(estimate, GlmEstimate):
         found |= _coefficients(estimate, data, persons, spec) | _path(estimate, data, persons, spec)
         if estimate.standard_errors is not None:
-            deviance, likelihood = nested(data, persons)
+            deviance, likelihood = nested_fits(data, persons)
             found |= GlmExamples(nested_deviance=deviance, nested_likelihood=likelihood)
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
@@ -45,7 +44,7 @@ def example_fits(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> 
 
 def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: Any) -> GlmExamples:
     """Coefficients and standard errors beside those of the pooled fit; NaN where there are none."""
-    exact = pooled(data, persons, ridge_of(spec.options))
+    exact = exact_fit(data, persons, ridge_of(spec.options))
     undefined = np.full(len(estimate.coefficients), np.nan)
     errors = undefined if estimate.standard_errors is None else estimate.standard_errors
     found = GlmExamples(
@@ -68,7 +67,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
 
 def _path(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: Any) -> GlmExamples:
     """The objective along iterations, of long paths ever fewer of them."""
-    exact = pooled(data, persons, ridge_of(spec.options))
+    exact = exact_fit(data, persons, ridge_of(spec.options))
     points, excess = np.full((2, KEPT), np.nan)
     if len(estimate.objective):
         chosen = np.unique(np.round(np.geomspace(1, len(estimate.objective), KEPT)).astype(int) - 1)

@@ -1,4 +1,4 @@
-"""The pooled fit of a replicate, which every method is compared with; made once for all cells that need it."""
+"""The exact fit of a replicate, which every method is compared with, and of nested models; made once for all cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..data import GlmData
 
 
 @dataclass(frozen=True)
-class Pooled:
+class ExactFit:
     """Records that a method used, and the exact fit of them.
 
     X : (n, p); response : of the used records
@@ -48,15 +48,15 @@ class Pooled:
         return diagnose(sums, self.fit.information, self.fit.scaling, family, **given).standard_errors
 
 
-def pooled(data: GlmData, persons: np.ndarray, ridge: float) -> Pooled:
+def exact_fit(data: GlmData, persons: np.ndarray, ridge: float) -> ExactFit:
     """The exact fit of some persons, with a ridge on standardised columns."""
     key = persons.tobytes(), ridge
     if key not in data.memo:
-        data.memo[key] = _pooled(data, persons, ridge)
+        data.memo[key] = _exact_fit(data, persons, ridge)
     return data.memo[key]
 
 
-def _pooled(data: GlmData, persons: np.ndarray, ridge: float) -> Pooled:
+def _exact_fit(data: GlmData, persons: np.ndarray, ridge: float) -> ExactFit:
     X, response = data.X[persons], response_at(data, persons)
     null, fit = None, None
     try:
@@ -66,10 +66,41 @@ def _pooled(data: GlmData, persons: np.ndarray, ridge: float) -> Pooled:
     except (ValueError, np.linalg.LinAlgError):
         # Nothing to compare with: what depends on it stays undefined.
         pass
-    return Pooled(X, response, null, fit, ridge)
+    return ExactFit(X, response, null, fit, ridge)
 
 
 def response_at(data: GlmData, persons: np.ndarray) -> Response:
     """Responses of some persons with their weights and offset."""
     weights, offset = (None if values is None else values[persons] for values in (data.weights, data.offset))
     return Response(data.y[persons], FAMILIES[data.family], weights, offset)
+
+
+def nested_fits(data: GlmData, persons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Deviance and log-likelihood (1 + p,) of pooled fits of 0, 1, ..., p columns, at the dispersion D / n.
+
+    Columns enter by the ratio of their coefficient in the whole fit to its standard error, the largest first. NaN
+    where the whole fit has no standard errors.
+    """
+    key = persons.tobytes(), "nested"
+    if key not in data.memo:
+        data.memo[key] = _nested_deviances(exact_fit(data, persons, 0.0))
+    return data.memo[key]
+
+
+def _nested_deviances(exact: ExactFit) -> tuple[np.ndarray, np.ndarray]:
+    undefined, errors = np.full(exact.X.shape[1] + 1, np.nan), exact.errors("family")
+    if exact.fit is None or errors is None or exact.null is None:
+        return undefined, undefined
+    response, family = exact.response, exact.response.family
+    order = np.argsort(-np.abs(exact.fit.coefficients[1:] / errors[1:]))
+    etas = [np.full(len(response.y), exact.null[0]) + response.shift]
+    for size in range(1, len(order) + 1):
+        X = exact.X[:, order[:size]]
+        fit = fit_glm(X, response.y, family, weights=response.weights, offset=response.offset)
+        etas.append(fit.eta)
+    deviance = np.array([response.deviance(eta) for eta in etas])
+    likelihood = []
+    for eta, value in zip(etas, deviance, strict=True):
+        dispersion = value / len(response.y) if family.estimates_dispersion else 1.0
+        likelihood.append(family.log_likelihood(response.y, family.mean(eta), dispersion, response.weights))
+    return deviance, np.array(likelihood)

@@ -32,9 +32,9 @@ def found_by_dictionary(data: GlmData, n_parties: int, mode: Mode) -> float:
     key = "dictionary", n_parties, mode
     if key not in data.memo:
         assert data.identifiers is not None
-        own = data.identifiers[data.held(n_parties)[0]].tolist()
+        own = data.identifiers[data.persons_of_parties(n_parties)[0]].tolist()
         own = own[:MOST] if mode == "psi" else own
-        seen = [row.tobytes() for row in received(own, mode)]
+        seen = [row.tobytes() for row in received_identifiers(own, mode)]
         shares = [attack_ids(seen, own, map(data.scheme.format, range(data.population)), digest)]
         if mode == "psi":
             # A dictionary of nothing but what is to be found.
@@ -43,7 +43,7 @@ def found_by_dictionary(data: GlmData, n_parties: int, mode: Mode) -> float:
     return data.memo[key]
 
 
-def received(names: Sequence[str], mode: Mode) -> np.ndarray:
+def received_identifiers(names: Sequence[str], mode: Mode) -> np.ndarray:
     """(n, 32) bytes that reach the matcher of one party's identifiers, of two parties."""
     if mode == "sha256":
         return local_published(OWNER, names).value
@@ -78,7 +78,7 @@ def used_persons(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> 
 
 def _persons(estimate: Any, data: GlmData, spec: Any) -> np.ndarray:
     """(parties, n) persons of the used records of each party."""
-    named = zip(spec.settings.names(spec.n_parties), data.held(spec.n_parties), strict=True)
+    named = zip(spec.settings.names(spec.n_parties), data.persons_of_parties(spec.n_parties), strict=True)
     return np.stack([held[estimate.rows[name]] for name, held in named])
 
 
@@ -88,7 +88,7 @@ def alignment_measures(estimate: Any, data: GlmData, spec: Any) -> GlmMeasures:
         return GlmMeasures()
     persons, mode = _persons(estimate, data, spec), spec.options.alignment
     same = np.all(persons == persons[0], axis=0)
-    products = work(mode, [len(held) for held in data.held(spec.n_parties)])["exponentiations"]
+    products = work(mode, [len(held) for held in data.persons_of_parties(spec.n_parties)])["exponentiations"]
     found = GlmMeasures(common_records=int(np.sum(same)), exponentiations=products)
     if data.population:
         found |= GlmMeasures(attack_ids=found_by_dictionary(data, spec.n_parties, mode))
