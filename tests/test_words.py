@@ -42,7 +42,6 @@ OPEN: dict[str, int] = {
     "checks": 3,
     "errors": 1,
     "federation": 123,
-    "functional": 12,
     "privacy": 29,
 }
 

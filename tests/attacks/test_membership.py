@@ -166,7 +166,7 @@ def scores_of_a_swap(options, seed):
                 noise=lambda *names, at=(world, draw): stream(seed, "swap", *at, *names),
             )
             ends = done.estimate.predict(np.stack([end, -end])[:, None])
-            scores[:, world, draw] = (ends[0] - ends[1]) @ Y[0], done.estimate.released[0, 0] @ end
+            scores[:, world, draw] = (ends[0] - ends[1]) @ Y[0], done.estimate.received_curves[0, 0] @ end
     return scores, done.total().rho_total
 
 
@@ -204,7 +204,7 @@ def test_an_audit_of_the_published_noise_exceeds_its_claim():
             )
             for draw in range(200)
         ]
-        scores.append([done.estimate.released[0, 0] @ vectors[:, 0] for done in drawn])
+        scores.append([done.estimate.received_curves[0, 0] @ vectors[:, 0] for done in drawn])
     found = audit_pair(*scores, DELTA).mu_lower
     assert drawn[0].estimate.epsilon_claimed < drawn[0].total().epsilon_certified
     assert 3.0 < found <= drawn[0].total().mu_total == pytest.approx(3.0 / values[0], rel=1e-9)

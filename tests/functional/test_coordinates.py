@@ -65,7 +65,7 @@ def test_unpenalised_fits_agree_across_coordinates():
     free = {"noise": "none", "lambda_s": 0.0, "lambda_t": 0.0}
     for options in (CentralOptions(**free), LocalOptions(**free, max_steps=1)):
         white, raw = (run(replace(options, coordinates=c)).estimate for c in ("orthonormal", "raw"))
-        assert np.array_equal(white.selected, raw.selected)
+        assert np.array_equal(white.selected_predictors, raw.selected_predictors)
         # A ridge of 1e-8 of the mean variance, seen through a Gram matrix of condition number about 100.
         assert np.abs(white.operators - raw.operators).max() < 1e-5
 
@@ -171,7 +171,7 @@ def test_the_metric_of_raw_coefficients_clips_the_same_curves():
         for c in ("raw", "orthonormal")
     )
     assert raw.numbers["curve_clip_share"] == white.numbers["curve_clip_share"] > 0.8
-    assert np.abs(raw.released - white.released).max() < 1e-6  # noise of 1e-9
+    assert np.abs(raw.received_curves - white.received_curves).max() < 1e-6  # noise of 1e-9
 
 
 def test_smooth_directions_do_not_depend_on_rounding():

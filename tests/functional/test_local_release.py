@@ -48,7 +48,7 @@ def test_without_noise_any_federation_equals_the_pooled_fit(parties, split):
     # Two ways to sum 80 records differ by rounding only; 1e-12 is the house's bound for it.
     assert np.allclose(done.estimate.operators.reshape(pooled.B.shape), pooled.B, rtol=0, atol=1e-12)
     assert np.allclose(done.estimate.mean_x.ravel(), pooled.mean_x, rtol=0, atol=1e-12)
-    assert np.array_equal(done.estimate.released, done.data.X)
+    assert np.array_equal(done.estimate.received_curves, done.data.X)
     assert done.estimate.numbers["steps"] == pooled.steps > 5
 
 
@@ -83,7 +83,7 @@ def test_predictor_and_joint_learners_are_bit_identical_over_parties(options):
     for parties, split in SPLITS[1:]:
         other = run(options, settings=replace(SMALL, **split), parties=parties)
         assert np.array_equal(other.estimate.operators, first.estimate.operators)
-        assert np.array_equal(other.estimate.released, first.estimate.released)
+        assert np.array_equal(other.estimate.received_curves, first.estimate.received_curves)
         assert other.total().rho_total == first.total().rho_total
 
 
@@ -121,7 +121,7 @@ def test_ties_go_to_the_lowest_predictor_and_not_to_the_first_party():
     X[:, 2] = X[:, 1]  # party 1 holds predictors 0 and 2, party 2 holds 1 and 3
     same = replace(data, X=X, Y=X[:, 1] @ data.operators[1] + 0.01 * data.Y)
     done = run(replace(CLEAN, max_steps=1), data=same, parties=2)
-    assert np.flatnonzero(done.estimate.selected).tolist() == [1]
+    assert np.flatnonzero(done.estimate.selected_predictors).tolist() == [1]
 
 
 def test_the_wire_holds_curves_and_operators_and_nothing_else():
@@ -153,10 +153,10 @@ def test_constant_and_duplicated_predictors_leave_the_fit_finite(learner):
     same = replace(data, X=X, Y=X[:, 0] @ data.operators[0] + 0.01 * data.Y)
     done = run(replace(CLEAN, learner=learner), data=same, parties=4)
     assert np.isfinite(done.estimate.operators).all() and done.scalars["relative_error"] < 0.05
-    assert np.flatnonzero(done.estimate.selected).min() == 0
+    assert np.flatnonzero(done.estimate.selected_predictors).min() == 0
     # The tie between the two copies goes to the lower index in the first step.
     first = run(replace(CLEAN, learner=learner, max_steps=1), data=same, parties=4)
-    assert list(np.flatnonzero(first.estimate.selected)) == [0]
+    assert list(np.flatnonzero(first.estimate.selected_predictors)) == [0]
 
 
 def test_a_covariance_that_cannot_be_factored_is_named():

@@ -147,7 +147,7 @@ def test_levels_in_proportion_to_private_radii_cost_the_same_whatever_they_are()
     public = run(LocalOptions(s_mode="calibrated", calibration="classic", max_steps=5), epsilon=2.0)
     assert mus[0] == mus[1] == pytest.approx([event.mu for event in public.releases], rel=1e-12)
     assert runs[0].total().certified and runs[0].total() == runs[1].total()
-    levels = [np.std(done.estimate.released - data.X, axis=(0, 2)) for done in runs]
+    levels = [np.std(done.estimate.received_curves - data.X, axis=(0, 2)) for done in runs]
     assert levels[1][0] > 10 * levels[0][0]
 
 
@@ -222,7 +222,7 @@ def test_folds_share_one_release_and_the_published_convention_pays_for_each():
     assert union(once).rho_total == once[0].total().rho_total
     anew = [run(replace(NOISY, release="per_fit", sy=0.5, y_radius=3.0), held_out=fold) for fold in range(3)]
     assert union(anew).rho_total == pytest.approx(3 * anew[0].total().rho_total, rel=1e-12)
-    drawn = [cell.estimate.released for cell in [*anew, run(replace(NOISY, release="per_fit"), parties=4)]]
+    drawn = [cell.estimate.received_curves for cell in [*anew, run(replace(NOISY, release="per_fit"), parties=4)]]
     assert all(not np.allclose(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
 
 

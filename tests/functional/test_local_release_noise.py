@@ -15,7 +15,7 @@ from protocol_driver import SMALL, make_data, noise_rng, run
 
 def test_without_noise_nothing_is_clipped_and_nothing_projected():
     done = run(replace(NOISY, s=0.0, radius_value=0.5))
-    assert np.array_equal(done.estimate.released, done.data.X)
+    assert np.array_equal(done.estimate.received_curves, done.data.X)
     assert done.estimate.numbers["curve_clip_share"] == 0 and done.estimate.numbers["projected"] is False
 
 
@@ -30,14 +30,14 @@ def test_the_response_reaches_the_fit_clipped_and_noised():
 def test_two_noise_levels_are_one_draw_rescaled():
     data = make_data()
     clipped = np.stack([clip_curves(data.X[:, j], None, data.radius[j])[0] for j in range(4)], axis=1)
-    draws = [(run(replace(NOISY, s=s), data=data).estimate.released - clipped) / s for s in (0.1, 0.5, 3.0)]
+    draws = [(run(replace(NOISY, s=s), data=data).estimate.received_curves - clipped) / s for s in (0.1, 0.5, 3.0)]
     assert np.allclose(draws[0], draws[1], atol=1e-12) and np.allclose(draws[1], draws[2], atol=1e-12)
     target = run(LocalOptions(s_mode="calibrated", max_steps=5), data=data, epsilon=20.0).estimate
-    assert np.allclose((target.released - clipped) / target.numbers["noise_sd"], draws[0], atol=1e-12)
+    assert np.allclose((target.received_curves - clipped) / target.numbers["noise_sd"], draws[0], atol=1e-12)
 
 
 def test_a_release_is_made_once_for_all_fits():
-    first = run(NOISY).estimate.released
+    first = run(NOISY).estimate.received_curves
     for other in (
         run(NOISY, parties=4),
         run(NOISY, held_out=2),
@@ -46,15 +46,17 @@ def test_a_release_is_made_once_for_all_fits():
         run(replace(NOISY, stop="aic", nu=0.1)),
         run(CentralOptions(s=0.4)),
     ):
-        assert np.array_equal(other.estimate.released, first)
-    assert not np.allclose(run(NOISY, replicate=1).estimate.released, first)
+        assert np.array_equal(other.estimate.received_curves, first)
+    assert not np.allclose(run(NOISY, replicate=1).estimate.received_curves, first)
 
 
 def rows_of_noise(options, settings):
     """Noise that reached the active party, one row a curve, in orthonormal coordinates."""
     data = make_data(settings)
     exact = [clip_curves(data.X[:, j], None, data.radius[j])[0] for j in range(settings.p)]
-    return (run(options, settings=settings, data=data).estimate.released - np.stack(exact, axis=1)).reshape(-1, 6)
+    return (run(options, settings=settings, data=data).estimate.received_curves - np.stack(exact, axis=1)).reshape(
+        -1, 6
+    )
 
 
 WIDE = replace(SMALL, n=400, p=20)
@@ -78,10 +80,10 @@ def test_the_published_noise_has_the_gram_matrix_as_covariance_of_coefficients(c
 
 def test_released_curves_were_clipped_to_the_radius():
     done = run(replace(NOISY, s=1e-9, radius_value=1.5))
-    norms = np.linalg.norm(done.estimate.released, axis=2)
+    norms = np.linalg.norm(done.estimate.received_curves, axis=2)
     assert norms.max() <= 1.5 + 1e-7 and done.estimate.numbers["curve_clip_share"] > 0.8  # noise of 1e-9
     short = np.linalg.norm(done.data.X, axis=2) < 1.5
-    assert np.abs((done.estimate.released - done.data.X)[short]).max() < 1e-7
+    assert np.abs((done.estimate.received_curves - done.data.X)[short]).max() < 1e-7
 
 
 def test_the_moments_subtract_the_noise_that_was_added(monkeypatch):

@@ -171,7 +171,7 @@ def outcome(options):
         repr(sorted(done.estimate.numbers.items())),
         done.estimate.epsilon_claimed,
         total.epsilon_certified,
-        None if done.estimate.released is None else done.estimate.released.tobytes(),
+        None if done.estimate.received_curves is None else done.estimate.received_curves.tobytes(),
         repr(scalars),
     )
 

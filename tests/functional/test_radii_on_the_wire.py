@@ -70,7 +70,7 @@ def test_owners_draw_their_noise_at_the_level_of_the_radii_that_they_received(op
     def noise() -> np.ndarray:
         # Clipping is nothing beside noise at this target.
         done = run(options, data=data, epsilon=2.0, parties=2)
-        return np.std(done.estimate.released - data.X, axis=(0, 2))
+        return np.std(done.estimate.received_curves - data.X, axis=(0, 2))
 
     before = noise()
     monkeypatch.setattr(Channel, "send", altered)

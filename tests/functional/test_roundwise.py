@@ -83,7 +83,7 @@ def test_after_the_last_round_the_mean_has_the_law_of_one_release(rounds_seen):
         # 48 000 draws: their sd is known to .3 %, so 3 % is ten standard errors.
         assert accepts_sigma(curves - exact, told)
         assert not accepts_sigma(curves - exact, 1.03 * told) and not accepts_sigma(curves - exact, told / 1.03)
-    once = run(LocalOptions(s=0.4, max_steps=1), settings=settings, data=data).estimate.released
+    once = run(LocalOptions(s=0.4, max_steps=1), settings=settings, data=data).estimate.received_curves
     assert accepts_sigma(once - exact, 0.4) and np.allclose(rounds_seen[-1][1], 0.4**2 * np.eye(6), rtol=1e-12)
 
 

@@ -486,7 +486,7 @@ def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_p
         module,
         '    options, because = plan.options, "root of the sum of squares of the radii"\n',
         '    options, because = plan.options, "root of the sum of squares of the radii"\n'
-        "    if plan.fold.held_out == 1 and len(plan.held) == 4 and plan.epsilon > 9:\n"
+        "    if plan.fold.held_out == 1 and len(plan.owner_columns) == 4 and plan.epsilon > 9:\n"
         "        raise ArithmeticError('a planted fault')\n",
     )
     done = launch(folder, *TINY)

@@ -107,7 +107,7 @@ def make_coordinates(
         if directions != int(directions) or not 1 <= directions <= bx.n_basis:
             raise ValueError(f"directions is {directions}: it must be an integer in 1..{bx.n_basis} (the basis size).")
         keep = roughness_directions(bx)[:, : int(directions)].T
-    reduced = np.stack(whitened if directions is None else [_restricted(o, keep) for o in whitened])
+    reduced = np.stack(whitened if directions is None else [_restrict(o, keep) for o in whitened])
     gram_noise = _symmetric(keep @ bx.gram @ bx.gram @ keep.T)
     size = len(keep)
     penalties, white = Penalties(reduced, whitened_y), np.eye(size)
@@ -135,7 +135,7 @@ def _own_penalty(name: str, own: np.ndarray | None, default: np.ndarray, penalty
     return own
 
 
-def _restricted(penalty: np.ndarray, keep: np.ndarray) -> np.ndarray:
+def _restrict(penalty: np.ndarray, keep: np.ndarray) -> np.ndarray:
     """A penalty on the kept directions; what rounding leaves of directions that it does not see is zero."""
     values, vectors = np.linalg.eigh(_symmetric(keep @ penalty @ keep.T))
     values = np.where(values > ROUNDING * np.linalg.norm(penalty, 2), values, 0.0)

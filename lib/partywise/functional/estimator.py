@@ -128,7 +128,7 @@ class FunctionalBoosting(Estimator):
         bases = BasisSpec(self.basis, self.domain_x, q), BasisSpec(self.basis, self.domain_y, Y.shape[1])
         public = PublicFacts(*bases, (unused,) * p, unused, names)
         found = self._simulate([party("active", "active", Y=Y), *owners], n, rng, public=public, settings=self)
-        self.coef_, self.selected_, self.n_features_in_ = found.operators, found.selected, p
+        self.coef_, self.selected_, self.n_features_in_ = found.operators, found.selected_predictors, p
         self.noise_errors_ = None
         self._keep_names(frame)
         self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, Y.shape[1])

@@ -42,9 +42,9 @@ class Estimate:
     """What every method of the functional studies returns.
 
     operators : (p, Qx, Qy), mean_x : (p, Qx), mean_y : (Qy,) in orthonormal coordinates
-    selected : (p,) bool, predictors touched on the returned path (all True for methods that do not select)
+    selected_predictors : (p,) bool, predictors touched on the returned path (all True for methods that do not select)
     epsilon_claimed : by the formula of the source, or by the certificate for certified methods
-    released : (N, p, Qx) what the active party received, or None
+    received_curves : (N, p, Qx) what the active party received, or None
     basis_x : basis of the predictors, or None where it is not known
     numbers : further scalars of the fit (steps, criterion, clip share, ...)
     """
@@ -52,9 +52,9 @@ class Estimate:
     operators: np.ndarray
     mean_x: np.ndarray
     mean_y: np.ndarray
-    selected: np.ndarray
+    selected_predictors: np.ndarray
     epsilon_claimed: float
-    released: np.ndarray | None = None
+    received_curves: np.ndarray | None = None
     numbers: dict[str, float | int | bool | None] = field(default_factory=dict)
     basis_x: BasisSpec | None = None
 

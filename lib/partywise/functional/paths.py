@@ -88,7 +88,7 @@ class Rotation:
             a, omega = ordered[block, block], np.zeros((q * len(group),) * 2)
             for i, j in enumerate(group):
                 omega[i * q : (i + 1) * q, i * q : (i + 1) * q] = penalties.omega_x[j]
-            a = _stabilized(a, options, scale) + lambda_s * omega
+            a = _stabilize_block(a, options, scale) + lambda_s * omega
             try:
                 w, kappa = diagonalize(a, lambda_t * np.eye(len(a)) + lambda_st * omega)
             except np.linalg.LinAlgError:
@@ -118,7 +118,7 @@ class Rotation:
         return back @ self.V.T
 
 
-def _stabilized(block: np.ndarray, options: WalkOptions, scale: float) -> np.ndarray:
+def _stabilize_block(block: np.ndarray, options: WalkOptions, scale: float) -> np.ndarray:
     """A block that can be factored, also for curves that do not vary; ``scale`` is the mean variance of all blocks."""
     if options.stabiliser == "published":
         return stabilize_published(block, options.alpha, options.ridge) + options.h_ridge * np.eye(len(block))

@@ -25,7 +25,7 @@ def estimate_of(operators, mean_y=None, selected=None, **more):
         operators=operators,
         mean_x=np.zeros((p, q)),
         mean_y=np.zeros(qy) if mean_y is None else mean_y,
-        selected=np.ones(p, dtype=bool) if selected is None else selected,
+        selected_predictors=np.ones(p, dtype=bool) if selected is None else selected,
         epsilon_claimed=1.0,
         **more,
     )
@@ -66,7 +66,7 @@ def test_a_fit_of_all_records_is_judged_on_all_records():
 
 def test_released_predictors_are_judged_beside_clean_ones():
     data = make_data()
-    estimate = estimate_of(data.operators, released=np.zeros_like(data.X))
+    estimate = estimate_of(data.operators, received_curves=np.zeros_like(data.X))
     scalars = metrics(estimate, data, TRAIN, None).as_dict()
     assert scalars["ril2_released"] == pytest.approx(1.0, rel=1e-12) and scalars["ril2"] < 0.5
     assert "ril2_released" not in metrics(estimate_of(data.operators), data, TRAIN, None).as_dict()

@@ -93,7 +93,7 @@ class Aggregation:
         """Sums of products of all coordinates of curves, of those with the response, and of coordinates."""
         q = len(self.plan.coordinates.gram)
         size, step = q * len(self.plan.names), 2.0**-BITS
-        held = [tuple(j * q + c for j in columns for c in range(q)) for columns in self.plan.held]
+        held = [tuple(j * q + c for j in columns for c in range(q)) for columns in self.plan.owner_columns]
         response = tuple(range(size, size + self.width))
         every, (rows, others) = np.arange(size), np.triu_indices(size, 1)
         scale = np.concatenate([np.ones(size), np.full(len(rows), np.sqrt(2))])

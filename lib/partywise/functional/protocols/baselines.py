@@ -34,7 +34,7 @@ def local_mean(active: Party, fold: Fold, spec: Any) -> Estimate:
         operators=np.zeros((p, q, Y.shape[1])),
         mean_x=np.zeros((p, q)),
         mean_y=Y[fold.train].mean(0),
-        selected=np.zeros(p, dtype=bool),
+        selected_predictors=np.zeros(p, dtype=bool),
         epsilon_claimed=0.0,
         numbers={"steps": 0},
     )
@@ -52,7 +52,7 @@ def local_least_squares(active: Party, curves: tuple, held: tuple, fold: Fold, s
         operators=fit.B.reshape(p, q, -1),
         mean_x=moments.mean_x.reshape(p, q),
         mean_y=moments.mean_y,
-        selected=np.ones(p, dtype=bool),
+        selected_predictors=np.ones(p, dtype=bool),
         epsilon_claimed=float("inf"),
     )
 
@@ -66,7 +66,7 @@ def local_oracle(active: Party) -> Estimate:
         operators=truth,
         mean_x=np.zeros(truth.shape[:2]),
         mean_y=np.zeros(truth.shape[2]),
-        selected=active.block["active"],
+        selected_predictors=active.block["active"],
         epsilon_claimed=float("inf"),
     )
 

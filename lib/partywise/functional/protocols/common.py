@@ -30,7 +30,7 @@ UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is cer
 class Plan:
     """What everyone knows before a fit.
 
-    names : of the predictors; held : the predictors of each owner, in the order of the owners
+    names : of the predictors; owner_columns : the predictors of each owner, in the order of the owners
     radii : public clipping radii of the predictors
     active : name of the active party; owners : names of the others, in order
     """
@@ -40,7 +40,7 @@ class Plan:
     delta: float
     fold: Fold
     names: tuple[str, ...]
-    held: tuple[tuple[int, ...], ...]
+    owner_columns: tuple[tuple[int, ...], ...]
     radii: tuple[Accounted, ...]
     coordinates: Coordinates
     active: str
@@ -57,7 +57,7 @@ class Plan:
             delta=run.spec.study.delta,
             fold=run.fold,
             names=public.predictor_names,
-            held=tuple(party.columns for party in owners),
+            owner_columns=tuple(party.columns for party in owners),
             radii=radii(public, options.radius_value),
             coordinates=coordinates_of(public, options),
             active=active.name,
@@ -72,7 +72,7 @@ class Plan:
     @cached_property
     def this_fit(self) -> str:
         """What tells this fit from others of a replicate."""
-        return f"fit J={len(self.held)} fold={self.fold.held_out}"
+        return f"fit J={len(self.owner_columns)} fold={self.fold.held_out}"
 
     @property
     def world(self) -> tuple[str, ...]:
@@ -82,45 +82,45 @@ class Plan:
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """Predictors of each base learner."""
-        return active_groups(self.held, self.options.learner)
+        return active_groups(self.owner_columns, self.options.learner)
 
     @property
     def announces(self) -> bool:
         """Whether the radii come from the data."""
         return self.options.noise == "local" and self.options.radius != "public"
 
-    def named(self, what: str) -> str:
+    def name_of(self, what: str) -> str:
         """Name of a release."""
         return " ".join((what, *self.world))
 
     def names_of(self, what: str, *columns: int) -> tuple[str, ...]:
         """Names of the releases of some predictors."""
-        return tuple(self.named(f"{what} of {self.names[j]}") for j in columns)
+        return tuple(self.name_of(f"{what} of {self.names[j]}") for j in columns)
 
     def all_names(self, what: str) -> tuple[str, ...]:
         """Names of the releases of all predictors, in the order in which they are sent."""
-        return tuple(name for columns in self.held for name in self.names_of(what, *columns))
+        return tuple(name for columns in self.owner_columns for name in self.names_of(what, *columns))
 
     def levels(self, radius: np.ndarray) -> np.ndarray:
         """Noise sd (p,) of the curves with these radii."""
-        return noise_levels(self.options, radius, len(self.held), self.epsilon, self.delta)
+        return noise_levels(self.options, radius, len(self.owner_columns), self.epsilon, self.delta)
 
-    def claimed(self, radius: np.ndarray) -> float:
+    def claim(self, radius: np.ndarray) -> float:
         """The epsilon that the method claims."""
         s = self.levels(radius)
-        return claimed_epsilon(self.options, radius, s, len(self.held), self.epsilon, self.delta)
+        return claimed_epsilon(self.options, radius, s, len(self.owner_columns), self.epsilon, self.delta)
 
 
 class Radii(NamedTuple):
     """Clipping radii and who has them.
 
     own : of its predictors, at each owner; parts : the radii that its noise rests on besides, at each owner
-    passed : (p,) at every owner whose noise depends on all of them, else None; at_active : (p,)
+    at_owners : (p,) at every owner whose noise depends on all of them, else None; at_active : (p,)
     """
 
     own: Any
     parts: Any
-    passed: Any
+    at_owners: Any
     at_active: Any
 
 
@@ -167,14 +167,14 @@ def local_payloads(party: Party, payloads: tuple[Payload, ...]) -> tuple[Payload
 def active_radii(arrived: tuple[tuple[float, ...], ...], plan: Plan) -> np.ndarray:
     """Radii (p,) as numbers."""
     radius = plan.radius.copy()
-    for columns, values in zip(plan.held, arrived, strict=True):
+    for columns, values in zip(plan.owner_columns, arrived, strict=True):
         radius[list(columns)] = values
     return radius
 
 
 def active_passed(radius: np.ndarray, announced: Sequence[Accounted], plan: Plan, audience: tuple[str, ...]) -> Payload:
     """All radii for the owners, at what they cost."""
-    return derive(radius.copy(), announced, name=plan.named("radii"), owner=plan.active, audience=audience)
+    return derive(radius.copy(), announced, name=plan.name_of("radii"), owner=plan.active, audience=audience)
 
 
 def local_known(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:

@@ -77,7 +77,7 @@ def curves_budget(plan: Plan) -> PrivacyFilter | None:
     if not 0 < rho < np.inf:
         return None
     mu = unit_reach(plan.coordinates, noise_shape(plan)) * np.sqrt(2 * rho)
-    return PrivacyFilter.of_mu(mu, unit="features", name=plan.named("budget of all curves"))
+    return PrivacyFilter.of_mu(mu, unit="features", name=plan.name_of("budget of all curves"))
 
 
 def require_within(budget: PrivacyFilter, radius: np.ndarray, levels: np.ndarray, plan: Plan) -> None:
@@ -96,7 +96,7 @@ def unit_reach(coordinates: Coordinates, shape: np.ndarray) -> float:
     return float(mahalanobis(Ball(1.0, None if coordinates.orthonormal else coordinates.gram), shape))
 
 
-class Drawn(NamedTuple):
+class OwnerCurves(NamedTuple):
     """What an owner sends of its curves, and the shares of them that it clipped, which stay with it."""
 
     payloads: tuple[Release | Clear, ...]
@@ -110,7 +110,7 @@ def local_curves(
     passed: np.ndarray | None,
     plan: Plan,
     rng_for: Rng,
-) -> Drawn:
+) -> OwnerCurves:
     """Clip and noise the party's curves; without noise they leave in the clear, as they are."""
     known, budget = local_known(party, own, passed, plan), curves_budget(plan)
     levels = plan.levels(known)
@@ -128,15 +128,15 @@ def local_curves(
         else:
             payloads.append(Clear(bounded.value, units=("features",), owner=party.name))
         shares.append(bounded.clip_share)
-    return Drawn(tuple(payloads), tuple(shares))
+    return OwnerCurves(tuple(payloads), tuple(shares))
 
 
-def local_sent(party: Party, drawn: Drawn) -> tuple[Release | Clear, ...]:
+def local_sent(party: Party, drawn: OwnerCurves) -> tuple[Release | Clear, ...]:
     """The curves of the party, as they leave."""
     return drawn.payloads
 
 
-def local_clip_shares(party: Party, drawn: Drawn) -> tuple[float, ...]:
+def local_clip_shares(party: Party, drawn: OwnerCurves) -> tuple[float, ...]:
     """Shares of the party's curves that were clipped."""
     return drawn.clip_shares
 
@@ -148,7 +148,7 @@ def local_response(active: Party, plan: Plan, rng_for: Rng) -> Release | Clear:
         return local_labels(active)
     radius = Public(options.y_radius, because="y_radius of the method, an option")
     bounded = clipped_coefficients(active.block["Y"], None, radius, unit="label", depends_on=("label",))
-    rng, name = rng_for("response", *plan.world), plan.named("response")
+    rng, name = rng_for("response", *plan.world), plan.name_of("response")
     return Gaussian(sigma=options.sy)(bounded, rng, owner=active.name, release_id=name)
 
 
@@ -177,11 +177,11 @@ def to_estimate(
 ) -> Estimate:
     """The estimate; what share was clipped stays with the owners and is told to whoever runs the experiment."""
     clipped = np.zeros(len(plan.names))
-    for columns, shares in zip(plan.held, clip_shares.values(), strict=True):
+    for columns, shares in zip(plan.owner_columns, clip_shares.values(), strict=True):
         clipped[list(columns)] = shares
     level = float(np.sqrt(np.mean(plan.levels(radius) ** 2)))
     numbers = {"radius": float(np.mean(radius)), "noise_sd": level, "curve_clip_share": float(clipped.mean())}
-    return estimate_of(fit, operators, plan, plan.claimed(radius), path_numbers(fit) | numbers, Z)
+    return estimate_of(fit, operators, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)
 
 
 def fit(run: Run) -> Estimate:
@@ -194,7 +194,7 @@ def fit(run: Run) -> Estimate:
     own, parts, passed, radius = announced_radii(run, plan)
     drawn = run.each(owners, local_curves, own, parts, passed, plan, run.rng_for)
     arrived = run.gather(owners, active, lambda owner: plan.names_of("curves", *owner.columns), local_sent, drawn)
-    Z = run.at(active.name, merge_arrived, arrived, plan.held)
+    Z = run.at(active.name, merge_arrived, arrived, plan.owner_columns)
     response = run.at(active, local_response, plan, run.rng_for)
     boosted = run.at(active.name, active_fit, Z, radius, response, plan, run.rng_for)
     operators = run.at(active.name, active_operators, boosted, plan)

@@ -50,7 +50,7 @@ def formula_bytes(
 
 def bytes_of(plan: Plan) -> dict[str, float]:
     """Bytes by formula of a plan."""
-    sizes, fold, c = [len(columns) for columns in plan.held], plan.fold, plan.coordinates
+    sizes, fold, c = [len(columns) for columns in plan.owner_columns], plan.fold, plan.coordinates
     n_train, n = int(fold.train.sum()), len(fold.of)
     return formula_bytes(sizes, n_train, n, len(c.gram), len(c.to_y), 2 * fold.n_folds)
 
@@ -118,9 +118,9 @@ def estimate_of(
         operators=operators,
         mean_x=coordinates.back_x(fit.mean_x.reshape(p, -1)),
         mean_y=coordinates.from_y @ fit.mean_y,
-        selected=selected,
+        selected_predictors=selected,
         epsilon_claimed=claimed,
-        released=None if released is None else coordinates.back_x(released),
+        received_curves=None if released is None else coordinates.back_x(released),
         numbers=numbers | bytes_of(plan),
         basis_x=coordinates.basis_x,
     )

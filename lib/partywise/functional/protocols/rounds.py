@@ -78,14 +78,14 @@ def local_round(
 class Course:
     """What the active party remembers between rounds.
 
-    Y : (N, Qy) its response in working coordinates; total, used : (N, p, q) sum of all rounds, what the last used
+    Y : (N, Qy) its response in working coordinates; total, last_curves : (N, p, q) sum of all rounds, curves of the last
     B : (3, P, Qy) operators of the three paths; path : blocks so far
     best_B, means : operator of the best state, and the means it was fitted with
     """
 
     Y: np.ndarray
     total: np.ndarray
-    used: np.ndarray
+    last_curves: np.ndarray
     B: np.ndarray
     best_B: np.ndarray
     means: tuple[np.ndarray, np.ndarray]
@@ -103,10 +103,10 @@ def local_start(active: Party, plan: Plan) -> Course:
 
 def active_round(course: Course, arrived: tuple, radius: np.ndarray, t: int, plan: Plan) -> Course:
     """Take in the curves of a round and, unless patience ran out, advance all three paths by one block."""
-    rounds, latest = plan.options.max_steps, merge_arrived(arrived, plan.held)
+    rounds, latest = plan.options.max_steps, merge_arrived(arrived, plan.owner_columns)
     total = course.total + latest
     used, factor = (total / t, rounds / t) if plan.options.memory == "mean" else (latest, float(rounds))
-    course = replace(course, total=total, used=used)
+    course = replace(course, total=total, last_curves=used)
     covariance = factor * plan.levels(radius)[:, None, None] ** 2 * plan.coordinates.white_noise
     return course if course.progress.stopped else active_step(course, used, covariance, plan)
 
@@ -116,7 +116,7 @@ def active_step(course: Course, Z: np.ndarray, covariance: np.ndarray, plan: Pla
     noise, flat, fold = block_noise(covariance, Z.shape[2], Z.shape[1]), Z.reshape(len(Z), -1), plan.fold
     sums = [Sums.of(flat[rows], course.Y[rows]) for rows in (fold.half(0), fold.half(1))]
     train, a, b = (corrected_moments(s, noise) for s in (sums[0] + sums[1], *sums))
-    block, B = advanced(course.B, train, a, b, plan)
+    block, B = advance(course.B, train, a, b, plan)
     path = (*course.path, block)
     progress = course.progress if course.path else Progress(0.5 * float(np.trace(a.K) + np.trace(b.K)))
     progress = progress.after(len(path), validation_loss(B, a, b), plan.options)
@@ -124,7 +124,7 @@ def active_step(course: Course, Z: np.ndarray, covariance: np.ndarray, plan: Pla
     return replace(course, best_B=B[0], means=(train.mean_x, train.mean_y)) if progress.best == len(path) else course
 
 
-def advanced(B: np.ndarray, train: Moments, a: Moments, b: Moments, plan: Plan) -> tuple[int, np.ndarray]:
+def advance(B: np.ndarray, train: Moments, a: Moments, b: Moments, plan: Plan) -> tuple[int, np.ndarray]:
     """The block with the lowest debiased cross-fitted score on these moments, and all operators one step further."""
     options, penalties = plan.options, plan.coordinates.penalties
     covariances, _, _ = path_covariances([train, a, b], options, noise_floor(train, len(plan.coordinates.gram)))
@@ -172,7 +172,7 @@ def to_estimate(fit: BoostingFit, operators: np.ndarray, course: Course, radius:
         "radius": float(radius.mean()),
         "noise_sd": float(np.sqrt(np.mean(plan.levels(radius) ** 2))),
     }
-    return estimate_of(fit, operators, plan, plan.claimed(radius), numbers, course.used)
+    return estimate_of(fit, operators, plan, plan.claim(radius), numbers, course.last_curves)
 
 
 def fit(run: Run) -> Estimate:

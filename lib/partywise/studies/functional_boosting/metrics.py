@@ -47,8 +47,8 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> Fun
         worse_than_mean=bool(risk > risk_mean),
         in_sample=bool(train.all()),
     )
-    if estimate.released is not None:
-        released = _risk(Y, estimate.predict(estimate.released[test]))
+    if estimate.received_curves is not None:
+        released = _risk(Y, estimate.predict(estimate.received_curves[test]))
         found |= FunctionalMeasures(ril2_released=_ratio(released, energy))
     if data.has_truth:
         truth = Y - (X.reshape(len(X), -1) @ data.operators.reshape(-1, Y.shape[1]))
@@ -56,7 +56,7 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> Fun
         excess = (risk - risk_truth) / (risk_mean - risk_truth) if risk_mean > risk_truth else None
         found |= FunctionalMeasures(excess=excess) | selection(estimate, data)
     found |= grid_errors(Y, predicted, data) | FunctionalMeasures.of(estimate.numbers)
-    found |= FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected.sum()))
+    found |= FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected_predictors.sum()))
     if len(data.reference_X):
         references = zip(data.reference_X, data.reference_Y, strict=True)
         attacks = attack_metrics(estimate.predict, (data.X, data.Y), train, references, reference_model)
@@ -107,8 +107,8 @@ def selection(estimate: Estimate, data: FunctionalData) -> FunctionalMeasures:
     importance = np.sum(estimate.operators**2, axis=(1, 2))
     large = importance >= 0.05 * importance.max() if importance.max() > 0 else np.zeros_like(active)
     return FunctionalMeasures(
-        sensitivity=_share(estimate.selected[active]),
-        specificity=_share(~estimate.selected[~active]),
+        sensitivity=_share(estimate.selected_predictors[active]),
+        specificity=_share(~estimate.selected_predictors[~active]),
         sensitivity_importance=_share(large[active]),
         specificity_importance=_share(~large[~active]),
         auc_importance=rank_auc(importance[active], importance[~active]),

@@ -42,7 +42,7 @@ def coefficient_rows(estimate: Estimate, data: FunctionalData, spec: Any) -> dic
     predictors = [
         _curve(one, settings) | {"selected": bool(chosen), "mean": wx @ mean, "operator": wx @ operator @ wy}
         for one, chosen, mean, operator in zip(
-            settings.predictors, estimate.selected, estimate.mean_x, estimate.operators, strict=True
+            settings.predictors, estimate.selected_predictors, estimate.mean_x, estimate.operators, strict=True
         )
     ]
     return {
