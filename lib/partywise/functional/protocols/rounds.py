@@ -78,7 +78,7 @@ def local_round(
 class Course:
     """What the active party remembers between rounds.
 
-    Y : (N, Qy) its response in working coordinates; total, last_curves : (N, p, q) sum of all rounds, curves of the last
+    Y : (N, Qy) its response in working coordinates; total, last_curves : (N, p, q) curves of all rounds, of the last
     B : (3, P, Qy) operators of the three paths; path : blocks so far
     best_B, means : operator of the best state, and the means it was fitted with
     """
