@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from partywise.studies.vertical_glm.shown import KEPT, example_fits
 from test_vertical_glm_study import cell, drawn, planned
 
 from partywise.experiment.data import generate
@@ -22,6 +21,7 @@ from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.evaluation import persons
 from partywise.studies.vertical_glm.evaluation.persons import alignment_measures
 from partywise.studies.vertical_glm.evaluation.reconstruction import MESSAGES, known_rows
+from partywise.studies.vertical_glm.examples import KEPT, example_fits
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
 from partywise.studies.vertical_glm.settings import GeneratedSettings
 from partywise.studies.vertical_glm.study import STUDY
