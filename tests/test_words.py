@@ -41,7 +41,7 @@ OPEN: dict[str, int] = {
     "audits": 12,
     "checks": 3,
     "errors": 1,
-    "federation": 123,
+    "federation": 121,
     "privacy": 29,
 }
 

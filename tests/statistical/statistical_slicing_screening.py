@@ -35,7 +35,9 @@ def many(model: str, p: int) -> SimulatedSettings:
 def slice_sums(data, settings, number: int) -> dict[str, np.ndarray]:
     """Sums (H, p) of clipped entries and of signs over the public slices, from all records of a client."""
     one = records_of(data, number, settings, "signs")
-    member = (np.arange(data.public_slices.n_slices)[:, None] == data.public_slices.codes(one.support_records[1])).astype(float)
+    member = (
+        np.arange(data.public_slices.n_slices)[:, None] == data.public_slices.codes(one.support_records[1])
+    ).astype(float)
     parts = np.array_split(np.arange(settings.p), -(-settings.p // BLOCK))
     clipped = np.concatenate([member @ np.clip(one.records(part)[0], -1, 1) for part in parts], axis=1)
     return dict(zip(BY_SLICE, (clipped, one.sign_sums()), strict=True))
