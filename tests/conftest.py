@@ -55,6 +55,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The bytecode of copies of the project goes with them, where it lies in a folder of its own (`./run`)."""
+    kept = os.environ.get("PYTHONPYCACHEPREFIX")
+    if kept and "PYTEST_XDIST_WORKER" not in os.environ:
+        base = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
+        shutil.rmtree(Path(kept, *base.parts[1:]), ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One undisturbed run of config/tiny.yaml in a copy of the project, shared by all processes; never written to."""
