@@ -58,25 +58,10 @@ def matched_rows(run: Run, mode: Mode) -> tuple[PerPlace[np.ndarray], int]:
 
 
 def common_rows(run: Run) -> tuple[PerPlace[np.ndarray], int]:
-    """Positions of the common training records in every party's own block, in one order for all.
+    """Positions (n,) of the common training records in every party's own block, in one order; and n, known to all.
 
-    Parameters
-    ----------
-    run : Run
-        Its public facts say whether records are ``aligned``, its options how to align them. Unaligned ones need a place
-        `federation.roles.ANALYST`.
-
-    Returns
-    -------
-    rows : Own
-        (n,) int64 at every party.
-    n : int
-        Number of common records, known to all.
-
-    Raises
-    ------
-    ValueError
-        If records that arrive unaligned are split into folds, identifiers are missing or double, or none is common.
+    Records that arrive unaligned need a place `federation.roles.ANALYST`. ValueError if they are split into folds, an
+    identifier is missing or double, or none is common.
     """
     if run.spec.public.aligned:
         return run.each(run.parties, local_training_rows, run.fold.train), int(run.fold.train.sum())

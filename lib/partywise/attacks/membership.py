@@ -32,25 +32,10 @@ def attack_metrics(
     references: Iterable[Records],
     fit: Callable[[np.ndarray, np.ndarray], Predict],
 ) -> dict[str, float | None]:
-    """Attack figures of one fit; members are the training records, as many held-out records the non-members.
+    """The entries of `ATTACK` of one fit: members are the training records, as many held-out records the non-members.
 
-    Parameters
-    ----------
-    predict : callable
-        The model under attack: predictors (N, ...) to fitted responses (N, q).
-    records : tuple of ndarray
-        Predictors (N, ...) and responses (N, q), which the attacker knows.
-    train : ndarray of bool of shape (N,)
-        The members.
-    references : iterable of tuple of ndarray
-        Fresh data sets of the same law, predictors and responses.
-    fit : callable
-        (X, Y) of a fresh data set to a model like ``predict``.
-
-    Returns
-    -------
-    dict
-        The entries of `ATTACK`; all are None where no record is held out or a loss is not finite.
+    ``references`` are fresh data sets of the same law, on which ``fit`` makes models like ``predict``. All entries are
+    None where no record is held out or a loss is not finite.
     """
     X, Y = records
     losses = _losses(predict, X, Y)

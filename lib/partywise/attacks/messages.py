@@ -21,19 +21,7 @@ def labels_from_signs(gradients: np.ndarray) -> np.ndarray:
 
 
 def directions_seen(seen: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Which rows are a multiple of something that was seen.
-
-    Parameters
-    ----------
-    seen : ndarray of shape (s, d)
-        Vectors of a view.
-    rows : ndarray of shape (m, d)
-        Records; those of one feature, and zeros, have no direction.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-    """
+    """Which rows (m, d) are a multiple of a seen vector (s, d); zeros and records of one feature have no direction."""
     if rows.shape[1] < 2 or not len(seen):
         return np.zeros(len(rows), dtype=bool)
     cosines = np.abs(_directions(rows) @ _directions(seen).T)

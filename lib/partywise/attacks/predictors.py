@@ -17,28 +17,12 @@ EXACT = 1e-6
 
 
 def column_space(messages: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarray:
-    """Orthonormal basis of what repeated linear predictors eta_k = X_k beta_k of one party span.
+    """Orthonormal basis (n, r) of what linear predictors eta_k = X_k beta_k of one party span, one message a column.
 
     Every iteration of block coordinate descent sends one more vector of the column space of X_k (seed 004, "The BCD
-    algorithm", step 3). Once they span all of it, the receiver can regress on X_k as its owner could, and k known
-    rows give all others (``recover_rows`` with ``law="linear"``).
-
-    Parameters
-    ----------
-    messages : ndarray of shape (n, t)
-        One column per iteration.
-    tolerance : float
-        Directions smaller than this, relative to the largest, count as rounding errors.
-
-    Returns
-    -------
-    ndarray of shape (n, r)
-        r = dimension reached, at most k.
-
-    Raises
-    ------
-    ValueError
-        If ``messages`` is not a matrix, is not finite, or all of it is zero.
+    algorithm", step 3). Once they span all of it, the receiver can regress on X_k as its owner could, and k known rows
+    give all others (`recover_rows` with ``law="linear"``). Directions below ``tolerance`` of the largest are rounding
+    errors.
     """
     sent = np.asarray(messages, dtype=float)
     if sent.ndim != 2 or not np.all(np.isfinite(sent)) or not np.any(sent):
@@ -52,19 +36,9 @@ def column_space(messages: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarra
 
 
 def attack_space(seen: np.ndarray, X: np.ndarray) -> float:
-    """Share of the column space of a block that messages span: 0 for nothing, 1 for all of it.
+    """Share of the column space of a block (n, k) that messages (n, t) span: mean squared cosine of principal angles.
 
-    Parameters
-    ----------
-    seen : ndarray of shape (n, t)
-        What was seen of the records, one column a message; t may be 0.
-    X : ndarray of shape (n, k)
-        The block, in any units: both are centred first.
-
-    Returns
-    -------
-    float
-        Mean squared cosine of the k principal angles between the two spaces.
+    0 for nothing, 1 for all of it; both are centred first.
     """
     return float(space_by_iteration(seen, X)[-1]) if seen.shape[1] else 0.0
 
@@ -84,20 +58,8 @@ def space_by_iteration(seen: np.ndarray, X: np.ndarray) -> np.ndarray:
 def row_errors(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str = "linear") -> np.ndarray | None:
     """Errors of the rows that the attacker does not know, each the largest of its entries in deviations of the column.
 
-    Parameters
-    ----------
-    seen : ndarray of shape (n, t)
-        Messages of one party: its linear predictors, or U_k D_k.
-    X : ndarray of shape (n, k)
-        Its block; only the known rows of it are used for the attack.
-    known : ndarray of int of shape (m,)
-    law : {"linear", "affine"}
-        ``affine`` where the party had centred its columns, which takes one known row more.
-
-    Returns
-    -------
-    ndarray of shape (n - m,), or None
-        None where the known rows do not determine the map, or nothing was seen.
+    ``seen`` are messages (n, t) of one party: its linear predictors, or U_k D_k. ``affine`` is the law where it had
+    centred its columns, which takes one known row more. None where the known rows do not determine the map.
     """
     if not seen.shape[1] or not np.any(seen):
         return None

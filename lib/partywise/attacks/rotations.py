@@ -12,29 +12,11 @@ __all__ = ["recover_rows"]
 
 
 def recover_rows(message: np.ndarray, known: np.ndarray, rows: np.ndarray, *, law: str = "rotation") -> np.ndarray:
-    """All rows of a block from a message that is a linear image of it, and a few rows that the attacker knows.
+    """All rows (n, p) of a block from a message (n, k) that is a linear image of it, and a few rows the attacker knows.
 
-    Parameters
-    ----------
-    message : ndarray of shape (n, k)
-        U_k D_k, or any basis of the column space of X_k (``column_space``).
-    known : ndarray of int of shape (m,)
-        Positions of the known rows in the message.
-    rows : ndarray of shape (m, p)
-        Their values.
-    law : {"rotation", "linear", "affine"}
-        What links message and data: X = message V' with orthogonal V (U_k D_k of the very data); any linear map (a
-        basis of the column space); or a linear map and a shift (U_k D_k of data that the party has standardised by its
-        own means and scales; needs one more known row).
-
-    Returns
-    -------
-    ndarray of shape (n, p)
-
-    Raises
-    ------
-    ValueError
-        If ``law`` is unknown, shapes disagree, or the known rows do not determine the map.
+    The law links message and data: X = message V' with orthogonal V (U_k D_k of the very data); any linear map (a basis
+    of the column space); or a linear map and a shift (U_k D_k of data that the party has standardised by its own means
+    and scales; needs one more known row). ValueError if the known rows do not determine the map.
     """
     image, values = np.asarray(message, dtype=float), np.asarray(rows, dtype=float)
     if law not in ("rotation", "linear", "affine"):

@@ -40,20 +40,7 @@ class Trace:
 
 
 def signed_records(X: ArrayLike, y: ArrayLike) -> np.ndarray:
-    """Records times +1 where the label is 1 and -1 where it is 0, shape (n, p).
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Features, whitened for the discriminant reading.
-    y : ndarray of shape (n,)
-        Labels 0 or 1.
-
-    Raises
-    ------
-    ValueError
-        If the shapes disagree or a label is neither 0 nor 1.
-    """
+    """Records times +1 where the label is 1 and -1 where it is 0, (n, p); whitened for the discriminant reading."""
     features, labels = np.asarray(X, dtype=float), np.asarray(y)
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise ValueError(f"X of shape {features.shape} and y of shape {labels.shape}: give (n, p) and (n,).")
@@ -70,20 +57,8 @@ def discriminant_direction(X: ArrayLike, y: ArrayLike) -> np.ndarray:
 def tracing_scores(X: ArrayLike, y: ArrayLike, direction: ArrayLike, reference: ArrayLike = 0.0) -> np.ndarray:
     """Score of each record: <x c - reference, direction>, c = +1 or -1 by label (seed 001, Example 1).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-        Labels 0 or 1.
-    direction : ndarray of shape (p,)
-        The published direction, raw or noised.
-    reference : ndarray of shape (p,) or float
-        Stands for the unknown true direction. It moves all scores of one direction alike, so within one split no
-        threshold, curve or area depends on it.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    The reference stands for the unknown true direction. It moves all scores of one direction alike, so within one split
+    no threshold, curve or area depends on it.
     """
     return (signed_records(X, y) - reference) @ np.asarray(direction, dtype=float)
 
@@ -97,26 +72,8 @@ def trace_split(
 ) -> Trace:
     """Split the records at random as the source does, publish a direction of one half, and score both halves.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    y : ndarray of shape (n,)
-        Labels 0 or 1.
-    rng : numpy.random.Generator
-        Draws the reference record and the two halves.
-    estimate : callable
-        (X, y) of the members to a direction of shape (p,); for a private direction, one that applies a mechanism.
-    size : int, optional
-        Records in each half; by default half of those left when one record is set aside as reference.
-
-    Returns
-    -------
-    Trace
-
-    Raises
-    ------
-    ValueError
-        If ``size`` is below 1 or the two halves and the reference need more records than there are.
+    ``estimate`` turns (X, y) of the members into a direction (p,), by a mechanism if it is private. Each half has
+    ``size`` records, by default half of those left when one record is set aside as reference.
     """
     features, labels = np.asarray(X, dtype=float), np.asarray(y)
     half = (len(features) - 1) // 2 if size is None else int(size)
@@ -132,20 +89,7 @@ def trace_split(
 def tracing_auc(members: ArrayLike, nonmembers: ArrayLike) -> float:
     """Area under the curve: the probability that a member scores above a non-member, ties counting one half.
 
-    Parameters
-    ----------
-    members, nonmembers : ndarray of shapes (a,) and (b,)
-        Scores; larger means "in".
-
-    Returns
-    -------
-    float
-        In [0, 1]; one half is a guess. A description of one attack, no bound on anything.
-
-    Raises
-    ------
-    ValueError
-        If one of them is empty, is not a vector or holds a score that is not finite.
+    A description of one attack, no bound on anything. ValueError if scores are absent or not finite.
     """
     return area(*_scores(members, nonmembers))
 
@@ -153,20 +97,7 @@ def tracing_auc(members: ArrayLike, nonmembers: ArrayLike) -> float:
 def roc_curve(members: ArrayLike, nonmembers: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """False and true positive rates of the rule "in above a threshold", for falling thresholds.
 
-    Parameters
-    ----------
-    members, nonmembers : ndarray of shapes (a,) and (b,)
-        Scores; larger means "in".
-
-    Returns
-    -------
-    fpr, tpr : ndarray of shape (t + 1,)
-        From (0, 0) to (1, 1), one point per distinct score; the trapezium rule gives ``tracing_auc``.
-
-    Raises
-    ------
-    ValueError
-        As ``tracing_auc``.
+    From (0, 0) to (1, 1), one point per distinct score; the trapezium rule gives `tracing_auc`.
     """
     inside, outside = _scores(members, nonmembers)
     thresholds = np.unique(np.concatenate([inside, outside]))[::-1]

@@ -247,26 +247,10 @@ def same(first: Any, second: Any) -> bool:
 def changed_records(
     x: np.ndarray, y: np.ndarray, unit: str, count: int, rng: np.random.Generator, *, binary: bool = False
 ) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Data sets that differ from (x, y) in one record, as the unit allows.
+    """Data sets (what was done, x, y) that differ in one record: fractions, ties, edges, huge values, zeros, signs.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, ...)
-        Features of every record.
-    y : ndarray of shape (n,) or (n, ...)
-        Its label or response.
-    unit : {"label", "features", "row"}
-    count : int
-        How many.
-    rng : numpy.random.Generator
-        Chooses the records, after the first and last ones, the longest and the shortest.
-    binary : bool
-        Whether labels are 0 or 1, and a neighbour's is the other one.
-
-    Yields
-    ------
-    name, x, y
-        What was done to the record; fractions, ties, edges, huge values, zeros, signs.
+    Changed are the first and last records, the longest and the shortest, and others by chance. Binary labels of a
+    neighbour are the other one.
     """
     lengths = np.linalg.norm(x.reshape(len(x), -1), axis=1)
     order = [0, len(x) - 1, int(np.argmax(lengths)), int(np.argmin(lengths)), *rng.permutation(len(x)).tolist()]

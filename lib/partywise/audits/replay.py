@@ -75,13 +75,7 @@ class Tape:
 
 
 def record(run: Callable[[], Channel]) -> Tape:
-    """Run once and keep what was released and sent.
-
-    Parameters
-    ----------
-    run : callable
-        Returns the channel of a run, made with ``record=True``.
-    """
+    """Run once (a channel made with ``record=True``) and keep what was released and sent."""
     return _observed(run, None)
 
 
@@ -96,22 +90,11 @@ def replay(run: Callable[[], Channel], earlier: Tape) -> Tape:
 
 
 def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int = 1) -> None:
-    """Two runs on neighbours in ``unit`` differ by nothing but what their certificates bound.
+    """ContractError, naming the first release or message, unless runs on neighbours differ as their certificates say.
 
-    Parameters
-    ----------
-    first, second : Tape
-    unit : {"label", "features", "row", "user", "user_label"}
-    holder : str
-        Name of the party that holds the labels. What it sent under encryption and what comes back to it alone tells
-        nobody of them: of a closed statistic for this party only the part of the features is compared.
-    group : int
-        Rows in which the neighbours differ: a certificate for less than a person holds for each of them.
-
-    Raises
-    ------
-    ContractError
-        Naming the first release or message that tells the neighbours apart.
+    ``holder`` is the party that holds the labels. What it sent under encryption and what comes back to it alone tells
+    nobody of them: of a closed statistic for this party only the part of the features is compared. ``group`` is the
+    number of rows in which the neighbours differ: a certificate for less than a person holds for each of them.
     """
     names = [[call.mechanism for call in tape.calls] for tape in (first, second)]
     require(names[0] == names[1], f"other releases are made: {names}")

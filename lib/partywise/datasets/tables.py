@@ -96,15 +96,10 @@ class LabelledTable:
 
 
 def scale(columns: Mapping[str, np.ndarray], public: Mapping[str, Range]) -> tuple[np.ndarray, tuple[Range, ...]]:
-    """Columns as one matrix in [0, 1], with the range of each.
+    """Columns as one matrix in [0, 1], with the range of each; a value outside its public range raises DataMissing.
 
     A column without a public range is scaled by its smallest and largest value, and says so; one that is constant
     becomes 0.
-
-    Raises
-    ------
-    DataMissing
-        When a value lies outside its public range (nothing is clipped) or is not finite.
     """
     X = np.empty((len(next(iter(columns.values()))), len(columns)))
     ranges = []

@@ -115,17 +115,8 @@ def run(
 ) -> list[Cell]:
     """Fit and judge some cells of one method: numbers of parties x replicates x folds x its epsilon slots.
 
-    Parameters
-    ----------
-    data : mapping
-        Of each replicate, as `partywise.experiment.data.generate` makes them.
-    noise : Streams, optional
-        Of the one replicate, where several methods share what they draw alike.
-
-    Raises
-    ------
-    RuntimeError
-        Naming the cell (study, case, method, replicate, parties, fold, epsilon) and the reason.
+    ``noise`` are the streams of the one replicate, where several methods share what they draw alike. RuntimeError names
+    the cell (study, case, method, replicate, parties, fold, epsilon) and the reason.
     """
     counts = (n_parties,) if isinstance(n_parties, int) else tuple(n_parties)
     folds = tuple(folds)

@@ -93,13 +93,7 @@ class Claim(Source):
         return tuple(form.expose for form in (self.published, self.correction) if form is not None)
 
     def form(self, variant: str) -> Mechanism:
-        """The mechanism as ``published`` or as ``repaired``.
-
-        Raises
-        ------
-        ValueError
-            Where there is no repair.
-        """
+        """The mechanism as ``published`` or as ``repaired``; ValueError where there is no repair."""
         form = {"published": self.published, "repaired": self.correction}[variant]
         if form is None:
             raise ValueError(f"variant is {variant!r}: no mechanism repairs {self.name} ({self.remedy}); leave it out.")

@@ -37,20 +37,10 @@ from .tables.wire import WIRE, Wire
 def collect(
     plan: Plan, blocks: Iterable[Path | str], outputs: Mapping[str, Path | str], *, code_sha256: str, root: Path
 ) -> None:
-    """Gather the blocks of a study and write everything that is kept of it.
+    """Gather the blocks of a study, one file of each fit job, and write everything that is kept of it.
 
-    Parameters
-    ----------
-    plan : Plan
-    blocks : iterable of path
-        One file of each fit job; their order does not matter.
-    outputs : mapping
-        Paths of ``cube``, ``tidy``, ``predictions``, ``models``, ``dictionary``, ``ledger``, ``totals``, ``wire``,
-        ``summary``, ``text``, ``screen`` and ``tables``.
-    code_sha256 : str
-        Fingerprint of the library files behind the cube.
-    root : Path
-        Project folder, for the revision and the lock.
+    ``outputs`` are the paths of the rule ``collect`` by name; ``root`` is the project folder, for the revision and the
+    lock.
     """
     entries = sorted(chain.from_iterable(map(read_entries, blocks)))
     with (

@@ -107,21 +107,9 @@ def measure(
     headline: int = 0,
     certified: bool = False,
 ) -> Any:
-    """Declare a measure: a field of a dataclass of `Measures`.
+    """Declare a measure: a field of a dataclass of `Measures`; one that stands in a summary needs a heading.
 
-    Parameters
-    ----------
-    what : str or Quantity
-        Its meaning, or what several studies share, which then has unit, heading and direction.
-    unit, heading, better : str
-        As in `Quantity`.
-    summary, headline, certified
-        As in `Measure`.
-
-    Raises
-    ------
-    ValueError
-        When it stands in a summary and has no heading.
+    ``what`` is its meaning, or a `Quantity` that several studies share, which then has unit, heading and direction.
     """
     quantity = what if isinstance(what, Quantity) else Quantity(what, unit, heading, better)
     return field(default=ABSENT, metadata={"measure": Measure(quantity, summary, headline, certified)})
@@ -142,13 +130,7 @@ class MeasureValues:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Values by name, as an estimate carries them.
-
-        Raises
-        ------
-        ValueError
-            For a name that is not declared.
-        """
+        """Values by name, as an estimate carries them; ValueError for a name that is not declared."""
         known = measures_of(cls)
         for name in values:
             if name not in known:

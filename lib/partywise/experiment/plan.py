@@ -160,15 +160,10 @@ class Plan:
                 )
 
     def part(self, methods: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """What one job may depend on, as plain data: feed it back with ``plan(**part, complete=False)``.
+        """What a job of some methods of each case may depend on: feed it back with ``plan(**part, complete=False)``.
 
         The replicates, party counts and other cases and methods of the whole run are not in it, so that extending a
         grid leaves the jobs alone that it does not touch.
-
-        Parameters
-        ----------
-        methods : mapping
-            Labels of the methods of each case that the job computes.
         """
         block: dict[str, Any] = {"spec": self.plain["spec"], "methods": {}, "cases": {}}
         for case, labels in methods.items():
@@ -213,23 +208,10 @@ def replicates_text(replicates: Iterable[int]) -> str:
 
 
 def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool = True) -> Plan:
-    """Check the block of a study and make its plan.
+    """Check the block of a study (`StudyBlock`) and make its plan; ``complete`` is False for the `Plan.part` of a job.
 
-    Parameters
-    ----------
-    name : str
-        Study, a folder in ``partywise.studies``, or any name with ``address`` in the block.
-    block : mapping
-        The keys of `StudyBlock`.
-    root_seed : int
-        Seed of the whole run.
-    complete : bool
-        False for the :meth:`Plan.part` of a job, which holds only the keys that the job may depend on.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown, missing, mistyped or contradictory key: one sentence with key, value and what is allowed.
+    A study is a folder in ``partywise.studies``, or any name with ``address`` in the block. ConfigError for an unknown,
+    missing, mistyped or contradictory key: one sentence with key, value and what is allowed.
     """
     where = f"studies.{name}"
     given: StudyBlock = build(StudyBlock, block, where)

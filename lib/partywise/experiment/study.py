@@ -364,21 +364,9 @@ def load(name: str) -> Study:
 
 
 def own(address: str, kind: type[T], where: str) -> T:
-    """An object of the user's by its address ``package.module:NAME``.
+    """An object of the user's by its address ``package.module:NAME``, of the kind that the key ``where`` needs.
 
-    Parameters
-    ----------
-    address : str
-        Its module is looked for among what is installed, then in the folder of the run.
-    kind : type
-        What it must be: `Study`, `Protocol` or `Source`.
-    where : str
-        Key of the configuration that names it, for messages.
-
-    Raises
-    ------
-    ConfigError
-        When the module cannot be imported, or the object is absent or of another kind.
+    Its module is looked for among what is installed, then in the folder of the run.
     """
     folder = str(Path.cwd())
     if folder not in sys.path:

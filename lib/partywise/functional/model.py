@@ -59,13 +59,7 @@ class Estimate:
     basis_x: BasisSpec | None = None
 
     def predict(self, X: np.ndarray, basis_x: BasisSpec | None = None) -> np.ndarray:
-        """Fitted curves (N, Qy) of predictors X (N, p, Qx), whose basis is checked where it is given.
-
-        Raises
-        ------
-        ValueError
-            When the predictors or their basis differ from those of the fit.
-        """
+        """Fitted curves (N, Qy) of predictors X (N, p, Qx), whose basis is checked where it is given."""
         if X.shape[1:] != self.mean_x.shape:
             raise ValueError(
                 f"X has {X.shape[1:]} predictors and coordinates: the fit was made with {self.mean_x.shape}; "

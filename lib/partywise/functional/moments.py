@@ -93,19 +93,8 @@ def block_noise(noise: np.ndarray, n_coordinates: int, n_predictors: int) -> np.
 def corrected_moments(sums: Sums, noise: np.ndarray, response_noise: float = 0.0) -> Moments:
     """Moments of the released records, unbiased for those of the clean ones.
 
-    Parameters
-    ----------
-    sums : Sums
-        Of the released (noisy) records.
-    noise : (P, P) array
-        Sigma, the covariance of the noise (see :func:`block_noise`).
-    response_noise : float
-        Variance of isotropic noise on Y (0: Y is clean).
-
-    Raises
-    ------
-    ValueError
-        When there are fewer than two records or the shapes do not fit.
+    ``noise`` (P, P) is the covariance of the noise (`block_noise`), ``response_noise`` the variance of isotropic noise
+    on Y.
     """
     if sums.n < 2:
         raise ValueError(f"n is {sums.n:g}: second moments need at least 2 records in each part.")

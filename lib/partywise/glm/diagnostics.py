@@ -96,21 +96,10 @@ class Diagnostics:
 def diagnose(
     sums: Sums, information: np.ndarray, scaling: Scaling, family: str, *, ridge: float, dispersion: Dispersion
 ) -> Diagnostics:
-    """Diagnostics of an optimum.
+    """Diagnostics of an optimum, from its sums and X'WX of standardised columns at expected weights, without ridge.
 
-    Parameters
-    ----------
-    sums : Sums
-        At the optimum.
-    information : ndarray of shape (q, q)
-        X'WX of standardised columns with ones at expected weights, without the ridge.
-    scaling : Scaling
-        Of all columns.
-    family : str
-    ridge : float
-        With one, the covariance is that of the penalised estimator around its expectation,
-        phi H^-1 X'WX H^-1 with H = X'WX + ridge.
-    dispersion : {"family", "pearson"}
+    With a ridge the covariance is that of the penalised estimator around its expectation, phi H^-1 X'WX H^-1 with H =
+    X'WX + ridge.
     """
     q, drawn = len(information), FAMILIES[family].estimates_dispersion
     df, estimated = int(sums.n_observations) - q, drawn or dispersion == "pearson"

@@ -102,34 +102,12 @@ def fit_glm(
     solver: Literal["newton", "lbfgs"] = "newton",
     start: np.ndarray | None = None,
 ) -> Fit:
-    """Coefficients of the least D + ridge |beta|^2, the intercept left out of the penalty.
+    """Coefficients of the least D + ridge |beta|^2, the intercept not penalised; columns are standardised here.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Columns, without ones; standardised here.
-    y : ndarray of shape (n,)
-    family : str or Family
-    weights : ndarray of shape (n,), optional
-        Prior weights of at least 0 (`partywise.models.families`).
-    offset : ndarray of shape (n,), optional
-        Added to the linear predictor.
-    ridge : float
-        On the coefficients of standardised columns.
-    tolerance : float
-        Largest change of a coefficient of a standardised column at which steps end; Gaussian: in the spread of y.
-    max_iter : int
-        Evaluations at most.
-    solver : {"newton", "lbfgs"}
-    start : ndarray of shape (q, q), optional
-        Start matrix of ``lbfgs``, of the standardised columns with ones; mean weight times X'X where none is given.
-
-    Raises
-    ------
-    LinAlgError
-        With the rank, if columns depend on each other and ``ridge`` is 0.
-    ValueError
-        If the records are not more than the coefficients and ``ridge`` is 0, or all responses are at an edge.
+    Steps end where no coefficient of a standardised column changes by more than ``tolerance`` (Gaussian: in the spread
+    of y). ``start`` is the start matrix (q, q) of ``lbfgs``, mean weight times X'X where none is given. Without ridge,
+    LinAlgError with the rank if columns depend on each other, and ValueError if there are no more records than
+    coefficients or all responses are at an edge.
     """
     family = FAMILIES[family] if isinstance(family, str) else family
     check_size(len(y) if weights is None else int(np.sum(weights > 0)), X.shape[1] + 1, ridge)

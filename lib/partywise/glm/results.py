@@ -84,23 +84,10 @@ class Results(Estimator):
         return summary_of(self, self._fitted(), self._tests(0.95))
 
     def submodel(self, columns: Sequence[int | str]) -> np.ndarray:
-        """Coefficients of the model on some of the columns, from what was released: at no further cost.
+        """Coefficients (1 + p,) of the model on some of the columns, from what was released: at no further cost.
 
-        Parameters
-        ----------
-        columns : sequence of int or str
-            Numbers or names.
-
-        Returns
-        -------
-        ndarray of shape (1 + p,)
-            The intercept first; 0 for the columns that are left out.
-
-        Raises
-        ------
-        ValueError
-            If the protocol is not ``moments``, which alone releases what other models need, or a column is unknown or
-            named twice.
+        The intercept comes first, and columns that are left out have 0. ValueError unless the protocol is ``moments``,
+        which alone releases what other models need.
         """
         released = self._fitted().moments
         if released is None:

@@ -195,15 +195,10 @@ class Memory:
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
-        """(q,) two-loop product of the inverse matrix and the gradient.
+        """(q,) two-loop product of inverse matrix and gradient; LinAlgError if the start matrix is not definite.
 
         The start matrix is scaled by the curvature that the last pair met: where weights of records range widely, the
         mean weight at the start says little of the optimum.
-
-        Raises
-        ------
-        LinAlgError
-            With the rank, if the start matrix is not definite.
         """
         left, shares = gradient, []
         for s, y in reversed(self.pairs):

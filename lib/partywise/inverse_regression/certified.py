@@ -78,38 +78,11 @@ def release_slices(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release M and the slice proportions, which cost nothing beside it (`bounded_slices`).
+    """Release M and the slice proportions, which cost nothing beside it (`bounded_slices`), as last row: (p + 1, H).
 
-    Parameters
-    ----------
-    moments : Moments
-        Of one client, clipped (`client_moments` with a radius, or `whitened_means`), with public slices.
-    epsilon, delta : float
-        Budget of this release; ``epsilon = inf`` adds no noise.
-    rng : numpy.random.Generator
-        One standard normal an entry of M, then one a slice, whatever the budget.
-    owner, stratum : str
-        The client; the stratum is its cell of the partition by clients where membership is public.
-    **terms
-        As in `partywise.privacy.mechanisms.Terms`; a whitened M names the releases of S behind its root.
-
-    Returns
-    -------
-    Release
-        Value of shape (p + 1, H), one slice a column, whose last row are the proportions: `about_the_mean` and
-        `unwhiten` take it so.
-
-    Raises
-    ------
-    CertificationError
-        For quantile slices or unclipped moments.
-    ValueError
-        If epsilon <= 0 or delta is not in (0, 1).
-
-    Warns
-    -----
-    UserWarning
-        If delta >= 1 / n.
+    ``moments`` are those of one client, clipped, with public slices; ``epsilon = inf`` adds no noise. Whatever the
+    budget, the generator gives one normal an entry of M and one a slice. Where membership is public the stratum is the
+    client's cell. A whitened M names the releases of S behind its root in ``terms``.
     """
     check_budget(epsilon, delta, moments.n)
     bounded, length = bounded_slices(moments, stratum=stratum), record_length(moments)
@@ -162,19 +135,10 @@ def release_second_and_mean(
 
 
 def about_the_mean(slices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Released slice means about the mean of the records, and that mean: sum_h m_h.
+    """Slice means (..., p, H) about the mean of the records, and that mean (..., p), from values of `release_slices`.
 
-    Parameters
-    ----------
-    slices : ndarray of shape (..., p + 1, H)
-        Values of `release_slices`, merged or of each client.
-
-    Returns
-    -------
-    means : ndarray of shape (..., p, H)
-        m_h - p_h m, which a shift of the records leaves as it is. Released proportions do not sum to one: the nearest
-        ones that do are taken.
-    mean : ndarray of shape (..., p)
+    m_h - p_h m with m = sum_h m_h, which a shift of the records leaves as it is. Released proportions do not sum to
+    one: the nearest ones that do are taken.
     """
     means, shares = slices[..., :-1, :], slices[..., -1, :]
     shares = shares + (1 - shares.sum(axis=-1, keepdims=True)) / shares.shape[-1]
@@ -196,16 +160,8 @@ def _gaussian(epsilon: float, delta: float) -> Gaussian:
 def unwhiten(slices, weights, covariance, n_directions: int) -> Subspace:
     """Basis B = Sigma^(-1/2) U_d from released whitened slice means: the end of round 2 of ``cert_whiten``.
 
-    Parameters
-    ----------
-    slices : ndarray of shape (K, p + 1, H)
-        Slice means of z = Sigma^(-1/2) (x - m), clipped to ||z|| <= C, and proportions (`release_slices`).
-    weights : ndarray of shape (K,)
-        Public sizes.
-    covariance : ndarray of shape (p, p)
-        Of the merged releases of round 1 (`covariance_of`); its root is computed as in round 1.
-    n_directions : int
-        d.
+    Slices (K, p + 1, H) are releases of z = Sigma^(-1/2) (x - m), clipped to ||z|| <= C; the covariance is that of
+    round 1 (`covariance_of`), whose root is computed as there.
     """
     root, floored, indefinite = inverse_root(covariance)
     w = np.asarray(weights, dtype=float)

@@ -55,32 +55,10 @@ def inverse_root(second, floor: float = FLOOR) -> tuple[np.ndarray, int, bool]:
 
 
 def invert(second, directions, inversion: str = "floor", floor: float = FLOOR) -> tuple[np.ndarray, int, bool]:
-    """Sigma^(-1) U: the last step of algorithm 1 of seed 001.
+    """Sigma^(-1) U, how many eigenvalues were raised, and whether one was not positive: the last step of algorithm 1.
 
-    Parameters
-    ----------
-    second : ndarray of shape (p, p)
-        Merged second moment, possibly indefinite through noise.
-    directions : ndarray of shape (p, d)
-        U.
-    inversion : {"floor", "plain"}
-        ``"plain"`` is the published inverse: it also inverts an indefinite matrix, and says so. Only a singular
-        matrix, which has no inverse, is floored.
-    floor : float
-        Share of the largest eigenvalue.
-
-    Returns
-    -------
-    basis : ndarray of shape (p, d)
-    floored : int
-        Eigenvalues that were raised.
-    indefinite : bool
-        Whether an eigenvalue was not positive.
-
-    Raises
-    ------
-    ValueError
-        For an unknown inversion, or if a floor is needed and no eigenvalue is positive.
+    Eigenvalues below ``floor`` times the largest are raised to it. ``"plain"`` is the published inverse: it also
+    inverts an indefinite matrix, and says so. Only a singular matrix, which has no inverse, is floored.
     """
     if inversion not in INVERSIONS:
         raise ValueError(f"inversion={inversion!r} is unknown; use one of {INVERSIONS}.")
@@ -105,28 +83,8 @@ def eigengap_dimension(strengths, largest: int | None = None) -> int:
 
 
 def dp_lda(means, second, inversion: str = "floor") -> np.ndarray:
-    """Discriminant direction Sigma^(-1) (m_1 - m_0).
+    """Discriminant direction Sigma^(-1) (m_1 - m_0), (p, 1), from released means (p, 2) over n and second moment.
 
-    Parameters
-    ----------
-    means : ndarray of shape (p, 2)
-        Merged (released) slice means, columns in the order of the classes 0 and 1; each divided by n.
-    second : ndarray of shape (p, p)
-        Merged (released) second moment.
-    inversion : {"floor", "plain"}
-        See `partywise.inverse_regression.estimate.invert`.
-
-    Returns
-    -------
-    ndarray of shape (p, 1)
-
-    Raises
-    ------
-    ValueError
-        Unless there are exactly two classes.
-
-    Notes
-    -----
     Seed 001, example 1 and section 3: post-processing, at no further cost. For classes of equal size and centred
     records it is the direction of sliced inverse regression with H = 2.
     """
@@ -169,30 +127,11 @@ class Subspace:
 
 
 def leading(means, weights, n_directions: int, aggregation: str = "mean") -> tuple[np.ndarray, np.ndarray]:
-    """First d directions of the slice mean matrices of several clients.
+    """First d directions (p, d) of the slice mean matrices (p, H) of several clients, and their strengths, decreasing.
 
-    Parameters
-    ----------
-    means : ndarray of shape (K, p, H), or sequence of K releases
-        The clients' (released) matrices, one slice a column.
-    weights : ndarray of shape (K,)
-        Public sizes n_k.
-    n_directions : int
-        d, at most min(p, H).
-    aggregation : {"mean", "kernel", "projector"}
-        Left singular vectors of sum w_k M_k (algorithm 1 of seed 001); eigenvectors of sum w_k M_k M_k'; or of
-        sum w_k U_k U_k' with U_k the first d left singular vectors of M_k. The last two are readings of its tables.
-
-    Returns
-    -------
-    directions : ndarray of shape (p, d)
-    strengths : ndarray
-        Decreasing; singular values for ``mean``, eigenvalues otherwise.
-
-    Raises
-    ------
-    ValueError
-        For an unknown aggregation, no client, weights that are not positive, or d out of range.
+    Left singular vectors of sum w_k M_k (``mean``, algorithm 1 of seed 001); eigenvectors of sum w_k M_k M_k'
+    (``kernel``); or of sum w_k U_k U_k' with U_k the first d left singular vectors of M_k (``projector``). The last two
+    are readings of its tables.
     """
     stack, w = values_of(means), np.asarray(weights, dtype=float)
     if aggregation not in AGGREGATIONS:
@@ -216,21 +155,9 @@ def leading(means, weights, n_directions: int, aggregation: str = "mean") -> tup
 def aggregate(
     means, weights, second, n_directions: int, *, aggregation: str = "mean", inversion: str = "floor"
 ) -> Subspace:
-    """The server's estimate B = Sigma^(-1) U_d from received matrices (seed 001, algorithm 1).
+    """The server's estimate B = Sigma^(-1) U_d from received matrices (seed 001, algorithm 1); arguments of `leading`.
 
-    Parameters
-    ----------
-    means, weights, n_directions, aggregation
-        As in `leading`.
-    second : ndarray of shape (K, p, p) or (p, p), or sequence of K releases
-        Received second moments, or their weighted mean.
-    inversion : {"floor", "plain"}
-        See `invert`.
-
-    Raises
-    ------
-    ValueError
-        As `leading`; and if the slice means have another number of rows than the second moments.
+    ``second`` are the received second moments (K, p, p), or their weighted mean (p, p).
     """
     w, stack, matrix = np.asarray(weights, dtype=float), values_of(means), values_of(second)
     if stack.ndim == 3 and stack.shape[1] != matrix.shape[-1]:

@@ -164,24 +164,10 @@ def response(model: str, u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def public_edges(model: str, n_slices: int, p: int, rng: np.random.Generator, *, beta=None) -> np.ndarray:
-    """Population quantiles of Y under a model: slice edges that touch no data.
+    """Population quantiles of Y under a model, from 10^6 draws: slice edges (H - 1,) that touch no data.
 
-    Parameters
-    ----------
-    model : {"I", "II", "III", "IV", "V"}
-        Model I has the classes 0 and 1 and the edge 0.5, whatever ``n_slices``.
-    n_slices : int
-        H, at least 2.
-    p : int
-        Number of columns: in II and IV the variance of the indices depends on it.
-    rng : numpy.random.Generator
-        An address of its own; 10^6 responses are drawn.
-    beta : ndarray of shape (p, d), optional
-        Fixed directions; by default those of `directions` from ``rng``.
-
-    Returns
-    -------
-    ndarray of shape (H - 1,), increasing; shape (1,) in model I.
+    Model I has the classes 0 and 1 and the edge 0.5 whatever ``n_slices``. In II and IV the variance of the indices
+    depends on p. Without ``beta`` the directions are drawn from ``rng``.
     """
     model_of = settings(model)
     if n_slices < 2:

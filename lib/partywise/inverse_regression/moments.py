@@ -107,32 +107,10 @@ def check_records(X, y) -> tuple[np.ndarray, np.ndarray]:
 
 
 def client_moments(X, y, slices: Slices, *, clip: Clip | None = None, shift: Accounted | None = None) -> Moments:
-    """Slice means and second moment of one client.
+    """Slice means and second moment of one client, sums in float64; without a clip, which no mechanism accepts.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        float64 or float32; sums are float64.
-    y : ndarray of shape (n,)
-        Numbers, or labels where ``slices`` has labels.
-    slices : Slices
-        Public slices, classes, or the client's own quantile slices.
-    clip : Clip, optional
-        Of every record (`partywise.privacy.statistics.clips`). None: unclipped, which no mechanism accepts.
-    shift : Public, Release or Clear, optional
-        Of shape (p,): subtracted from every record before clipping.
-
-    Returns
-    -------
-    Moments
-
-    Raises
-    ------
-    TypeError
-        For a bare array as shift: it does not say where it comes from.
-    ValueError
-        For a length mismatch, no records, an unknown label, or, without a clip, entries that are not finite: clipped
-        records are taken as `bounded_entries` has them.
+    ``shift`` (p,) is subtracted from every record before clipping; a bare array does not say where it comes from and
+    raises TypeError. Clipped records are taken as `bounded_entries` has them, others must be finite.
     """
     centre = None if shift is None else parameter("shift", shift)
     X, y = check_records(X, y) if clip is None else check_records(bounded_entries(X), bounded_entries(y))
@@ -195,28 +173,10 @@ def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.nda
 def whitened_means(
     X, y, slices: Slices, root: Accounted, radius: Accounted, *, shift: Accounted | None = None
 ) -> Moments:
-    """Slice means of whitened records: round 2 of the certified method.
+    """Slice means of whitened records, clipped to a `BallClip`: round 2 of the certified method.
 
-    Parameters
-    ----------
-    X, y, slices
-        As in `client_moments`.
-    root : Public, Release or Clear
-        Sigma^(-1/2) of shape (p, p), symmetric.
-    radius : Public, Release or Clear
-        C > 0: z = root (x - shift) is shrunk to ``z min(1, C / ||z||)``.
-    shift : Public, Release or Clear, optional
-        Of shape (p,): subtracted from every record before it is whitened.
-
-    Returns
-    -------
-    Moments
-        Clipped to a `BallClip`; its second moment is that of the shrunk z.
-
-    Raises
-    ------
-    ValueError
-        As in `client_moments`, or if ``root`` does not fit X.
+    z = root (x - shift) is shrunk to ``z min(1, C / ||z||)`` with ``radius`` C; ``root`` is Sigma^(-1/2) of shape (p,
+    p), symmetric. The second moment is that of the shrunk z.
     """
     clip, matrix = BallClip(radius), np.asarray(parameter("root", root))
     X, y = check_records(bounded_entries(X), bounded_entries(y))

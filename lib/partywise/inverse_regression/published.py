@@ -77,30 +77,11 @@ def vgm_floor(n: int, p: int, radius: float, epsilon: float, delta: float) -> fl
 
 
 def vgm_variances(singular, p: int, n_directions: int, floor: float, gap_sign: str = "decreasing") -> np.ndarray:
-    """Eigenvalues v_1, ..., v_p of the noise covariance of algorithm 2, step 4.
+    """Eigenvalues (p,) of the noise covariance of algorithm 2, step 4: ``floor + gap_j`` for j <= d, ``floor`` beyond.
 
-    Parameters
-    ----------
-    singular : ndarray
-        Singular values of the slice mean matrix, decreasing; padded with 0 to p + 1 (the source states p x p for a
-        matrix that has only min(p, H) of them).
-    p, n_directions : int
-        Columns; d.
-    floor : float
-        What every direction gets: `vgm_floor`, or `vgm_precision`, the precision that the source adds as if it were
-        a variance.
-    gap_sign : {"decreasing", "printed"}
-        Gap s_j - s_{j+1}, or r_j = s_{j+1} - s_j as printed.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        ``floor + gap_j`` for j <= d, ``floor`` beyond.
-
-    Raises
-    ------
-    ValueError
-        For ``gap_sign="printed"``, stating the smallest v_j: the printed gaps are never positive.
+    Singular values are padded with 0 to p + 1: the source states p x p for a matrix that has only min(p, H) of them.
+    The floor is `vgm_floor`, or `vgm_precision`, the precision that the source adds as if it were a variance. The gap
+    is s_j - s_{j+1}; with s_{j+1} - s_j as ``printed`` it is never positive, and a ValueError states the smallest v_j.
     """
     if gap_sign not in ("decreasing", "printed"):
         raise ValueError(f"gap_sign={gap_sign!r} is unknown; use 'decreasing' or 'printed'.")

@@ -74,19 +74,8 @@ def mean_differences(means, counts) -> np.ndarray:
 def ccmd_multiplicity(omega, *, threshold: float | None = None, top: int | None = None) -> np.ndarray:
     """How many slices of a client select each column, shape (p,): its multiset, sent in the clear.
 
-    Parameters
-    ----------
-    omega : ndarray of shape (p, H)
-        `mean_differences`.
-    threshold : float, optional
-        t of algorithm 3 (which the source never states): a slice selects the columns with Omega_jh > t.
-    top : int, optional
-        Instead of t: a slice selects its ``top`` columns, the earlier of two equal ones.
-
-    Raises
-    ------
-    ValueError
-        Unless exactly one rule is given, t >= 0, and 1 <= top <= p.
+    A slice selects the columns whose `mean_differences` exceed the ``threshold`` t of algorithm 3, which the source
+    never states, or else its ``top`` columns, the earlier of two equal ones.
     """
     omega = np.asarray(omega, dtype=float)
     if (threshold is None) == (top is None):
@@ -100,13 +89,7 @@ def ccmd_multiplicity(omega, *, threshold: float | None = None, top: int | None 
 
 
 def ccmd_select(multiplicities) -> np.ndarray:
-    """Columns with total multiplicity above K/2 (step 5); a client counts once for every slice, so up to H times.
-
-    Parameters
-    ----------
-    multiplicities : ndarray of shape (K, p)
-        What the clients sent.
-    """
+    """Columns with total multiplicity above K/2 (step 5); a client counts once for every slice, so up to H times."""
     table = np.atleast_2d(np.asarray(multiplicities))
     return np.flatnonzero(table.sum(axis=0) > len(table) / 2)
 
@@ -155,19 +138,11 @@ def _top(scores: np.ndarray, size: int | None) -> np.ndarray:
 
 
 def contrasts(slices: Slices) -> np.ndarray:
-    """Public contrasts F between the slices of a response.
+    """Public contrasts F (m, H) between the slices of a response, whose longest column has length 1.
 
-    Parameters
-    ----------
-    slices : Slices
-        Only their number, and whether they have an order, matter.
-
-    Returns
-    -------
-    ndarray of shape (m, H)
-        Rows sum to zero, so that equally filled slices hide the mean of a column; the longest column has length 1.
-        Slices of a number: a trend (the upper half against the lower) and, from three slices on, a curvature (the
-        outer quarters against the inner half). More than two classes, which have no order: all H - 1 contrasts.
+    Rows sum to zero, so that equally filled slices hide the mean of a column. Slices of a number: a trend (the upper
+    half against the lower) and, from three slices on, a curvature (the outer quarters against the inner half). More
+    than two classes, which have no order: all H - 1 contrasts.
     """
     H = slices.n_slices
     if slices.labels is not None and H > 2:
@@ -186,21 +161,7 @@ def contrasts(slices: Slices) -> np.ndarray:
 
 
 def sign_sums(X, codes, n_slices: int) -> np.ndarray:
-    """Sums of the signs of all columns over every slice.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Finite records about a public centre; an entry of 0 has the sign 0.
-    codes : ndarray of shape (n,)
-        Slice of every record, 0 to H - 1.
-    n_slices : int
-        H.
-
-    Returns
-    -------
-    ndarray of shape (H, p), whole numbers.
-    """
+    """Sums (H, p) of the signs of all columns over every slice; an entry of 0 has the sign 0."""
     X = np.asarray(X)
     # Whole numbers up to 2^24 are exact in float32.
     kind = np.float32 if X.dtype == np.float32 and len(X) < 1 << 24 else np.float64
@@ -229,29 +190,8 @@ def longest_column(code: np.ndarray) -> float:
 def bounded_contrasts(sums, counts, code: Accounted, n: int, *, stratum: str = "*") -> Bounded:
     """Contrasts, mean signs and proportions of one client with their certificate (unit ``row``, replace one, n public).
 
-    Parameters
-    ----------
-    sums : ndarray of shape (H, p)
-        `sign_sums`.
-    counts : ndarray of shape (H,)
-        Records of every slice.
-    code : Accounted
-        F of shape (m, H): `contrasts`, or the unit matrix for the slice means themselves.
-    n : int
-        Records: a shape, and public under replacement.
-    stratum : str
-        The client's cell of the partition by clients, where membership is public.
-
-    Returns
-    -------
-    Bounded
-        Shape (m + 1, p + 1): F Z; as last row the mean signs, as last column F p, each times its weight. The corner is
-        a constant.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or sums exceed what n signs can reach.
+    (m + 1, p + 1) from `sign_sums` (H, p), records (H,) of every slice and the ``code`` F: F Z; as last row the mean
+    signs, as last column F p, each times its weight. The corner is a constant.
     """
     counts = np.asarray(counts, dtype=float)
     sums, rows = np.asarray(sums, dtype=float), np.asarray(parameter("code", code), dtype=float)

@@ -94,19 +94,8 @@ def class_slices(labels: Accounted) -> Slices:
 def equal_frequency(y, n_slices: int) -> Slices:
     """Slices of nearly equal numbers of records; the first ``n % H`` hold one more.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Finite responses, at least one.
-    n_slices : int
-        H, at least 2.
-
-    Returns
-    -------
-    Slices
-        An edge is the last response of its slice. Where a boundary would cut through equal responses it moves to the
-        nearer end of them; boundaries that meet are merged, as with fewer distinct
-        responses than slices.
+    An edge is the last response of its slice. Where a boundary would cut through equal responses it moves to the nearer
+    end of them; boundaries that meet are merged, as with fewer distinct responses than slices.
     """
     y, n, H = np.asarray(y, dtype=float), len(y), check_slices(n_slices)
     if n == 0:

@@ -19,17 +19,7 @@ RECALIBRATION_RIDGE = 1e-8
 
 
 def log_loss(X, y, theta, link: Link = LOGIT) -> float:
-    """Mean negative log-likelihood of the labels, in nats; for the logit log(1 + exp(z)) - y z with z = X theta.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-    y : ndarray of shape (n,)
-        Labels in {0, 1}.
-    theta : ndarray of shape (k,)
-    link : Link
-        That of the fit.
-    """
+    """Mean negative log-likelihood of the labels, in nats; for the logit log(1 + exp(z)) - y z with z = X theta."""
     X = check_features(X)
     y, z = check_labels(y, len(X)), X @ check_vector("theta", theta, X.shape[1])
     return float(np.mean(link.log_loss(z, y)))
@@ -48,15 +38,7 @@ def risk(X, y, theta, link: Link = LOGIT) -> float:
 def auc(scores, y) -> float:
     """Area under the receiver operating curve: the chance that a positive outranks a negative, ties count half.
 
-    Parameters
-    ----------
-    scores, y : ndarray of shape (n,)
-        Any scale, finite; labels in {0, 1}.
-
-    Returns
-    -------
-    float
-        NaN if only one class is there.
+    NaN if only one class is there.
     """
     y = check_labels(y, len(np.asarray(scores)))
     scores = check_vector("scores", scores, len(y))
@@ -65,28 +47,12 @@ def auc(scores, y) -> float:
 
 
 def calibration(p, y) -> tuple[float, float, float]:
-    """Calibration slope and intercept, and the expected calibration error.
+    """Calibration slope and intercept of predicted probabilities, and the expected calibration error.
 
-    Parameters
-    ----------
-    p : ndarray of shape (n,)
-        Predicted probabilities.
-    y : ndarray of shape (n,)
-        Labels in {0, 1}.
-
-    Returns
-    -------
-    slope, intercept : float
-        Of the logistic regression of y on logit(p) (Cox 1958), whatever the link of the fit: 1 and 0 for calibrated
-        predictions. Constant predictions have no slope: NaN.
-    error : float
-        Mean over the examples of |mean p - mean y| in ten bins with equal counts, cut in the order of p; tied
-        predictions share their labels evenly, so that the order of the examples does not matter.
-
-    Raises
-    ------
-    ValueError
-        If p leaves [0, 1].
+    Slope and intercept are those of the logistic regression of y on logit(p) (Cox 1958), whatever the link of the fit:
+    1 and 0 for calibrated predictions; constant ones have no slope. The error is the mean over the examples of |mean p
+    - mean y| in ten bins with equal counts, cut in the order of p; tied predictions share their labels evenly, so that
+    the order of the examples does not matter.
     """
     p = check_vector("p", p, len(np.asarray(p)))
     y = check_labels(y, len(p))

@@ -78,26 +78,10 @@ def reach(X: np.ndarray, covariance: np.ndarray) -> float:
 def attainable(X: np.ndarray, noisy_dots: np.ndarray, plan: Plan) -> np.ndarray:
     """Noisy dot-products (k,) or (R, k) of a plan with a ridge, moved to where the share of positives can be.
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Public features; column 0 is the intercept.
-    noisy_dots : ndarray of shape (k,) or (R, k)
-        Releases of the plan, or their redraws.
-    plan : Plan
-        Its noise says how far a release may be off; a plan without ridge is left as it is.
-
-    Returns
-    -------
-    ndarray of the same shape
-        Post-processing of public things and releases.
-
-    Notes
-    -----
-    The intercept is next to unpenalised. Where noise takes the share of positive labels out of (0, 1), its coefficient
-    runs off until the hundredth of the ridge stops it, and the fit with it. The entry is therefore replaced by its mean
-    given the release, under a share that may be anything in [0, 1], and the others follow as far as their noise goes
-    with it. Far inside the interval, in standard deviations, nothing moves.
+    Post-processing. The intercept is next to unpenalised. Where noise takes the share of positive labels out of (0, 1),
+    its coefficient runs off until the hundredth of the ridge stops it, and the fit with it. The entry is therefore
+    replaced by its mean given the release, under a share that may be anything in [0, 1], and the others follow as far
+    as their noise goes with it. Far inside the interval, in standard deviations, nothing moves.
     """
     first = X[:, INTERCEPT]
     if not plan.intercept:

@@ -84,25 +84,12 @@ def curvature(variance: np.ndarray, power: float) -> np.ndarray:
 def predicted_excess(expected: Expectation, covariances, strengths) -> np.ndarray:
     """Predicted excess risk of every covariance of the noise with every ridge, shape (covariances, strengths).
 
-    Parameters
-    ----------
-    expected : Expectation
-    covariances : sequence of ndarray of shape (k, k)
-        Of the noise on the dot-product.
-    strengths : ndarray of shape (m,)
-        Ridges on the coefficients, positive; the intercept's is a hundredth.
-
-    Notes
-    -----
     In the principal directions of the centred features, with spread e, prior t and noise variance s, a fit of curvature
-    c with ridge l is off by
-
-        d = (s + c e / N + l^2 t) / (c e + l)^2
-
-    of the release's noise, the labels' own, and bias, and the risk rises by the sum of C e d / 2; the intercept has
-    both noises. Curvatures are those of logits as spread as the fit's own, signal and noise: a fit that is shrunk has
-    small logits and bends more, a noisy one saturates, bends less and is moved further. C is the mean curvature, so
-    that the risk of a saturated fit grows with its logits; c lies between it and that along the logits.
+    c with ridge l (a hundredth of it on the intercept) is off by d = (s + c e / N + l^2 t) / (c e + l)^2 of the
+    release's noise, the labels' own, and bias, and the risk rises by the sum of C e d / 2; the intercept has both
+    noises. Curvatures are those of logits as spread as the fit's own, signal and noise: a fit that is shrunk has small
+    logits and bends more, a noisy one saturates, bends less and is moved further. C is the mean curvature, so that the
+    risk of a saturated fit grows with its logits; c lies between it and that along the logits.
     """
     n, spread, prior = expected.n, expected.spread, expected.prior
     noise, share = np.empty((len(covariances), 1, len(spread))), np.empty((len(covariances), 1))

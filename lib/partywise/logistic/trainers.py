@@ -133,22 +133,10 @@ def gradient_descent(
     batch_size: int | None = None,
     link: Link = LOGIT,
 ) -> np.ndarray:
-    """Gradient descent from 0 with another noisy dot-product in every step, theta of shape (k,).
+    """Gradient descent from 0 with another noisy dot-product (T, k) in every step, theta of shape (k,).
 
-    Parameters
-    ----------
-    X : ndarray of shape (N, k)
-        Public features: predictions cost nothing.
-    noisy_dots : ndarray of shape (T, k)
-        Value of the release of a plan with T rounds.
-    learning_rate : float
-        Fixed before any label is read.
-    rng : numpy.random.Generator
-        Draws the trainer's own batches, independent of those that the labels were sampled in.
-    batch_size : int, optional
-        Examples a step predicts; by default all.
-    link : Link
-        Of the predictions.
+    The learning rate is fixed before any label is read. ``rng`` draws the trainer's own batches of ``batch_size`` (by
+    default all) examples, independent of those that the labels were sampled in.
     """
     X = check_features(X)
     dots = np.atleast_2d(np.asarray(noisy_dots, dtype=float))

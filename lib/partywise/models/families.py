@@ -116,19 +116,7 @@ class Family(ABC):
         return float(np.sum(self.log_density(y, mu, dispersion / (np.ones(1) if weights is None else weights))))
 
     def check(self, y: np.ndarray, name: str = "y") -> None:
-        """Raise a named error for the first response that the family does not have.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n,)
-        name : str
-            What the values are called in the message, such as ``"y of 'clinic'"``.
-
-        Raises
-        ------
-        ValueError
-            With the value, the domain, and the families that fit all values.
-        """
+        """ValueError for the first response that the family does not have, with the families that fit all values."""
         found = np.asarray(y, dtype=float)
         wrong = np.flatnonzero(~(np.isfinite(found) & self.contains(found)))
         if not len(wrong):
@@ -146,10 +134,8 @@ class Family(ABC):
     def start(self, y: np.ndarray, weights: np.ndarray | None = None, offset: np.ndarray | None = None) -> float:
         """Intercept of the least deviance without columns: the link of the weighted mean, if there is no offset (n,).
 
-        Raises
-        ------
-        ValueError
-            If the mean lies on the edge of the domain, where the link is infinite: all responses are 0, or all are 1.
+        ValueError if the mean lies on the edge of the domain, where the link is infinite: all responses are 0, or all
+        are 1.
         """
         mean = float(np.average(y, weights=weights))
         with np.errstate(divide="ignore", invalid="ignore"):

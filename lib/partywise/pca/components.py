@@ -73,13 +73,7 @@ def orient(vectors: np.ndarray) -> np.ndarray:
 
 
 def shares(eigenvalues: np.ndarray) -> np.ndarray:
-    """(p,) share of the total variance of every component; of a correlation matrix the total is p.
-
-    Raises
-    ------
-    ValueError
-        If the total is not positive.
-    """
+    """(p,) share of the total variance of every component; of a correlation matrix the total is p."""
     total = float(np.sum(eigenvalues))
     if not total > 0:
         raise ValueError(f"eigenvalues sum to {total:.3g}: shares need a positive total variance.")
@@ -87,14 +81,9 @@ def shares(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def eigenspaces(eigenvalues: np.ndarray, tolerance: float = EQUAL) -> tuple[range, ...]:
-    """Runs of equal eigenvalues: only the spaces of such runs are determined, not the vectors in them.
+    """Runs of equal eigenvalues, falling: only the spaces of such runs are determined, not the vectors in them.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (p,)
-        In falling order.
-    tolerance : float
-        Neighbours that differ by at most so much of the largest absolute one belong together.
+    Neighbours that differ by at most ``tolerance`` of the largest absolute one belong together.
     """
     values = np.asarray(eigenvalues, dtype=float)
     gaps = np.abs(np.diff(values)) > tolerance * np.max(np.abs(values), initial=0.0)
@@ -105,14 +94,7 @@ def eigenspaces(eigenvalues: np.ndarray, tolerance: float = EQUAL) -> tuple[rang
 def loading_angle(found: np.ndarray, truth: np.ndarray, eigenvalues: np.ndarray, tolerance: float = EQUAL) -> float:
     """Largest angle in radians between corresponding eigenspaces of two sets of loadings (p, p).
 
-    Parameters
-    ----------
-    found, truth : ndarray of shape (p, p)
-        Orthonormal columns.
-    eigenvalues : ndarray of shape (p,)
-        Of ``truth``, in falling order: components of equal ones are compared as subspaces.
-    tolerance : float
-        As of `eigenspaces`.
+    The eigenvalues, falling, are those of ``truth``: components of equal ones are compared as subspaces.
     """
     if found.shape != truth.shape or truth.shape[1] != len(eigenvalues):
         raise ValueError(

@@ -29,22 +29,8 @@ def correlation_of(matrix: np.ndarray, names: tuple[str, ...] | None = None) -> 
 
 
 def pvalues(correlation: np.ndarray, n: int) -> np.ndarray:
-    """Two-sided p-values of no correlation, by Student's t with n - 2 degrees of freedom.
+    """Two-sided p-values (p, p) of no correlation, by Student's t with n - 2 degrees of freedom; noise is not counted.
 
-    Parameters
-    ----------
-    correlation : ndarray of shape (p, p)
-        Of records without noise of privacy: noise is not accounted for.
-    n : int
-        Records, at least 3.
-
-    Returns
-    -------
-    ndarray of shape (p, p)
-        0 on the diagonal.
-
-    Notes
-    -----
     t^2 = r^2 (n - 2) / (1 - r^2), so that P(|T| > t) is the incomplete beta function of 1 - r^2, which does not cancel.
     """
     if n < 3:
@@ -58,19 +44,8 @@ def pvalues(correlation: np.ndarray, n: int) -> np.ndarray:
 def variance_inflation(correlation: np.ndarray) -> np.ndarray:
     """(p,) variance inflation factors 1 / (1 - R_j^2) of regressing each column on all others with an intercept.
 
-    Parameters
-    ----------
-    correlation : ndarray of shape (p, p)
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        Infinite for columns that are linear functions of others.
-
-    Raises
-    ------
-    ValueError
-        If the matrix has negative eigenvalues, as one with noise may: project it first (`nearest_correlation`).
+    Infinite for columns that are linear functions of others. ValueError for negative eigenvalues, as noise makes them:
+    project such a matrix first (`nearest_correlation`).
     """
     values, vectors = np.linalg.eigh(checked_matrix(correlation))
     zero = values <= DEPENDENT * values[-1]
@@ -86,20 +61,8 @@ def nearest_correlation(matrix: np.ndarray, tolerance: float = 1e-10, max_iter: 
     """The nearest correlation matrix in Frobenius norm, and the least eigenvalue before.
 
     Projections onto the semi-definite matrices and onto those of unit diagonal in turn, the first with Dykstra's
-    correction (Higham, IMA J. Numer. Anal. 2002).
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (p, p)
-    tolerance : float
-        Of the relative change of a step, and of the entries of the diagonal.
-    max_iter : int
-        Steps; afterwards the diagonal is divided out, so that the result is a correlation matrix in any case.
-
-    Raises
-    ------
-    ValueError
-        If a diagonal entry is not positive: that column has no correlation.
+    correction (Higham, IMA J. Numer. Anal. 2002), until a step changes less than ``tolerance``. After ``max_iter`` of
+    them the diagonal is divided out, so that the result is a correlation matrix in any case.
     """
     square = checked_matrix(matrix)
     if np.any(np.diag(square) <= 0):

@@ -40,13 +40,8 @@ def from_codes(codes: np.ndarray, sizes: Sequence[int] | np.ndarray) -> CodedCol
 def dense_ranks(X: np.ndarray, ties: Ties = "kept") -> CodedColumns:
     """Ranks of each column of X (n, d).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    ties : {"kept", "position"}
-        Kept: ranks of the distinct values, thresholds midpoints of neighbouring values. Position: a rank for every
-        row, ties in the order of rows, and the threshold of a cut is the value above it, which goes right (as
-        published).
+    Ties kept: ranks of the distinct values, thresholds midpoints of neighbouring values. By position: a rank for every
+    row, ties in the order of rows, and the threshold of a cut is the value above it, which goes right (as published).
     """
     _check_ties(ties)
     return _columns(X, _positions if ties == "position" else lambda x: _ranks(*np.unique(x, return_inverse=True)))
@@ -55,15 +50,9 @@ def dense_ranks(X: np.ndarray, ties: Ties = "kept") -> CodedColumns:
 def quantile_buckets(X: np.ndarray, buckets: int, ties: Ties = "kept") -> CodedColumns:
     """Buckets of about equal counts of each column of X (n, d).
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-    buckets : int
-        At least 2.
-    ties : {"kept", "position"}
-        Kept: at most so many buckets, equal values in one; a column with no more distinct values keeps them all.
-        Position: so many buckets of equal counts, ties in the order of rows; the threshold of a cut is the mean of
-        its neighbours, and a value equal to it goes right (as published).
+    Ties kept: at most so many buckets, equal values in one; a column with no more distinct values keeps them all. By
+    position: so many buckets of equal counts, ties in the order of rows; the threshold of a cut is the mean of its
+    neighbours, and a value equal to it goes right (as published).
     """
     if buckets < 2:
         raise ValueError(f"buckets={buckets} must be at least 2.")

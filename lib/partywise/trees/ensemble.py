@@ -98,19 +98,10 @@ def grow_trees(
     draws: Sequence[Draws],
     step: float | None = None,
 ) -> Ensemble:
-    """All trees on codes.
+    """All trees on codes of the training rows; a callable gives the codes of each tree.
 
-    Parameters
-    ----------
-    data : Coded, or callable
-        All columns of the training rows; a callable gives those of each tree.
-    y : ndarray of shape (n,)
-    options : TreeOptions
-    criterion : {"CrossEntropyLoss", "RegressionMSELoss"}
-    draws : sequence of (columns, times)
-        For each tree the columns that it may split, and how often each row takes part (n,), None for once.
-    step : float, optional
-        Grid of the sums; by default the finest on which they are exact. Label scattering has 2^-32.
+    ``draws`` are for each tree the columns that it may split, and how often each row takes part (n,), None for once.
+    ``step`` is the grid of the sums, by default the finest on which they are exact; label scattering has 2^-32.
     """
     state, rule, memo = begin(len(y)), rule_of(options), _Layouts()
     for number, (columns, times) in enumerate(draws):

@@ -67,27 +67,11 @@ def boosted_stumps(
 ) -> tuple[Stump, ...]:
     """Stumps that lower ``G'c + c'Hc / 2 + ridge'c^2 / 2``, one after another, until none gains.
 
-    Parameters
-    ----------
-    G : ndarray of shape (cells,)
-        Sums of gradients in the buckets of all features, feature by feature.
-    H : ndarray of shape (cells, cells)
-        Sums of hessians in pairs of buckets; its diagonal gives the hessians of leaves.
-    sizes : sequence of int
-        Buckets of each feature.
-    variance : callable
-        From values c (cells,) the variance V (cuts,) of the noise of ``G + Hc``, summed left of every cut as in `Cuts`.
-    stumps, eta, lambda_, least_hessian
-        Most stumps, shrinkage, L2 of a leaf, least hessian on both sides.
-    q : float
-        A gain is lowered by ``q V (1/(H_L + lambda) + 1/(H_R + lambda)) / 2``; noise alone gains that with q = 1.
-    ridge : float or ndarray of shape (cells,)
-        L2 on the values of the tables, which counts among the hessians of leaves, but not towards ``least_hessian``.
-
-    Returns
-    -------
-    tuple of Stump
-        Among equal gains the lowest feature, then the lowest cut.
+    G (cells,) are sums of gradients in the buckets of all features, feature by feature, H (cells, cells) of hessians in
+    pairs of buckets, whose diagonal gives the hessians of leaves. ``variance`` turns values c into the variance V
+    (cuts,) of the noise of ``G + Hc``, summed left of every cut as in `Cuts`. A gain is lowered by ``q V (1/(H_L +
+    lambda) + 1/(H_R + lambda)) / 2``; noise alone gains that with q = 1. The ridge counts among the hessians of leaves,
+    but not towards ``least_hessian``. Among equal gains the lowest feature and cut come first.
     """
     cuts = Cuts.of(sizes)
     left, right = cuts.sides(np.diag(H))

@@ -81,13 +81,7 @@ DEALT = {
 
 @lru_cache
 def table_facts(name: Name, response: str | None = None) -> TableFacts:
-    """A table with the response of that name, by default its usual one.
-
-    Raises
-    ------
-    ValueError
-        For a response that the table does not have.
-    """
+    """A table with the response of that name, by default its usual one."""
     if name not in DEALT:
         return _of_parties(TABLES[name], TABLES[name].response(response))
     if response is not None:

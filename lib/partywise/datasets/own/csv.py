@@ -165,15 +165,8 @@ def numbers(
 ) -> np.ndarray:
     """Text to float (T,); marks of missing values become NaN, and without them no value may be missing.
 
-    Parameters
-    ----------
-    what : str
-        File and column, for the message; ``place(i)`` says where entry i stands.
-
-    Raises
-    ------
-    DataMissing
-        For the first entry that is not a finite number.
+    DataMissing for the first entry that is not a finite number: ``what`` names file and column, ``place(i)`` says where
+    it stands.
     """
     missing = set(marks or ())
     named = np.array([text in missing for text in texts], dtype=bool)

@@ -112,13 +112,7 @@ class TableDescription:
         return tuple(tuple(j for j, k in enumerate(owner) if k == party) for party in range(len(self.holders)))
 
     def response(self, name: str | None) -> Response:
-        """The response of that name, the usual one for None.
-
-        Raises
-        ------
-        ValueError
-            For an unknown name.
-        """
+        """The response of that name, the usual one for None."""
         found = {one.name: one for one in self.responses}
         if name is None:
             return self.responses[0]

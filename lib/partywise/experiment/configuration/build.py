@@ -25,22 +25,11 @@ KINDS = {
 
 
 def build(cls: type[T], mapping: object, where: str) -> T:
-    """Make a dataclass from a block of the configuration.
+    """Make a dataclass from a block of the configuration, whose place ``where`` an error names.
 
-    Parameters
-    ----------
-    cls : type
-        Dataclass whose fields are int, float, bool, str, tuples of these, dataclasses, or unions with None. Its class
-        attribute ``elsewhere``, if it has one, holds keys that belong to another place, each with what to do.
-    mapping : mapping
-        The block; lists become tuples, whole numbers are taken where a float is wanted, nothing else is converted.
-    where : str
-        Path of the block in the configuration, for messages.
-
-    Raises
-    ------
-    ConfigError
-        Naming the key with its path, its value and what is allowed.
+    Fields are int, float, bool, str, tuples of these, dataclasses, or unions with None: lists become tuples, whole
+    numbers are taken where a float is wanted, nothing else is converted. The class attribute ``elsewhere``, if it has
+    one, holds keys that belong to another place, each with what to do.
     """
     block = as_block(mapping, where)
     hints = get_type_hints(cls)

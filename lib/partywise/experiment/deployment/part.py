@@ -31,22 +31,9 @@ class Part:
 def part(
     deployment: Deployment, configuration: str, me: str, folder: Path, resources: Path = Path("resources")
 ) -> Part:
-    """The run of a party, from its own files.
+    """The run of a data holder or a place without data, from its own files in ``folder``.
 
-    Parameters
-    ----------
-    deployment : Deployment
-    configuration : str
-        Digest of the shared configuration, the salt of that of the records.
-    me : str
-        A data holder or a place without data.
-    folder : Path
-        Where paths of own files begin.
-
-    Raises
-    ------
-    DataMissing
-        If an own file is not as the configuration says.
+    ``configuration`` is the digest of the shared one, the salt of that of the records.
     """
     run, agreed, ids = whole(deployment, me, folder, resources)
     parties = [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties]

@@ -83,13 +83,7 @@ class RunReport:
 
 
 def run(start: Start) -> RunReport:
-    """Run one party's part, and write what is left of it into its folder.
-
-    Raises
-    ------
-    PartyRunError
-        In one sentence; all other parties end too.
-    """
+    """Run one party's part, and write what is left into its folder; where it has Failed all other parties end too."""
     try:
         with _stopped_by_signals(start.me):
             return _run(start)

@@ -129,13 +129,7 @@ def digest(config: Mapping[str, Any]) -> str:
 
 
 def deployment_of(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Deployment | None:
-    """The block of a configuration, checked against its plans; None where there is none.
-
-    Raises
-    ------
-    ConfigError
-        For the first key that is unknown, missing, mistyped, out of range or contradicts another.
-    """
+    """The block of a configuration, checked against its plans; None where there is none."""
     if KEY not in config:
         return None
     network = build(Network, config[KEY], KEY)

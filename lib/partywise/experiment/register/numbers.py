@@ -63,13 +63,7 @@ class Cube:
             return {(r["case"], r["method"]): float(r["cpu_seconds"]) / 60 for r in csv.DictReader(handle)}
 
     def cell(self, ours: Reproduction) -> tuple[str, str]:
-        """The one case and method whose settings and options in force are these.
-
-        Raises
-        ------
-        CubeError
-            When there is none, or more than one.
-        """
+        """The one case and method whose settings and options in force are these; CubeError unless there is one."""
         found = [
             (name, label)
             for name, case in self.plan.cases.items()

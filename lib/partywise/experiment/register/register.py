@@ -19,11 +19,8 @@ FURTHER = ("claim_refuted", "certified_for_claim", "epsilon_mu_lower", "exact_ep
 def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[Row]:
     """All rows, in the order of the documents.
 
-    Raises
-    ------
-    ConfigError
-        Naming the first entry that differs or cannot be reproduced and has no reason, or the first reason that no entry
-        needs.
+    ConfigError names the first entry that differs or cannot be reproduced and has no reason, or the first reason that
+    no entry needs.
     """
     found = []
     for file in sorted(printed, key=lambda one: one.entries[0].document):

@@ -23,15 +23,7 @@ def add_claims(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def claims(results: Path, docs: Path | None) -> int:
-    """Write ``claims.csv`` and ``claims.html`` into ``results/claims``; 1 when a cube is missing.
-
-    Parameters
-    ----------
-    results : Path
-        Folder with a folder for each configuration.
-    docs : Path or None
-        Where the CSV file and the page of the documentation go; the README beside that folder gets the sentence.
-    """
+    """Write ``claims.csv`` and ``claims.html`` into ``results/claims``, and what docs show; 1 if a cube is missing."""
     from ..tables.rows import write_text
     from . import table
     from .numbers import Cubes

@@ -92,13 +92,7 @@ class Places:
         return self.of((block.case, block.method, *rest))
 
     def of(self, block: Sequence[Any]) -> np.ndarray:
-        """Positions of a block of labels (or single labels) in the order of the six dims, in C order.
-
-        Raises
-        ------
-        CubeError
-            For a label that the plan does not have.
-        """
+        """Positions of a block of labels (or single labels) in the order of the six dims, in C order."""
         chosen = []
         for (name, at), wanted in zip(self._at.items(), block, strict=True):
             try:
@@ -205,13 +199,7 @@ class Columns:
         self._words[name].put(at, values)
 
     def check(self) -> None:
-        """Count every cell once.
-
-        Raises
-        ------
-        CubeError
-            Naming the first cell that is missing, duplicated or not in the plan.
-        """
+        """CubeError for the first cell that is missing, duplicated or not in the plan."""
         cells = self.places.cells
         for found, wrong in (
             ("is missing from the blocks: run again", cells[self._count == 0]),

@@ -90,21 +90,10 @@ class Account:
         return tuple(Scan(self.path))
 
     def began(self, run: str, configuration: str, mode: str = RELEASE) -> None:
-        """A run begins: what follows is of it.
+        """A run begins, named by its id and by the digest of what all parties share: what follows is of it.
 
-        Parameters
-        ----------
-        run, configuration : str
-            Id of the run; digest of what all parties share.
-        mode : {"release", "experiment"}
-            Of an experiment every draw comes from seeds that others know: what it releases costs infinity.
-
-        Raises
-        ------
-        AccountError
-            If the run has no id, or one that the file knows.
-        BudgetExceeded
-            If it is an experiment and there is a budget.
+        In the mode ``experiment`` every draw comes from seeds that others know: what is released costs infinity, and a
+        budget refuses it.
         """
         if self.budget is not None and mode != RELEASE:
             raise BudgetExceeded(
@@ -117,20 +106,7 @@ class Account:
         self._run, self._mode = run, mode
 
     def charge(self, *events: Event) -> None:
-        """Pay for what is about to be drawn, or to leave in the clear.
-
-        Parameters
-        ----------
-        *events : Event
-            All of them are paid, or none.
-
-        Raises
-        ------
-        BudgetExceeded
-            With what was spent in which runs: nothing was written, and nothing may be drawn.
-        AccountError
-            If no run has begun, or the file cannot be written.
-        """
+        """Pay for what is about to be drawn, or to leave in the clear: all events, or BudgetExceeded and none."""
         self._file.require_own()
         run = self._began("charge")
         with self._paying:
@@ -147,25 +123,10 @@ class Account:
         size: int,
         digest: str = "",
     ) -> None:
-        """A message of this party is about to leave.
+        """A message is about to leave; CertificationError if something in it was not paid with the terms it states.
 
-        Parameters
-        ----------
-        step : int
-            Of the program, which all parties number alike.
-        receiver, name : str
-        payload : mapping
-            What it cost, without what it holds (`partywise.federation.codec.row_of`).
-        shape : tuple of int
-        size : int
-            Shape and bytes of its value on the wire.
-        digest : str
-            SHA-256 of its frame.
-
-        Raises
-        ------
-        CertificationError
-            If something in it was not paid with the terms that it states; nothing may leave.
+        The payload is what it cost, without what it holds (`partywise.federation.codec.row_of`), the digest that of its
+        frame.
         """
         message = {"step": step, "receiver": receiver, "name": name, "shape": list(shape), "bytes": size}
         message |= {"digest": digest, "payload": payload}
@@ -176,13 +137,7 @@ class Account:
         self._append(("sent", self._began("sent"), message))
 
     def received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
-        """A message has come; it is on disk with the next row, since nothing is paid or sent by it.
-
-        Parameters
-        ----------
-        step, sender, name, payload, digest
-            As in `sent`; of the payload its digest is kept.
-        """
+        """A message has come, as in `sent`; it is on disk with the next row, since nothing is paid or sent by it."""
         told = {"step": step, "sender": sender, "name": name, "digest": digest, "payload": cost_digest(payload)}
         self._waiting.append(("received", self._began("received"), told))
 
@@ -199,11 +154,8 @@ class Account:
     def met(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
         """How long the accounts of all parties were and how they ended when the program had, each as it said so.
 
-        Parameters
-        ----------
-        heads : mapping of str to mapping
-            By party, this one included: ``rows``, ``digest``, and ``certificate`` and ``signature`` of both where
-            parties have certificates.
+        By party, this one included: ``rows``, ``digest``, and ``certificate`` and ``signature`` where parties have
+        certificates.
         """
         self._append(("heads", self._began("heads"), {"heads": {name: dict(head) for name, head in heads.items()}}))
 

@@ -164,13 +164,7 @@ class Spending:
         return math.inf if self._paid is None else self._paid.filter.remaining
 
     def require(self, run: str, events: Sequence[Event]) -> None:
-        """Spend the costs of all events, or refuse all of them.
-
-        Raises
-        ------
-        BudgetExceeded
-            With what was spent in which runs, if they do not fit or nothing finite is proved of one.
-        """
+        """Spend the costs of all events; BudgetExceeded if they do not fit or nothing finite is proved of one."""
         if self.budget is None or self._paid is None:
             return
         trial, before = copy.copy(self._paid), self._paid.filter.spent

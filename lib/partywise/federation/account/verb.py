@@ -36,13 +36,7 @@ def add_ledger(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def ledger(folders: Sequence[Path], delta: float | None, digest: str | None) -> int:
-    """Verify accounts and print what they hold.
-
-    Raises
-    ------
-    AccountError
-        Naming the file and the row that was changed, or the folder without an account.
-    """
+    """Verify accounts and print what they hold; AccountError names the file and the row that was changed."""
     from .reading import opened_account
 
     if delta is not None and not 0 <= delta < 1:

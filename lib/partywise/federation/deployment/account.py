@@ -20,13 +20,7 @@ class Account(Protocol):
         """A run whose parties have agreed on its id and on the digest of what they share; its mode."""
 
     def charge(self, *events: Event) -> None:
-        """Pay for releases before their noise is drawn, or for a value before it leaves in the clear: all or none.
-
-        Raises
-        ------
-        BudgetExceeded
-            If it does not fit; nothing may be drawn.
-        """
+        """Pay for releases before noise is drawn, or a value before it leaves in the clear: all, or BudgetExceeded."""
 
     def sent(
         self,

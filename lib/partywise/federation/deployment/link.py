@@ -56,14 +56,8 @@ class SessionLink:
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
         """Account for a message, write it down, and send it.
 
-        Raises
-        ------
-        BudgetExceeded
-            If a value in the clear does not fit into this party's budget; nothing leaves.
-        CertificationError, TypeError, ValueError
-            As `Channel.send`; nothing leaves.
-        ValueError
-            If it holds a number that is not finite, or has another form than messages of its name; nothing leaves.
+        Nothing leaves where the budget refuses a value in the clear, `Channel.send` would refuse the message, it holds
+        a number that is not finite, or it has another form than messages of its name.
         """
         payload = self.channel.leaving(sender, payload)
         problem = self._forms.problem(sender, receiver, name, payload)
@@ -82,13 +76,7 @@ class SessionLink:
         self._session.watch.put(receiver, address.tag, frame)
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
-        """The payload of a message, of which everything was checked that this party can know.
-
-        Raises
-        ------
-        Refused
-            Naming what is not as the program has it.
-        """
+        """The payload of a message, checked in all that this party can know; Refused names what is not right."""
         address = Address(self._session.run, step, sender, receiver, name)
         frame = self._session.watch.get(sender, address.tag)
         payload, header = decode_frame(frame, address, self.channel.names)

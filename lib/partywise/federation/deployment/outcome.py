@@ -67,13 +67,7 @@ def estimate_of(found: Sequence[Outcome]) -> Any:
 
 
 def plain(value: Any, place: str) -> Any:
-    """What a place holds of a value that ``fit`` returned.
-
-    Raises
-    ------
-    TypeError
-        If it holds something that has no plain form.
-    """
+    """What a place holds of a value that ``fit`` returned; TypeError for what has no plain form."""
     if isinstance(value, Report):
         return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values]}
     if isinstance(value, Held):

@@ -83,13 +83,7 @@ class Session:
         }
 
     def begin(self) -> str:
-        """Meet all parties and agree on the run; its id.
-
-        Raises
-        ------
-        PartyError
-            Naming the party that did not come, or what it has that is not as here.
-        """
+        """Meet all parties and agree on the run; its id. PartyError names who did not come, or what differs there."""
         hellos = self._met()
         for peer, hello in hellos.items():
             self._check(peer, hello)
@@ -100,25 +94,11 @@ class Session:
         return self.run
 
     def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, Any]]:
-        """Wait until all parties are done.
+        """Wait until all parties are done after ``steps``, the account of this one having so many rows and this digest.
 
-        Parameters
-        ----------
-        steps : int
-            Of the program.
-        head : (int, str)
-            How many rows the account of this party has, and the digest of the last one.
-
-        Returns
-        -------
-        dict
-            By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
-            parties have no certificates.
-
-        Raises
-        ------
-        PartyError
-            If a party is not done, took another number of steps, or signed something else.
+        By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
+        parties have no certificates. PartyError if a party is not done, took another number of steps, or signed
+        something else.
         """
         own: dict[str, Any] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
         credential = self.transport.credential

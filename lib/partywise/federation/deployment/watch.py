@@ -65,13 +65,7 @@ class Watch:
             raise PartyError(f"{receiver!r} is gone: {self.me!r} could not hand it {tag!r}.") from error
 
     def get(self, sender: str, tag: str) -> bytes:
-        """The frame of a peer under a tag.
-
-        Raises
-        ------
-        PartyError
-            If the peer, or another one, is gone, began anew, was silent for too long or ended the run.
-        """
+        """The frame of a peer under a tag; PartyError if one is gone, began anew, was silent or ended the run."""
         since = monotonic()
         while (data := self.taken(sender, tag, self.pulse)) is None:
             at = self.waits_at(sender)

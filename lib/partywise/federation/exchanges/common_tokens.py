@@ -89,30 +89,10 @@ def number_of(found: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
 def common_tokens(
     run: Run, matcher: str, owners: Sequence[Party], lists: Sequence[Any], order: Order = "tokens"
 ) -> tuple[PerPlace[np.ndarray], int]:
-    """The common entries of lists that the matcher has.
+    """Positions (n,) of the common entries of the matcher's lists (n_k, 32), at every owner in its own list; and n.
 
-    Parameters
-    ----------
-    run : Run
-    matcher : str
-        A place that has the tokens.
-    owners : sequence of Party
-    lists : sequence of (n_k, 32) uint8 arrays
-        At the matcher, in the order of owners.
-    order : {"tokens", "first"}
-        Of the common entries: by their tokens, or as in the list of the first owner.
-
-    Returns
-    -------
-    positions : Own
-        (n,) int32, at every owner those in its own list.
-    n : int
-        Known to all.
-
-    Raises
-    ------
-    ValueError
-        If nothing is common, or a list has an entry twice.
+    Ordered by their tokens, or as in the list of the ``first`` owner. ValueError if nothing is common, or a list has an
+    entry twice.
     """
     names, parts = tuple(owner.name for owner in owners), involved(owners, ("row",))
     found = run.at(matcher, matched, lists, names, order)

@@ -75,17 +75,8 @@ def private(
 ) -> Shared:
     """A party's own numbers (*shape,), placed at it, as a value with one holder; nothing is sent.
 
-    Parameters
-    ----------
-    bound : float
-        What the ring was chosen for: no number may be larger in size.
-    ring : Ring, optional
-        A smaller one, of fewer of the same primes.
-
-    Raises
-    ------
-    OverflowError
-        If they are larger or do not fit the ring; the message stays with the owner.
+    ``bound`` is what the ring was chosen for: larger numbers raise OverflowError, whose message stays with the owner. A
+    smaller ``ring`` has fewer of the same primes.
     """
     ring = ring or dealt.ring
     shares = per_place({owner.name: run.at(owner, local_encoded, values, shape, bits, bound, ring)})
@@ -120,26 +111,12 @@ def product(
     ring: Ring | None = None,
     noise: Any = None,
 ) -> Shared:
-    """Shares of a product of two masked values, at the holders of both.
+    """Shares of the sums (a, b) over records of a product of two masked values, or ``entries`` (n, b), at the holders.
 
-    Parameters
-    ----------
-    one, other : Masked
-        (n, a) and (n, b) matrices; their audiences must hold all holders of both.
-    name : str
-        Serves once in a run.
-    entries : bool
-        Entry by entry, (n, b) of (n, 1) and (n, b), instead of the (a, b) sums over records.
-    ring : Ring, optional
-        A smaller one that holds the product, of fewer of the same primes; by default the smaller one of both.
-    noise : integers (a, b) at the dealer, optional
-        Added to its shares, in units of 2^-bits of the product: what is opened is opened with it (`released`). A
-        product of a single party's own then gets a second holder, the next party, with a share of the noise.
-
-    Raises
-    ------
-    ValueError
-        If a holder was not in the audience of the other's difference, or the name was used before.
+    A name serves once in a run. ``ring`` is a smaller one that holds the product, by default the smaller one of both.
+    ``noise`` is integers (a, b) at the dealer, added to its shares in units of 2^-bits of the product: what is opened
+    is opened with it (`released`). A product of a single party's own then gets a second holder, the next party, with a
+    share of the noise.
     """
     dealt.named(name)
     ring = ring or smallest(one.value, other.value)

@@ -74,28 +74,9 @@ def masked_sum(
 ) -> Any:
     """(n,) sum of the values of all senders, at the receiver.
 
-    Parameters
-    ----------
-    run : Run
-    senders : sequence of Party
-    receiver : Party or str
-    name : str
-        Of the messages.
-    address : str
-        Of the masks: it must not repeat in a run.
-    seeds : Own
-        Of `pair_seeds`.
-    values : Own
-        (n,) at every sender.
-    bits : int
-        After the point: public, `bits_for` a bound of every sum of some of the values.
-    parts : sequence of Clear
-        Whose data the values were computed from.
-
-    Raises
-    ------
-    OverflowError
-        At a sender whose values are larger than words hold.
+    ``address`` is that of the masks: it must not repeat in a run. ``bits`` after the point are public, `bits_for` a
+    bound of every sum of some of the values; OverflowError at a sender whose values are larger than words hold.
+    ``parts`` say whose data the values were computed from.
     """
     sent = run.gather(senders, receiver, name, local_masked, seeds, values, address, bits, parts)
     if isinstance(receiver, Party):
@@ -130,10 +111,8 @@ def public_key(secret: bytes) -> bytes:
 def agreed(secret: bytes, key: np.ndarray, owner: str) -> np.ndarray:
     """(4,) uint64 that both owners of two keys find, bound to both public keys.
 
-    Raises
-    ------
-    ValueError
-        If the public key of ``owner`` is not 32 bytes, or a point of low order, which would give a seed that all know.
+    ValueError if the public key of ``owner`` is not 32 bytes, or a point of low order, which would give a seed that all
+    know.
     """
     if key.dtype != np.uint8 or key.shape != (KEY_BYTES,):
         raise ValueError(f"public key of {owner!r} is {key.dtype} of shape {key.shape}: give {KEY_BYTES} bytes.")

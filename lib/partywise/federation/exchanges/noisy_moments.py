@@ -281,25 +281,9 @@ def noisy_moments(
 ) -> tuple[Release, ...]:
     """Noisy sums over the records of every chunk, as releases at the opener, one for every draw.
 
-    Parameters
-    ----------
-    run : Run
-        With the places `DEALER`, which colludes with nobody, and ``opener``.
-    dealt : Dealing
-        Of the parties of the layout, in its order.
-    columns : Own
-        (n, p_k) numbers at every party, multiples of 2^-bits; records of a chunk lie one after the other.
-    n, bits : int
-    chunks : sequence of Chunk
-    layout : Layout
-    opener : str
-        A place without data.
-
-    Returns
-    -------
-    tuple of Release, placed at the opener
-        Nothing is in the ledger yet: the opener's first message that is one of them enters it. No view owns them, so
-        every view is charged.
+    ``columns`` (n, p_k) are multiples of 2^-bits, records of a chunk one after the other. `DEALER` colludes with
+    nobody; the opener is a place without data, whose first message that is one of the releases enters it in the ledger.
+    No view owns them, so every view is charged.
     """
     parties, ring = dealt.parties, dealt.ring
     run.charge(parties, *(announced_draw(draw) for chunk in chunks for draw in chunk.draws))

@@ -100,13 +100,7 @@ class LinearCombination(Arithmetic):
         return reduce(cls.__add__, values, cls())
 
     def evaluate(self, run: Run, bits: int) -> Shared:
-        """Shares of the sum, each computed by its holder; nothing is sent.
-
-        Raises
-        ------
-        ValueError
-            If a value has more bits after the point than ``bits``.
-        """
+        """Shares of the sum, each computed by its holder; no value may have more than ``bits`` after the point."""
         first, ring = self.values[0][0], smallest(*[value for value, _ in self.values])
         low = [value.bits for value, _ in self.values if value.bits > bits]
         if low:

@@ -77,24 +77,7 @@ def local_words(holder: Party, share: Cipher) -> np.ndarray:
 def shared(
     run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Rng
 ) -> PerPlace[np.ndarray]:
-    """Share words of one party between all holders, of which it is one.
-
-    Parameters
-    ----------
-    run : Run
-    owner : Party
-    holders : sequence of Party
-    name : str
-        Of the messages, and in the address of the generator.
-    words : placed uint64 array
-        At the owner.
-    rng_for : callable
-
-    Returns
-    -------
-    Own
-        A share at every holder.
-    """
+    """Share words (uint64) of one party between all holders, itself one; ``name`` is in the generator's address too."""
     shares = run.at(owner, local_shares, words, len(holders), name, rng_for)
     own, names = {owner.name: run.at(owner.name, share_of, shares, 0)}, tuple(holder.name for holder in holders)
     for place, holder in enumerate([holder for holder in holders if holder.name != owner.name], 1):

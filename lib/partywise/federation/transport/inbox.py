@@ -44,11 +44,8 @@ class Inbox:
     def arrived(self, sender: str, tag: str, data: bytes) -> None:
         """Keep a frame for whoever waits for it.
 
-        Raises
-        ------
-        Refused
-            If the sender is not a peer, the frame is too large or there is no room for it, or one came under this tag
-            before; `get` raises it as well where the sender is a peer.
+        Refused if the sender is not a peer, the frame is too large or there is no room for it, or one came under this
+        tag before; `get` raises it as well where the sender is a peer.
         """
         self.admit(sender, tag, len(data))
         with self._changed:

@@ -41,19 +41,13 @@ class Transport(Protocol):
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         """Hand over a frame; it is with the receiver's process, or on its way there, when this returns.
 
-        Raises
-        ------
-        Unreachable
-            If the frame surely did not arrive: it may be put again.
+        Unreachable if it surely did not arrive: it may be put again.
         """
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
         """The frame that a sender put under a tag; None if it has not come within ``wait`` seconds.
 
-        Raises
-        ------
-        Refused
-            At once, whatever is waited for, if a peer put a frame that is too large or a replay.
+        Refused at once, whatever is waited for, if a peer put a frame that is too large or a replay.
         """
 
     def is_there(self, peer: str) -> bool:

@@ -28,15 +28,10 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def noise_levels(options: LocalOptions, radius: np.ndarray, n_parties: int, epsilon: float, delta: float) -> np.ndarray:
-    """Noise sd s_j per coordinate of each predictor, shape (p,).
+    """Noise sd s_j per coordinate of each predictor, shape (p,); ValueError when the radii use up the whole budget.
 
     ``calibrated`` and ``exact``: s = sqrt(2 sum_j S_j^2 / (rho - p rho_q)), since rho adds over predictors and the
     number of parties does not enter.  ``classic``: the source's s_j = 2 S_j sqrt(2 log(1.25/delta)) / epsilon.
-
-    Raises
-    ------
-    ValueError
-        When ``s`` has the wrong length or the radii use up the whole budget.
     """
     p = len(radius)
     if options.noise == "none" or (options.uses_epsilon and np.isinf(epsilon)):

@@ -37,25 +37,9 @@ SHARE = 0.7
 
 
 def coefficients(moments: Moments, family: Family, columns: Sequence[int] | None = None) -> np.ndarray:
-    """Coefficients of a family's model on some of the columns.
+    """Coefficients (1 + p,) of a family's model on some of the columns: the intercept first, 0 for columns left out.
 
-    Parameters
-    ----------
-    moments : Moments
-    family : str
-        That of the response statistic: another needs a release of its own.
-    columns : sequence of int, optional
-        Numbers of the columns; all of them by default.
-
-    Returns
-    -------
-    ndarray of shape (1 + p,)
-        The intercept, then the slopes of the columns as they were given; 0 for columns that are left out.
-
-    Raises
-    ------
-    ValueError
-        If a column is none of the released ones, or named twice.
+    The family is that of the response statistic: another needs a release of its own.
     """
     p = moments.public.columns
     chosen = list(range(p)) if columns is None else [int(column) for column in columns]

@@ -57,15 +57,10 @@ class Plan:
 
 
 def make_plan(family: Family, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
-    """Rings that hold whatever is opened.
+    """Rings that hold whatever is opened; OverflowError if none does.
 
     Standardised columns are at most sqrt(n), the numbers of the response sum to n in size (`shared_terms`), predictors
     over R are cut at ``widest``, each party's part at its share of it.
-
-    Raises
-    ------
-    OverflowError
-        If no ring does.
     """
     link = link_of(family, centre)
     degree = degree_of(link.scores)

@@ -94,15 +94,7 @@ def largest(coefficients: np.ndarray, t: float) -> float:
 
 
 def least_squares(function: Function, radius: float, degree: int, weight: Function | None = None) -> np.ndarray:
-    """(degree + 1,) coefficients of t^0, t^1, ... of the least-squares fit to a function of u = radius t.
-
-    Parameters
-    ----------
-    function : callable
-        Of u (points,).
-    weight : callable, optional
-        Of u: what residuals are multiplied by.
-    """
+    """(degree + 1,) coefficients of t^0, t^1, ... of the (weighted) least-squares fit to a function of u = radius t."""
     t = chebyshev.chebpts1(POINTS)
     w = None if weight is None else weight(radius * t)
     return chebyshev.cheb2poly(chebyshev.chebfit(t, function(radius * t), degree, w=w))

@@ -94,21 +94,9 @@ def advanced_finer(
 ) -> Refinement:
     """The steps after the trial was evaluated.
 
-    Parameters
-    ----------
-    found : Optimum
-    start : ndarray of shape (q, q)
-        X'WX without columns, with the ridge.
-    ridge : float
-    unit : float
-        Dispersion in units of ``found.deviance``: a decrement over it is one in standard errors.
-    null : float
-        Deviance without columns.
-    spread : ndarray of shape (q, q)
-        Of a step d, d' spread d is at least the sum over records of the squares by which their predictors move.
-    ranges : sequence of (R, power)
-    most : int
-        Evaluations at most.
+    ``start`` (q, q) is X'WX without columns, with the ridge, ``null`` the deviance without columns. ``unit`` is the
+    dispersion in units of ``found.deviance``: a decrement over it is one in standard errors. Of a step d, d' spread d
+    is at least the sum over records of the squares by which their predictors move.
     """
     at = replace(at, optimum=found, evaluations=at.evaluations + 1)
     if found.scores is None:

@@ -59,29 +59,10 @@ def advance(
     rounding: float,
     bounded: bool = False,
 ) -> Search:
-    """The search after the trial was evaluated.
+    """The search after the trial was evaluated: its deviance, scores X'(w (z - eta)) (q,), and X'X / n or its blocks.
 
-    Parameters
-    ----------
-    deviance : float
-        At the trial.
-    scores : ndarray of shape (q,)
-        X'(w (z - eta)) at the trial.
-    gram : ndarray of shape (q, q)
-        X'X / n, or its blocks, by which `Search.reach` is measured.
-    tolerance : float
-        See `partywise.glm.solvers.has_converged`.
-    max_iter : int
-        Evaluations at most.
-    rounding : float
-        Relative error of the deviance.
-    bounded : bool
-        Whether a deviance below 0 ends the search: that of a polynomial has no bound where records lie far out.
-
-    Raises
-    ------
-    LinAlgError
-        If the start matrix is not definite.
+    ``rounding`` is the relative error of the deviance. ``bounded`` says whether a deviance below 0 ends the search:
+    that of a polynomial has no bound where records lie far out.
     """
     with np.errstate(all="ignore"):
         point = Point.at(search.trial, deviance, scores, search.ridge)

@@ -39,27 +39,12 @@ class Deviations:
 def basis_errors(
     slices: np.ndarray, covariance: np.ndarray, mean: np.ndarray, n_directions: int, sds: Deviations
 ) -> np.ndarray | None:
-    """(p, d) standard deviation of each entry of the basis, NaN where it cannot be told from noise.
+    """(p, d) standard deviation of each entry of the basis, NaN where it cannot be told from noise; None without noise.
 
-    Parameters
-    ----------
-    slices : ndarray of shape (p + 1, H)
-        Merged releases of slice means and proportions, of whitened records where ``sds.mean`` is given.
-    covariance, mean : ndarray of shape (p, p), (p,)
-        As released and merged. The basis is Sigma^-1 U, of whitened records Sigma^(-1/2) U.
-    n_directions : int
-        d.
-    sds : Deviations
-
-    Returns
-    -------
-    ndarray of shape (p, d), or None without noise
-
-    Notes
-    -----
-    Signs of directions, clipping and the raising of eigenvalues count as fixed. A column is NaN unless its singular
-    value is further from every other than noise can move one, sd (sqrt(p) + sqrt(H)), and all are NaN unless the
-    eigenvalues of the covariance exceed what noise can make, sd sqrt(2 p): a first-order value says nothing there.
+    The basis is Sigma^-1 U, of whitened records (where ``sds.mean`` is given) Sigma^(-1/2) U. Signs of directions,
+    clipping and the raising of eigenvalues count as fixed. A column is NaN unless its singular value is further from
+    every other than noise can move one, sd (sqrt(p) + sqrt(H)), and all are NaN unless the eigenvalues of the
+    covariance exceed what noise can make, sd sqrt(2 p): a first-order value says nothing there.
     """
     if not (sds.means or sds.second):
         return None

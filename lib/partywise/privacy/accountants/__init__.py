@@ -12,13 +12,7 @@ __all__ = ["Accountant", "accountants"]
 
 
 def accountants() -> dict[str, type[Accountant]]:
-    """The accountants of this folder by name, in the order of their files.
-
-    Raises
-    ------
-    ValueError
-        If two of them share a name or a variable.
-    """
+    """The accountants of this folder by name, in the order of their files; no two share a name or a variable."""
     kinds = dict[str, type[Accountant]]()
     for file in sorted(file.name for file in iter_modules(__path__)):
         module = import_module(f"{__name__}.{file}")

@@ -32,24 +32,10 @@ STEPS = 44
 
 
 def power(law: Composition, fpr: float) -> float:
-    """Upper bound of the true-positive rate of every attack on a composition.
+    """Upper bound, in [fpr, 1], of the true-positive rate of every attack on a composition at a false-positive rate.
 
-    Parameters
-    ----------
-    law : Composition
-    fpr : float
-        False-positive rate of the attack, in (0, 1).
-
-    Returns
-    -------
-    float
-        In [fpr, 1]. Exact (to 1e-9) for Gaussians, finite laws and both together; on the safe side by the grid for
-        sampled Gaussians; by zCDP where a law is known by its rho alone or beyond the limits of the grids.
-
-    Raises
-    ------
-    ValueError
-        If ``fpr`` is out of range.
+    Exact (to 1e-9) for Gaussians, finite laws and both together; on the safe side by the grid for sampled Gaussians; by
+    zCDP where a law is known by its rho alone or beyond the limits of the grids.
     """
     if not 0 < fpr < 1:
         raise ValueError(f"fpr={fpr!r}: a false-positive rate must lie in (0, 1).")

@@ -141,19 +141,9 @@ def _difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def finite_epsilon(first: np.ndarray, second: np.ndarray, delta: float) -> float:
-    """Least epsilon at which two finite laws satisfy (epsilon, delta) in both directions.
+    """Least epsilon at which two finite laws of the same outputs satisfy (epsilon, delta) in both directions.
 
-    Parameters
-    ----------
-    first, second : ndarray of shape (m,)
-        Probabilities of the same outputs.
-    delta : float
-        In [0, 1).
-
-    Returns
-    -------
-    float
-        inf where more than ``delta`` of one law lies outside the support of the other.
+    inf where more than ``delta`` of one law lies outside the support of the other.
     """
     losses = []
     for p, q in ((first, second), (second, first)):

@@ -57,13 +57,7 @@ class SampledAudit(NamedTuple):
     attack: str
 
     def refutes(self, epsilon: float | None = None, *, mu: float | None = None) -> bool:
-        """Whether a claimed epsilon (at ``delta``) or mu is shown to be false.
-
-        Raises
-        ------
-        ValueError
-            Unless exactly one of them is given, non-negative.
-        """
+        """Whether a claimed epsilon (at ``delta``) or else mu is shown to be false."""
         if (epsilon is None) == (mu is None):
             raise ValueError(f"epsilon={epsilon!r} and mu={mu!r}: give the one that is claimed.")
         claim, shown = (epsilon, self.epsilon_lower) if mu is None else (mu, self.mu_lower)

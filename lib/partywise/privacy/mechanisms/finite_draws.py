@@ -41,20 +41,10 @@ def rare(numbers: np.random.Generator, uniform: np.ndarray, mantissa: float, exp
 def draw_index(
     numbers: np.random.Generator, uniform: np.ndarray, weights: np.ndarray, logs: Callable[[], np.ndarray]
 ) -> np.ndarray:
-    """Indices with probability proportional to exp(logs), by inverse distribution function.
+    """Indices with probability proportional to exp(logs), by inverse distribution function; numbers as in `rare`.
 
-    Parameters
-    ----------
-    numbers, uniform
-        As in `rare`.
-    weights : ndarray of shape (m,)
-        exp(logs) on any scale; may vanish where exp(logs) does not.
-    logs : callable
-        Gives the logarithms of the weights, on any scale, -inf for 0; called where ``weights`` do not decide.
-
-    Returns
-    -------
-    ndarray of int64
+    ``weights`` (m,) are exp(logs) on any scale and may vanish where exp(logs) does not; ``logs`` is called where they
+    do not decide, -inf for 0.
     """
     total = np.cumsum(weights)
     index = np.searchsorted(total[:-1], uniform * total[-1], side="right")
@@ -89,17 +79,10 @@ def _resolve(numbers: np.random.Generator, uniform: float, logs: np.ndarray) -> 
 
 
 def largest(numbers: np.random.Generator, scores: np.ndarray, scale: float, winners: int) -> np.ndarray:
-    """Indices of the largest scores after Gumbel noise, best first.
+    """Indices of the largest scores (m,) after Gumbel noise, best first.
 
-    Parameters
-    ----------
-    numbers : numpy.random.Generator
-        Consumed by one Gumbel draw a score; once in about 10^15 draws, where two scores are as close as the noise
-        has digits, by one uniform number a score more.
-    scores : ndarray of shape (m,)
-    scale : float
-        Of the noise, finite.
-    winners : int
+    One Gumbel draw a score; once in about 10^15 draws, where two scores are as close as the noise has digits, one
+    uniform number a score more.
     """
     noise = numbers.gumbel(size=len(scores))
     noisy = scores + scale * noise

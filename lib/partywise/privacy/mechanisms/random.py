@@ -127,19 +127,7 @@ RandomSource = np.random.Generator | SecureRandom
 
 
 def charge_to(source: RandomSource, payer: Payer) -> Any:
-    """The same source of draws, whose releases are charged to a payer.
-
-    Parameters
-    ----------
-    source : SecureRandom or numpy.random.Generator
-    payer : Payer
-        Such as an account (`partywise.federation.account`).
-
-    Returns
-    -------
-    SecureRandom or numpy.random.Generator
-        One that goes on where ``source`` is, and ``source`` where it is.
-    """
+    """The same source of draws, going on where ``source`` is, with releases that are charged to a payer."""
     if isinstance(source, np.random.Generator):
         made: Any = PayingGenerator(source.bit_generator)
     else:

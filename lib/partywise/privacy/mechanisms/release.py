@@ -229,49 +229,16 @@ def charge_and_draw(
     preset: bool = False,
     digest: Callable[[Any], str] | None = None,
 ) -> Release:
-    """Charge a release, draw it, and name it by its value: the last step of every mechanism.
+    """Charge a release, draw it once all payers agreed, and name it by its value: the last step of every mechanism.
 
-    Parameters
-    ----------
-    bounded : Bounded
-        The statistic; its certificate gives unit, relation and sensitivity of the event.
-    law : mapping
-        The fields of `Event` that state the law: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it.
-    mechanism : str
-        Name of the law of the noise.
-    draw : callable
-        Returns the released value; called once, after the budget agreed.
-    owner : str
-        Party whose data it is.
-    terms : Terms
-        What else is stated about the release.
-    rng : RandomSource or Spent
-        What ``draw`` draws from; the payer that it carries is asked first.
-    preset : bool
-        Whether ``law`` was fixed before the statistic was made, so that it is the same whatever its parameters are. A
-        law that was computed from parameters which were released (sensitivity over a given noise level) is known only
-        after they are seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
-    digest : callable, optional
-        Of the released value, by default `digest_of` with a salt of the generator; called after ``draw``.
+    ``law`` holds the fields of `Event` that state it: ``mu``, ``rho`` or ``epsilon``, and what goes with it. ``preset``
+    says that it was fixed before the statistic was made, so that it is the same whatever its parameters are. A law that
+    was computed from parameters which were released (sensitivity over a given noise level) is known only after they are
+    seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
 
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    BudgetExceeded
-        If the release does not fit into the budget that ``terms`` name, or that of the payer; nothing was drawn.
-    CertificationError
-        If the generator carries no payer while an account is open; nothing was drawn.
-    TypeError
-        If ``data_dependent_parameters`` is a bare string.
-
-    Notes
-    -----
-    The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what
-    is about to be drawn, each time anew. A payer is charged the law itself, also where the row of a budget stands for
-    it in the ledger: the sum of what was drawn is what a budget over runs holds. A law that is none of `MECHANISMS` is
+    The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what is
+    about to be drawn, each time anew. A payer is charged the law itself, also where the row of a budget stands for it
+    in the ledger: the sum of what was drawn is what a budget over runs holds. A law that is none of `MECHANISMS` is
     charged as unproved.
     """
     certificate = bounded.certificate

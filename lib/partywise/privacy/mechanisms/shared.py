@@ -91,13 +91,7 @@ class SharedGaussian:
         return quotient_up(float(certificate.value), self.mu)
 
     def event(self, certificate: SensitivityCertificate, name: str, parents: tuple[str, ...] = ()) -> Event:
-        """What one release costs, known to everybody before it is drawn: for whoever pays for it.
-
-        Parameters
-        ----------
-        certificate, name, parents
-            As in `noise`.
-        """
+        """What one release costs (arguments of `noise`), known to everybody before it is drawn, for whoever pays."""
         law = self.privacy_law(certificate)
         return announcement(certificate, law, LAW, name, parents, trust_model="distributed")
 
@@ -113,28 +107,10 @@ class SharedGaussian:
         name: str,
         parents: tuple[str, ...] = (),
     ) -> np.ndarray:
-        """The noise, at the dealer, which is charged for it there: at the place that adds up the shares none is drawn.
+        """The noise (d,), Python integers, at the dealer, which pays for it: where the shares are added none is drawn.
 
-        Parameters
-        ----------
-        certificate : SensitivityCertificate
-            Of the integers times ``units``, in the norm l2.
-        units : ndarray of shape (d,)
-            What one step of every integer is worth, positive.
-        rng : SecureRandom or numpy.random.Generator
-        name : str
-            Of the release.
-        parents : tuple of str
-            Releases that parameters of the certificate came from.
-
-        Returns
-        -------
-        ndarray of shape (d,), of Python integers
-
-        Raises
-        ------
-        BudgetExceeded
-            If the payer refuses; nothing was drawn.
+        The certificate is that of the integers times ``units`` (d,), what one step of each is worth, in the norm l2.
+        ``parents`` are releases that its parameters came from.
         """
         payer = require_payer(rng)
         if payer is not None:

@@ -92,30 +92,12 @@ def fixed_point_sum(
 
 
 def whole_records(records: np.ndarray, length: float, step: float, *, slack: float = 0.0) -> tuple[np.ndarray, float]:
-    """Records clipped to a length and rounded to a grid, none longer than ``length`` afterwards.
+    """Records (n, P) clipped to a length and rounded to steps of a grid, int64, none longer after; and the share.
 
-    Parameters
-    ----------
-    records : ndarray of shape (n, P)
-    length : float
-        Positive and finite, at most 2^60 steps.
-    step : float
-        A power of two.
-    slack : float
-        Share of the length that is kept free, where errors of lengths in floating point need less.
-
-    Returns
-    -------
-    whole : ndarray of shape (n, P), int64
-        In steps. Every record, times the step, has length at most ``length``.
-    share : float
-        Share of records that were longer.
-
-    Notes
-    -----
     Records are clipped to a slightly smaller length and rounded to the nearest point; the few that this would take
     beyond the clip are rounded towards zero instead. Lengths are compared in floating point: their relative errors, at
-    most (P + 8) 2^-52, are what the length is reduced by beforehand.
+    most (P + 8) 2^-52, are what the length is reduced by beforehand. ``slack`` is a share of the length that is kept
+    free where errors of lengths need less.
     """
     cap = length * (1 - max(slack, (records.shape[1] + 8) * 2.0**-51))
     clipped, share = clip_curves(records, None, cap)

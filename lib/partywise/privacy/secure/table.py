@@ -47,28 +47,12 @@ class _Table:
 
 
 def draw_integers(words: Words, sigma: float, law: str, size: int | tuple[int, ...]) -> np.ndarray:
-    """Draw independent integers from a Gaussian law.
+    """Draw independent integers from a Gaussian law, int64.
 
-    Parameters
-    ----------
-    words : callable
-        ``words(n)`` returns n independent uniform 64-bit words (uint64). One word a draw, rarely more.
-    sigma : float
-        In grid units, within `SIGMA_RANGE`; taken as the exact rational number that the float is.
-    law : {"rounded", "discrete"}
-        ``"rounded"``: P(j) = Phi((j + 1/2) / sigma) - Phi((j - 1/2) / sigma), a Gaussian rounded to integers.
-        ``"discrete"``: P(j) proportional to exp(-j^2 / (2 sigma^2)) (Canonne, Kamath, Steinke 2020).
-    size : int or tuple of int
-
-    Returns
-    -------
-    ndarray of int64
-        A monotone function of each word: the same words at two sigmas give nearly one draw rescaled.
-
-    Raises
-    ------
-    ValueError
-        If ``sigma`` is out of range or ``law`` unknown.
+    ``words(n)`` returns n independent uniform 64-bit words: one a draw, rarely more. ``"rounded"``: P(j) = Phi((j +
+    1/2) / sigma) - Phi((j - 1/2) / sigma). ``"discrete"``: P(j) proportional to exp(-j^2 / (2 sigma^2)) (Canonne,
+    Kamath, Steinke 2020). Sigma is in grid units, within `SIGMA_RANGE`, and taken as the exact rational number that the
+    float is. A draw is a monotone function of its word: the same words at two sigmas give nearly one draw rescaled.
     """
     table = _table(require_sigma(sigma, law), law)
     drawn = np.empty(size, dtype=np.int64)
@@ -131,28 +115,13 @@ def _table(sigma: float, law: str) -> _Table:
 
 @lru_cache(maxsize=64)
 def cumulative_bounds(sigma: float, law: str, bits: int) -> tuple[int, list[int]]:
-    """Brackets of the cumulative probabilities of a law.
+    """Reach and brackets of the cumulative probabilities of a law (`draw_integers`); the list is shared between calls.
 
-    Parameters
-    ----------
-    sigma, law
-        As in `draw_integers`.
-    bits : int
-        Number of bits.
-
-    Returns
-    -------
-    reach : int
-        Beyond it lies less than 2^-(bits + 8) on either side.
-    bounds : list of int
-        For k = -reach - 1 .. reach the whole part of 2^bits P(noise <= k), computed: the true 2^bits P(noise <= k)
-        lies in (bound - 1, bound + 2). Shared between calls: not to be changed.
-
-    Notes
-    -----
-    Weights are products w_k = exp(-k^2 / (2 sigma^2)) s_k with s_k = 1 for the discrete law and s_k = the integral of
-    exp(-k s / sigma^2 - s^2 / (2 sigma^2)) over |s| <= 1/2 for the rounded one; only integers are used. Cutting the
-    tails moves a probability by less than 2^-6 units, arithmetic by less than 2^-60, the whole part by one.
+    Beyond reach lies less than 2^-(bits + 8) on either side. For k = -reach - 1 .. reach a bound is the whole part of
+    2^bits P(noise <= k), computed: the true value lies in (bound - 1, bound + 2). Weights are products w_k = exp(-k^2 /
+    (2 sigma^2)) s_k with s_k = 1 for the discrete law and s_k = the integral of exp(-k s / sigma^2 - s^2 / (2 sigma^2))
+    over |s| <= 1/2 for the rounded one; only integers are used. Cutting the tails moves a probability by less than 2^-6
+    units, arithmetic by less than 2^-60, the whole part by one.
     """
     numerator, denominator = sigma.as_integer_ratio()
     # 1 / sigma^2 as an exact ratio.

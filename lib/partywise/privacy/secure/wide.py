@@ -27,26 +27,11 @@ DOUBT = 2.0**-48
 
 
 def draw_wide_integers(words: Words, sigma: float, size: int | tuple[int, ...]) -> np.ndarray:
-    """Draw independent integers from a rounded Gaussian law of any deviation up to `WIDEST`.
+    """Draw independent integers, int64, from a rounded Gaussian law of any deviation up to `WIDEST`.
 
-    Parameters
-    ----------
-    words : callable
-        ``words(n)`` returns n independent uniform 64-bit words (uint64). About three words a draw.
-    sigma : float
-        In grid units; taken as the exact rational number that the float is.
-    size : int or tuple of int
-
-    Returns
-    -------
-    ndarray of int64
-        ``P(j) = Phi((j + 1/2) / sigma) - Phi((j - 1/2) / sigma)``. The same words at two sigmas give one normal draw
-        rescaled and rounded.
-
-    Raises
-    ------
-    ValueError
-        If ``sigma`` is not positive or exceeds `WIDEST`.
+    P(j) = Phi((j + 1/2) / sigma) - Phi((j - 1/2) / sigma), about three words a draw. Sigma is in grid units and taken
+    as the exact rational number that the float is. The same words at two sigmas give one normal draw rescaled and
+    rounded.
     """
     if not 0 < sigma <= WIDEST:
         raise ValueError(f"sigma={float(sigma)!r} grid units must lie in (0, 2^56]; choose a coarser grid.")

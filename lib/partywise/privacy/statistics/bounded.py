@@ -140,28 +140,10 @@ class Bounded:
 
 
 def clip_curves(c: ArrayLike, gram: ArrayLike | None, radius: ArrayLike) -> tuple[np.ndarray, float]:
-    """Scale every curve down to at most a radius in the norm of a Gram matrix.
+    """Curves (..., q) scaled down to a radius in the norm sqrt(c' M c) of a Gram matrix, and the share that was longer.
 
-    Parameters
-    ----------
-    c : ndarray of shape (..., q)
-        Coefficients, one curve along the last axis.
-    gram : ndarray of shape (q, q) or None
-        Gram matrix M of the norm sqrt(c' M c); None for orthonormal coordinates.
-    radius : float or ndarray
-        At least 1e-290, infinity allowed; broadcasts against the leading axes of ``c``.
-
-    Returns
-    -------
-    clipped : ndarray of shape (..., q)
-        ``c min(1, radius / norm)``: no norm exceeds ``radius (1 + 1e-12)``.
-    share : float
-        Share of curves that were longer than the radius.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, a radius is not positive, or ``gram`` is not symmetric positive definite.
+    ``c min(1, radius / norm)``: no norm exceeds ``radius (1 + 1e-12)``. Without ``gram`` coordinates are orthonormal.
+    The radius is at least 1e-290, infinity allowed, and broadcasts against the leading axes of ``c``.
     """
     c = np.asarray(c, dtype=float)
     bound = np.asarray(radius, dtype=float)
@@ -219,13 +201,7 @@ def sum_certificate(
 
 
 def repeat(bounded: Bounded, times: int) -> Bounded:
-    """The same entries so many times along a new first axis, for as many draws of the noise: each moves every time.
-
-    Raises
-    ------
-    ValueError
-        If the certificate counts no entries (norm ``"hamming"``), or ``times`` is not a whole number from 1.
-    """
+    """The same entries (norm ``"hamming"``) so often along a new first axis, for as many draws."""
     certificate = bounded.certificate
     if certificate.norm != "hamming" or times != int(times) or times < 1:
         raise ValueError(

@@ -77,30 +77,10 @@ def membership(
     depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
 ) -> Bounded:
-    """A set of at most ``max_size`` of ``n_items`` indices, as a vector of zeros and ones.
+    """A set of at most ``max_size`` of ``n_items`` indices, as a vector of zeros and ones, however it was chosen.
 
-    Parameters
-    ----------
-    chosen : sequence of int
-        The set, different indices of 0..n_items - 1. How it was chosen does not matter.
-    n_items : int
-        Number of columns there are: a shape.
-    max_size : Accounted
-        Largest set. The size of this very set is data.
-    unit, depends_on
-        Of the certificate.
-    stratum : str
-        The cell of the client whose set it is, if clients are public and disjoint.
-
-    Returns
-    -------
-    Bounded
-        Shape (n_items,); l2 sensitivity ``sqrt(min(2 max_size, n_items))``: one record may change the whole set.
-
-    Raises
-    ------
-    ValueError
-        If the set is too large, or an index repeats or lies outside.
+    l2 sensitivity ``sqrt(min(2 max_size, n_items))``: one record may change the whole set, whose own size is data. The
+    stratum is the cell of the client whose set it is, if clients are public and disjoint.
     """
     indices, most = np.asarray(chosen, dtype=np.int64), parameter("max_size", max_size)
     if indices.ndim != 1 or len(np.unique(indices)) != len(indices) or len(indices) > most:

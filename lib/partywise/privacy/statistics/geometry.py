@@ -24,23 +24,8 @@ class Ball:
 def mahalanobis(differences: "Ball | ArrayLike", covariance: ArrayLike) -> float:
     """Largest length ``sqrt(sum d' Sigma^-1 d)`` of a set of differences: the mu of Gaussian noise N(0, Sigma).
 
-    Parameters
-    ----------
-    differences : Ball or ndarray of shape (..., q)
-        A ball in a metric M (exact: radius / sqrt(lambda_min(L' Sigma L)) with M = L L'), or a finite set (its
-        maximum).
-    covariance : ndarray of shape (q, q)
-        Sigma, symmetric positive semi-definite.
-
-    Returns
-    -------
-    float
-        inf if Sigma is singular along a difference.
-
-    Raises
-    ------
-    ValueError
-        If Sigma is not square, not symmetric, or has a negative eigenvalue (named in the message).
+    Of a ball in a metric M = L L' it is radius / sqrt(lambda_min(L' Sigma L)), of a finite set (..., q) its maximum;
+    inf if Sigma is singular along a difference.
     """
     sigma = np.asarray(covariance, dtype=float)
     eigenvalues, vectors = _spectrum(sigma)

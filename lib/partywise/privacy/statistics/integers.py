@@ -14,20 +14,10 @@ __all__ = ["integer_cuts", "mapped_integers"]
 
 
 def integer_cuts(ends: tuple[float, float], domain: tuple[int, int]) -> np.ndarray:
-    """The raw values between neighbouring integers of the affine map from [low, high] onto lo..hi.
+    """The raw values (hi - lo,) between neighbouring integers of the affine map from [low, high] onto lo..hi.
 
-    Parameters
-    ----------
-    ends : (low, high)
-        Raw values that are mapped to the ends of the domain, finite, not decreasing.
-    domain : (lo, hi)
-        Integers, ``lo < hi``.
-
-    Returns
-    -------
-    ndarray of shape (hi - lo,)
-        A value up to cut j, and above cut j - 1, is mapped to ``lo + j``: the nearest integer, half down, and the ends
-        of the domain for what lies outside. Not decreasing; all equal where the two ends are.
+    A value up to cut j, and above cut j - 1, is mapped to ``lo + j``: the nearest integer, half down, and the ends of
+    the domain for what lies outside. Not decreasing; all equal where the two ends are.
     """
     (low, high), (lo, hi) = ends, domain
     share = (np.arange(hi - lo) + 0.5) / (hi - lo)
@@ -43,31 +33,10 @@ def mapped_integers(
     depends_on: Iterable[str] | None = None,
     stratum: str = "*",
 ) -> Bounded:
-    """Integers lo..hi that a column is mapped to, values outside the ends clipped.
+    """Integers lo..hi that a column (n,) is mapped to, raw values outside the ends clipped; norm ``"hamming"``.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        One finite number a record.
-    ends : Accounted
-        Raw values ``(low, high)`` that go to the ends of the domain. Ends of the sample are `Clear`: one record moves
-        the integers of all others with them, and nothing is proved.
-    domain : Accounted
-        Integers ``(lo, hi)``, ``lo < hi``.
-    unit, depends_on, stratum
-        Of the certificate, as in `bucket_index`.
-
-    Returns
-    -------
-    Bounded
-        Whole numbers of shape (n,); norm ``"hamming"``: with ends that were declared one record moves its own integer.
-
-    Raises
-    ------
-    ValueError
-        If the values are no finite column, or ends or domain are not in order.
-    TypeError
-        If ends or domain do not say where they come from.
+    With ends that were declared one record moves its own integer. Ends of the sample are `Clear`: one record moves the
+    integers of all others with them, and nothing is proved.
     """
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or not array.size or not np.all(np.isfinite(array)):

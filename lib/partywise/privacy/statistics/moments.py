@@ -22,26 +22,10 @@ def second_moment(
     depends_on: Iterable[str] = ("features",),
     stratum: str = "*",
 ) -> Bounded:
-    """Sum Z'Z of outer products of records clipped to ``||z_i|| <= radius``.
+    """Sum Z'Z of outer products of records clipped to ``||z_i|| <= radius``; l2 sensitivity ``sqrt(2) radius^2``.
 
-    Parameters
-    ----------
-    z : ndarray of shape (n, P)
-        Records in orthonormal coordinates.
-    radius : Accounted
-        Clipping radius, positive.
-    unit, depends_on, stratum
-        Of the certificate.
-
-    Returns
-    -------
-    Bounded
-        Shape (P, P), exactly symmetric; l2 sensitivity ``sqrt(2) radius^2``.
-
-    Notes
-    -----
-    Formal guarantee: ||xx' - yy'||_F^2 = |x|^4 + |y|^4 - 2 (x'y)^2 <= 2 radius^4. The bound holds for the whole
-    matrix, hence for its upper triangle, where two different unit vectors reach it.
+    Formal guarantee: ||xx' - yy'||_F^2 = |x|^4 + |y|^4 - 2 (x'y)^2 <= 2 radius^4. The bound holds for the whole matrix,
+    hence for its upper triangle, where two different unit vectors reach it.
     """
     length = parameter("radius", radius)
     clipped, share = clip_curves(record_matrix("z", z), None, length)
@@ -67,20 +51,7 @@ def cross_moment(
 ) -> Bounded:
     """Sum X'Y of outer products of records clipped to ``||x_i|| <= radius_x`` and ``||y_i|| <= radius_y``.
 
-    Parameters
-    ----------
-    x, y : ndarray of shape (n, P) and (n, Q)
-        Records in orthonormal coordinates.
-    radius_x, radius_y : Accounted
-        Clipping radii, positive.
-    unit, depends_on, stratum
-        Of the certificate.
-
-    Returns
-    -------
-    Bounded
-        Shape (P, Q); l2 sensitivity ``2 radius_x radius_y`` when both sides of a record change, and the same when
-        only one does.
+    l2 sensitivity ``2 radius_x radius_y`` when both sides of a record change, and the same when only one does.
     """
     x, y = record_matrix("x", x), record_matrix("y", y)
     length_x, length_y = parameter("radius_x", radius_x), parameter("radius_y", radius_y)
@@ -130,27 +101,9 @@ def covariance(
 ) -> Bounded:
     """Covariance (1/n) sum (x_i - m)(x_i - m)' of records clipped to ``||x_i|| <= radius``, or without the mean m.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, P)
-        Records, n at least 1.
-    radius : Accounted
-        Clipping radius, positive.
-    centered : bool
-        Whether the mean m of the clipped records is subtracted.
-    unit, depends_on, stratum
-        Of the certificate.
-
-    Returns
-    -------
-    Bounded
-        Shape (P, P), exactly symmetric; l2 sensitivity ``(sqrt(2) + 4) radius^2 / n`` centred and
-        ``sqrt(2) radius^2 / n`` otherwise.
-
-    Notes
-    -----
-    Formal guarantee: the mean outer product moves by at most sqrt(2) S^2 / n (see `second_moment`), and mm' by
-    ||m - m2|| (||m|| + ||m2||) <= (2 S / n) 2 S. The bounds hold for the whole matrix, hence for its upper triangle.
+    l2 sensitivity ``(sqrt(2) + 4) radius^2 / n`` centred and ``sqrt(2) radius^2 / n`` otherwise. Formal guarantee: the
+    mean outer product moves by at most sqrt(2) S^2 / n (see `second_moment`), and mm' by ||m - m2|| (||m|| + ||m2||) <=
+    (2 S / n) 2 S. The bounds hold for the whole matrix, hence for its upper triangle.
     """
     x = record_matrix("x", x)
     n, length = _at_least_one("x", len(x)), parameter("radius", radius)

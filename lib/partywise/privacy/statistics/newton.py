@@ -107,33 +107,15 @@ def is_free(d: int, ratio: float) -> bool:
 
 
 def newton_certificate(d: int, ratio: float) -> SensitivityCertificate:
-    """Sensitivity of the tables of d features with h = t (1 - t) at most, t = |g| at most 1.
+    """l2 sensitivity sqrt(2 d) of the tables of d features with h = t (1 - t) at most, t = |g| at most 1; replace one.
 
-    Parameters
-    ----------
-    d : int
-        Features of the party.
-    ratio : float
-        The noise on h is so many times that on g; h is divided by it. From `free_ratio` on.
-
-    Returns
-    -------
-    SensitivityCertificate
-        l2, unit ``features``, replace one: sqrt(2 d).
-
-    Raises
-    ------
-    CertificationError
-        If the ratio is so small that h is not free.
-
-    Notes
-    -----
-    Formal guarantee. The moved sums have the square 2 d t^2 + d (d + 1) h^2 / rho^2 at most: two cells for each of d
-    gradients, d hessians and d (d - 1) / 2 pairs of them. With h = t (1 - t) and kappa = (d + 1) / (2 rho^2) it is
-    2 d f(t), f(t) = t^2 (1 + kappa (1 - t)^2). f is stationary where kappa (1 - t)(2 t - 1) = 1; its inner maximum
-    reaches f(1) = 1 where also kappa t^2 (1 - t) = 1 + t. Both hold at t^2 + t = 1 only, where kappa = phi^5. So f is
-    at most 1 on [0, 1] if and only if kappa is at most phi^5, and integers with h at most t (1 - t) stay below it.
-    Source: document 003 has no such method; see the specification of vertical trees, section 5.
+    The noise on h is ``ratio`` times that on g, and h is divided by it; CertificationError below `free_ratio`, where h
+    is not free. Formal guarantee. The moved sums have the square 2 d t^2 + d (d + 1) h^2 / rho^2 at most: two cells for
+    each of d gradients, d hessians and d (d - 1) / 2 pairs of them. With h = t (1 - t) and kappa = (d + 1) / (2 rho^2)
+    it is 2 d f(t), f(t) = t^2 (1 + kappa (1 - t)^2). f is stationary where kappa (1 - t)(2 t - 1) = 1; its inner
+    maximum reaches f(1) = 1 where also kappa t^2 (1 - t) = 1 + t. Both hold at t^2 + t = 1 only, where kappa = phi^5.
+    So f is at most 1 on [0, 1] if and only if kappa is at most phi^5, and integers with h at most t (1 - t) stay below
+    it. Source: document 003 has no such method; see the specification of vertical trees, section 5.
     """
     if not is_free(d, ratio):
         kappa = (d + 1) / (2 * ratio**2) if ratio > 0 else math.inf

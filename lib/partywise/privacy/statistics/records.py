@@ -103,14 +103,7 @@ def count_at_most(
 ) -> Bounded:
     """Number of records with ``value <= threshold``: replacing one record moves it by at most 1.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        One finite number a record.
-    threshold : Accounted
-        A number. One that moved with the data could move every record across it.
-    unit, depends_on
-        Of the certificate.
+    A threshold that moved with the data could move every record across it.
     """
     values, limit = np.asarray(values, dtype=float), parameter("threshold", threshold)
     if values.ndim != 1 or not np.all(np.isfinite(values)):
@@ -177,28 +170,11 @@ def entries(
     moved: Accounted = ONE_ENTRY,
     stratum: str = "*",
 ) -> Bounded:
-    """Raw values or indices, one entry a record: what local and selection mechanisms take.
+    """Raw values or indices, one entry a record: what local and selection mechanisms take; norm ``"hamming"``.
 
-    Parameters
-    ----------
-    values : ndarray
-        Any shape, finite. Nothing is clipped: a mechanism that takes entries has its own public domain.
-    unit : str
-        Of the certificate.
-    relation : str, optional
-        ``label_flip`` for labels, ``replace_one`` otherwise.
-    depends_on : iterable of str, optional
-        ``{"label"}`` for labels, ``{"features"}`` for features, both otherwise.
-    moved : Accounted
-        Number of entries that one unit holds: d if a record has d entries, m if a user has at most m rows; 1 by
-        default. It must be public: nothing here enforces it, so one that was released certifies nothing.
-    stratum : str
-        Of the statistic.
-
-    Returns
-    -------
-    Bounded
-        The values; sensitivity ``moved`` in the norm ``"hamming"``.
+    Nothing is clipped: a mechanism that takes entries has its own public domain. ``moved`` is the number of entries
+    that one unit holds: d if a record has d entries, m if a user has at most m rows; 1 by default. It must be public:
+    nothing here enforces it, so one that was released certifies nothing.
     """
     fields = {"label": ("label",), "features": ("features",)}.get(unit, ("label", "features"))
     certificate = SensitivityCertificate(

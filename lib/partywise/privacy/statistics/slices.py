@@ -46,40 +46,13 @@ def slice_means(
     depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
 ) -> Bounded:
-    """Stacked means (1/n) sum of x_i over the records whose response lies in slice h.
+    """Stacked means (1/n) sum of x_i over the records whose response lies in slice h, shape (H, p).
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, p)
-        Records.
-    y : ndarray of shape (n,)
-        Responses.
-    edges : Accounted or Quantiles
-        Increasing cuts of shape (H-1,), slice h being ``(edges[h-1], edges[h]]``; or the quantiles of ``y``.
-    radius : Accounted, optional
-        Clips every record to this length.
-    box : Accounted, optional
-        Clips every entry to [-box, box]. Exactly one of ``radius`` and ``box``.
-    unit, depends_on, stratum
-        Of the certificate.
-
-    Returns
-    -------
-    Bounded
-        Shape (H, p); l2 sensitivity ``2 radius / n``, or ``2 box sqrt(p) / n``; times ``sqrt(H)`` for quantiles.
-
-    Raises
-    ------
-    ValueError
-        If shapes, edges or clipping do not fit.
-    TypeError
-        If edges, radius or box do not say where they come from.
-
-    Notes
-    -----
-    Formal guarantee: public cuts leave all other records where they are, so a record leaves one slice and enters
-    another (sqrt(2) S / n) or changes within one (2 S / n). With quantiles every slice may lose one record and gain
-    another, 2 S / n each. Both bounds are reached.
+    ``edges`` are increasing cuts (H - 1,), slice h being ``(edges[h-1], edges[h]]``, or the quantiles of ``y``; records
+    are clipped to ``radius``, or entries to [-box, box]. l2 sensitivity ``2 radius / n``, or ``2 box sqrt(p) / n``;
+    times ``sqrt(H)`` for quantiles. Formal guarantee: public cuts leave all other records where they are, so a record
+    leaves one slice and enters another (sqrt(2) S / n) or changes within one (2 S / n). With quantiles every slice may
+    lose one record and gain another, 2 S / n each. Both bounds are reached.
     """
     x = record_matrix("x", x)
     n, p = x.shape
@@ -110,36 +83,9 @@ def bucket_index(
     depends_on: Iterable[str] | None = None,
     stratum: str = "*",
 ) -> Bounded:
-    """Indices of the buckets into which every feature is cut.
+    """Indices 0..b-1 of the buckets into which every feature (n,) or (n, d) is cut, by shared cuts or own quantiles.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,) or (n, d)
-        One record a row.
-    edges : Accounted or Quantiles
-        As in `slice_means`; cuts are shared by all d features, the quantiles are each feature's own.
-    unit : str
-        Of the certificate.
-    depends_on : iterable of str, optional
-        Both fields for unit ``row``, else ``{"features"}``.
-    stratum : str
-        Of the certificate.
-
-    Returns
-    -------
-    Bounded
-        Indices 0..b-1 of the shape of ``values``; norm ``"hamming"``: one record moves d indices if the edges are
-        public, and d min(b, n) if they are quantiles.
-
-    Raises
-    ------
-    ValueError
-        If shapes or edges do not fit.
-    TypeError
-        If the edges do not say where they come from.
-
-    Notes
-    -----
+    Norm ``"hamming"``: one record moves d indices if the edges are public, and d min(b, n) if they are quantiles.
     Formal guarantee: a record that goes from the first to the last bucket of b quantiles moves its own index and one
     neighbour's across each of the b - 1 edges.
     """

@@ -66,20 +66,7 @@ def truth(k: int, dependence: float, rarest: float, signal: float, positive: flo
 
 
 def draw_logistic(settings: Any, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One data set of the generator.
-
-    Parameters
-    ----------
-    settings : GeneratedSettings
-        ``n`` rows, ``k`` features with the intercept, ``dependence``, ``rarest``, ``signal``, ``positive``.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    X : (n, k) float64 in [0, 1], first column ones
-    y : (n,) float64 in {0, 1}
-    theta : (k,), the coefficients that made the labels
-    """
+    """One data set of the generator: X (n, k) in [0, 1], first column ones; y in {0, 1}; theta that made the labels."""
     theta = np.array(truth(settings.k, settings.dependence, settings.rarest, settings.signal, settings.positive))
     X = draw_features(settings.n, settings.k, settings.dependence, settings.rarest, rng)
     y = (rng.random(settings.n) < LOGIT.mean(X @ theta)).astype(float)

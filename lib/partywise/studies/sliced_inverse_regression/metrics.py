@@ -111,19 +111,8 @@ def printed_table() -> dict[tuple[bool, float, str, int, str, int], PrintedEntry
 def printed_entry(
     epsilon: float, model: str, row: int, column: str, clients: int, *, high: bool = False
 ) -> PrintedEntry | None:
-    """The entry of a cell, or None where the source prints none.
+    """The entry of a cell, or None if the source prints none; ``row`` is n in tables 1 and 2, p in 3 and 4 (``high``).
 
-    Parameters
-    ----------
-    epsilon : float
-        Of each of the two releases.
-    model : {"I", "II", "III", "IV", "V"}
-    row : int
-        n in tables 1 and 2, p in tables 3 and 4 (``high``).
-    column : {"FSIR-IID", "FSIR-VGM"}
-    clients : int
-        K.
-    high : bool
-        Whether tables 3 and 4 (many columns) are meant: 500 and 1000 are labels of both kinds.
+    500 and 1000 are labels of both kinds of tables.
     """
     return printed_table().get((high, float(epsilon), model, row, column, clients))

@@ -16,13 +16,7 @@ RELEASED = ("gaussian", "binomial")
 
 
 def check(plan: Plan) -> None:
-    """Contradictions between keys that only this study can see.
-
-    Raises
-    ------
-    ConfigError
-        Naming the key, its value and the remedy.
-    """
+    """Contradictions between keys that only this study can see."""
     plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_glm.cases.{name}"

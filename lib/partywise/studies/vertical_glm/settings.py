@@ -73,13 +73,7 @@ class CaseSettings:
         return ("active", *others)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
-        """Columns of each party, in the order of parties.
-
-        Raises
-        ------
-        ValueError
-            For a number of parties that the data do not have.
-        """
+        """Columns of each party, in the order of parties; ValueError for another number of parties."""
         raise NotImplementedError
 
 

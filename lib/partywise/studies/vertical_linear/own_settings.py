@@ -54,13 +54,7 @@ class TableSettings(OwnTables, ColumnSettings):
         return tuple(one.party for one in self.tables)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
-        """Features of each party: those of its file.
-
-        Raises
-        ------
-        ValueError
-            For another number of parties.
-        """
+        """Features of each party: those of its file; ValueError for another number of parties."""
         return runs(self.tables, n_parties)
 
     def active_index(self, n_parties: int) -> int:

@@ -26,14 +26,7 @@ class UncertifiedError(ConfigError, CertificationError):
 
 
 def check(plan: Plan) -> None:
-    """Contradictions between keys that only this study can see.
-
-    Raises
-    ------
-    ConfigError
-        Naming the key, its value and the remedy; it is a `CertificationError` too where a certified method has
-        nothing to rest on.
-    """
+    """Contradictions between keys that only this study can see; CertificationError where nothing is certified."""
     plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_trees.cases.{name}"

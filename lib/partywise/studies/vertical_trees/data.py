@@ -70,10 +70,7 @@ def split(data: TreeData, n_parties: int, spec: Any, settings: ColumnSettings) -
 def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
     """Fold of every row: one fold holds the test rows and the others never test, several cut a permutation.
 
-    Raises
-    ------
-    DataMissing
-        When the training rows of a fold are of one class, which leaves nothing to learn.
+    DataMissing when the training rows of a fold are of one class, which leaves nothing to learn.
     """
     of = folds_of(data.train, data.order, n_folds)
     if data.criterion == CLASSES:

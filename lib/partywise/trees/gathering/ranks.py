@@ -70,21 +70,8 @@ def message_of(
 ) -> Payload:
     """What a passive party sends of its columns: one message, with a row in the ledger for each column that was noised.
 
-    Parameters
-    ----------
-    orders : sequence of Order
-    columns : sequence of int
-        Their global numbers.
-    plan : Protection
-    owner : str
-        Name of the party.
-    rng_for : callable
-        The noise of a column lives at ("order", owner, column).
-
-    Returns
-    -------
-    Release or Clear
-        Codes (n, d_k), or (T, n, d_k) where noise is drawn for each tree.
+    Codes (n, d_k), or (T, n, d_k) where noise is drawn for each tree; ``columns`` are global numbers, and the noise of
+    a column lives at ("order", owner, column).
     """
     kind = plan.code_type(columns)
     if not plan.mechanisms:

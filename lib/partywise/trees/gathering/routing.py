@@ -14,21 +14,9 @@ from ..options import TreeOptions
 
 
 def rows_rerouted(ensemble: Ensemble, data: CodedColumns | Callable[[int], CodedColumns], X: np.ndarray) -> float:
-    """Share of the training rows that end in another leaf of some tree when routed by the stored thresholds.
+    """Share of the training rows that end in another leaf of some tree when routed by the stored raw thresholds.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        With the raw thresholds of all columns.
-    data : Coded, or callable
-        What the trees were grown on; a callable gives the codes of each tree.
-    X : ndarray of shape (n, d)
-        Raw values of the same rows.
-
-    Returns
-    -------
-    float
-        0 where equal values have equal codes and no noise was drawn. Source: seed 003 cuts ties by position.
+    0 where equal values have equal codes and no noise was drawn. Source: seed 003 cuts ties by position.
     """
     moved = np.zeros(len(X), dtype=bool)
     for number, tree in enumerate(ensemble.trees):
@@ -47,18 +35,9 @@ def pooled_difference(
     draws: Sequence[Draws],
     step: float | None = None,
 ) -> float:
-    """Largest difference of a score to that of trees grown in one place from raw values and the same thresholds.
+    """Largest difference of a score to that of `grow_trees` in one place from raw values, same thresholds.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-        With the raw thresholds of all columns.
-    thresholds : sequence of arrays
-        All cuts of each column, whether they split or not.
-    X, y : ndarray of shape (n, d) and (n,)
-        Training rows.
-    options, criterion, draws, step
-        As in `grow_trees`.
+    ``thresholds`` are all cuts of each column, whether they split or not.
     """
     pooled = grow_trees(public_buckets(X, thresholds), y, options, criterion, draws, step)
     return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

@@ -13,18 +13,7 @@ CELLS_A_ROW = 4
 
 
 def grow(bins: Bins, a: np.ndarray, w: np.ndarray, depth: int, rule: Rule, rows: np.ndarray | None = None) -> Level:
-    """A tree of so many split levels, closed.
-
-    Parameters
-    ----------
-    bins : Bins
-    a, w : ndarray of shape (n,)
-        On a grid (`partywise.trees.growth.splits.grid`).
-    depth : int
-    rule : Rule
-    rows : ndarray of bool, shape (n,), optional
-        Rows that take part.
-    """
+    """A tree of so many split levels, closed, on sums a, w (n,) on a grid; ``rows`` are those that take part."""
     level, before, cells = start(a, w, rows), None, bins
     narrow = np.ones(len(bins.columns), dtype=bool)
     for _ in range(depth):

@@ -91,22 +91,11 @@ WAYS: dict[str, Callable[..., Any]] = {"plain": shown_scores, "he": encrypted_sc
 
 
 def score_held_out(run: Run, ensemble: Any, thresholds: Any) -> Any:
-    """Score the held-out rows by the option ``inference``.
+    """Scores (n_test,) of held-out rows by the option ``inference``, at the active party; None where it is ``none``.
 
-    Parameters
-    ----------
-    run : Run
-        With options of `DeployedOptions`; where ``inference`` is ``ss``, with the place `sharing.DEALER`.
-    ensemble : placed Ensemble
-        At the active party: cuts of all splits, thresholds of its own columns; tables with raw edges that are
-        declared for their columns.
-    thresholds : Own
-        At every passive party the raw thresholds of its columns' cuts: arrays in the order of ``party.columns``.
-
-    Returns
-    -------
-    placed (n_test,) array or None
-        Scores of the held-out rows, at the active party; None where ``inference`` is ``none``.
+    The ensemble is at the active party: cuts of all splits, thresholds of its own columns, tables with raw edges that
+    are declared for their columns. Every passive party has the raw thresholds of its columns' cuts, in the order of
+    ``party.columns``.
     """
     if run.spec.options.inference == "none":
         return None

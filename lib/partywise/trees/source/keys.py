@@ -38,23 +38,7 @@ class Keys:
         return self._find(name) is not REQUIRED
 
     def take(self, name: str, kind: type, default: Any = REQUIRED, allowed: Sequence[Any] | None = None) -> Any:
-        """The value of a key such as ``federate.mode``, read once.
-
-        Parameters
-        ----------
-        name : str
-            Path below the block.
-        kind : {int, float, bool, str}
-        default : object
-            Where the key is absent; without one it must be there.
-        allowed : sequence, optional
-            The only values.
-
-        Raises
-        ------
-        ValueError
-            Naming the key, its value and what is allowed.
-        """
+        """The value of a key such as ``federate.mode``, read once; ValueError names key, value and what is allowed."""
         value = self._raw(name, default)
         if name not in self:
             return value

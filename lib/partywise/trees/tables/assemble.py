@@ -26,13 +26,7 @@ def integers_of(g: np.ndarray, plan: TablePlan) -> tuple[np.ndarray, np.ndarray]
 
 
 def assemble_tables(released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: TablePlan) -> NewtonTables:
-    """The tables of the passive columns in the order of their global numbers.
-
-    Parameters
-    ----------
-    released : for every party the integers that it released, in the order of `Cells`
-    g, h : (n,) int64, of the active party's records, whose sums it knows
-    """
+    """The tables of the passive columns in the order of global numbers, from what every party released (`Cells`)."""
     columns = sorted(column for share in plan.shares for column in share.columns)
     owner = {column: (k, share) for k, share in enumerate(plan.shares) for column in share.columns}
     sizes = tuple(_size(owner[column][1], column) for column in columns)

@@ -28,29 +28,11 @@ def debiased_tables(
     h: np.ndarray,
     strata: np.ndarray | None = None,
 ) -> NewtonTables:
-    """Tables over the true codes, from randomised ones.
+    """Tables over the true codes, from codes (n, d) by randomised response, read where they were released (n, d).
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n, d)
-        Codes by randomised response; read where they were released.
-    released : ndarray of shape (n, d) of bool
-        Which features of each record were released: drawn at random, by nobody's data.
-    sizes : sequence of int
-        Buckets of each feature.
-    epsilon : float
-        Of one code.
-    g, h : ndarray of shape (n,)
-        Gradients and hessians, known.
-    strata : ndarray of shape (n,) of int, optional
-        Groups of records, known as g and h are: inside one, features that nobody releases together are taken to be
-        independent. By default all records are one group.
-
-    Returns
-    -------
-    NewtonTables
-        G without bias, brought to the known total; H with shares that are not negative. A pair of features comes from
-        the records that release both; where there is none, from products of its margins in every stratum.
+    G is without bias, brought to the known total; H has shares that are not negative. A pair of features comes from the
+    records that release both; where there is none, from products of its margins in every stratum of ``strata`` (n,),
+    known as g and h are: inside one, features that nobody releases together are taken to be independent.
     """
     groups = np.zeros(len(g), dtype=np.int64) if strata is None else strata
     laws = [RandomizedResponse(epsilon, size) for size in sizes]

@@ -19,13 +19,9 @@ __all__ = ["clip_to_bounds", "feature_names", "features"]
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
     """Columns (N, d) of all tables: bounds become [low, 1], a category indicators ``low`` or 1 of all levels but one.
 
-    ``clip`` says whether values outside their bounds are clipped here, or where a protocol does it.
-
-    Raises
-    ------
-    DataMissing
-        For an entry that is not a finite number or no level, a column of which most values lie outside its bounds, and
-        one that is the same in all rows.
+    ``clip`` says whether values outside their bounds are clipped here, or where a protocol does it. DataMissing for an
+    entry that is not a finite number or no level, and a column of which most values lie outside its bounds or all are
+    the same.
     """
     parts = []
     for column in columns:

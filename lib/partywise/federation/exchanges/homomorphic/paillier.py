@@ -74,28 +74,10 @@ def revealed(public: PublicKey, cipher: Cipher, keys: Sequence[PrivateKey]) -> l
 
 
 def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Sequence[int]) -> Cipher:
-    """Sums of the rows of every group.
+    """Sums of the rows of every group, one cipher, those of the first of k groupings first.
 
-    Parameters
-    ----------
-    public : PublicKey
-    cipher : Cipher
-        m integers.
-    groups : ndarray of int, shape (m,) or (k, m)
-        Group of every row, -1 for none; k times, once for each way to group them.
-    count : int or sequence of int
-        Number of groups, of each way to group them where they differ.
-
-    Returns
-    -------
-    Cipher
-        One sum a group, those of the first grouping first. They are not re-randomised; that of an empty group shows
-        that it is 0.
-
-    Raises
-    ------
-    ValueError
-        If a group is out of range, or there is not one for every row.
+    ``groups`` (m,) or (k, m) holds the group of every row, -1 for none. Sums are not re-randomised; that of an empty
+    group shows that it is 0.
     """
     values = values_of(public, cipher)
     rows = np.atleast_2d(np.asarray(groups, dtype=np.int64))

@@ -45,24 +45,9 @@ class NullColumns:
     before: np.ndarray | None
 
     def materialise(self, columns, rng: np.random.Generator) -> np.ndarray:
-        """Records of some null columns with the slice means that were drawn.
+        """Records (n, columns) of some null columns with the slice means that were drawn, n normals a column.
 
-        Parameters
-        ----------
-        columns : sequence of int
-            Strictly increasing positions among the null columns. One call draws all that will be needed: a second
-            call would give other residuals.
-        rng : numpy.random.Generator
-            n normals a column.
-
-        Returns
-        -------
-        ndarray of shape (n, len(columns)), stored column by column.
-
-        Raises
-        ------
-        ValueError
-            If positions are out of range or not increasing.
+        Positions are strictly increasing. One call draws all that will be needed: a second would give other residuals.
         """
         chosen = np.asarray(columns, dtype=np.intp)
         if chosen.ndim != 1 or np.any(np.diff(chosen) <= 0) or np.any((chosen < 0) | (chosen >= len(self.means))):
@@ -86,24 +71,9 @@ class NullColumns:
 
 
 def draw_null(codes, n_slices: int, n_columns: int, rng: np.random.Generator, *, before=None) -> NullColumns:
-    """Draw the slice means of null columns given the slices of the records.
+    """Draw the slice means of null columns given the slices (n,) of the records: q H normals.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (n,)
-        Slice of every record, 0 to H - 1.
-    n_slices : int
-        H.
-    n_columns : int
-        Number q of null columns.
-    rng : numpy.random.Generator
-        q H normals.
-    before : ndarray of shape (n,), optional
-        Last true column, for AR(1/2) columns; independent ones without it.
-
-    Returns
-    -------
-    NullColumns
+    ``before`` is the last true column, for AR(1/2) columns; without it they are independent.
     """
     codes = np.asarray(codes)
     counts = np.bincount(codes, minlength=n_slices)
