@@ -127,7 +127,7 @@ class ColumnTable:
     X : (N, d) float64; the levels of a category are numbered from 0 in alphabetical order
     y : (N,) float64
     names : (d,) str
-    declared : tuple of d Declared
+    column_facts : tuple of d ColumnFacts
     train : (N,) bool, where the table comes with its own division; None where it does not
     sha256 : dict
         File name -> SHA-256 of the file that was read.

@@ -31,8 +31,8 @@ NO_NUMBER = {("printed_covariance", "published")}
 CASES = [
     (name, variant)
     for name, claim in all_claims().items()
-    for variant in ("published", "repaired")
-    if getattr(claim, variant) is not None and name not in DOWNLOADED
+    for variant, form in (("published", claim.published), ("repaired", claim.correction))
+    if form is not None and name not in DOWNLOADED
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 from sklearn import metrics as oracle
 
-from partywise.studies.vertical_trees.data import Declared, TreeData
+from partywise.studies.vertical_trees.data import ColumnFacts, TreeData
 from partywise.studies.vertical_trees.metrics import example_fits, metrics, quality
 from partywise.trees.model import Ensemble, Estimate, Tree
 from partywise.trees.options import PooledOptions, TablesOptions
@@ -33,9 +33,9 @@ def stump(threshold, left, right, feature=0):
 
 def data_of(X, y, n_train, criterion=CLASSES):
     train = np.arange(len(y)) < n_train
-    declared = tuple(Declared(None, None, "nothing") for _ in range(X.shape[1]))
+    column_facts = tuple(ColumnFacts(None, None, "nothing") for _ in range(X.shape[1]))
     names = np.array([f"x{j}" for j in range(X.shape[1])])
-    return TreeData(y, X, train, np.arange(len(y)), names, declared, criterion)
+    return TreeData(y, X, train, np.arange(len(y)), names, column_facts, criterion)
 
 
 def drawn(n=200):
