@@ -13,11 +13,12 @@ from partywise.datasets import catalogue
 from partywise.datasets import fetch as resources
 from partywise.datasets.carriers import digest
 from partywise.datasets.loaders import flights, watch
+from partywise.datasets.public.flights import FACTS
 from partywise.errors import DataMissing
 from partywise.inverse_regression.subspace import coordinates, separation
 from partywise.randomness import stream
 
-COLUMNS = (*flights.SCALES, flights.RESPONSE, "carrier")
+COLUMNS = (*FACTS, flights.RESPONSE, "carrier")
 
 
 def flights_folder(folder, rows):
@@ -38,10 +39,11 @@ def test_flights_by_airline(tmp_path):
     rows += [(6, 16, 15, 1500, 1500, 150, 1000, -3, carrier) for carrier in ("OO", "HA", "FL", "AS")]
     rows += [(6, 16, "NA", 1500, 1500, 150, 1000, -3, "UA")]
     table = flights.load(flights_folder(tmp_path / "nyc", rows))
-    assert table.X.shape == (9, 7) and table.X.dtype == np.float32
+    X = table.symmetric_interval()
+    assert X.shape == (9, 7) and X.dtype == np.float32
     assert table.clients == ("six small airlines", "UA", "AA")
     assert np.bincount(table.client).tolist() == [4, 3, 2]
-    united = table.X[table.client == 1][0]
+    united = X[table.client == 1][0]
     # 8:30 is half past eight, 18:45 a quarter to seven; 1 January, five minutes early.
     wanted = [-1, -1, -20 / 60, (8.5 - 15) / 9, (18.75 - 15) / 9, 77 / 150, 0.4]
     assert np.allclose(united, wanted, atol=1e-6)
@@ -104,7 +106,7 @@ def test_windows_of_a_watch(tmp_path, monkeypatch):
     assert len(table.y) == sum(per_recording) and table.X.shape[1] == len(table.names) == 165
     assert len(set(table.names.tolist())) == 165
     first = recordings()["X"][0][:256]
-    at = {name: float(value) for name, value in zip(table.names, table.X[0], strict=True)}
+    at = {name: float(value) for name, value in zip(table.names, table.symmetric_interval()[0], strict=True)}
     assert at["ax mean"] == pytest.approx(first[:, 0].mean() / 2, abs=1e-6)
     assert at["wz max"] == pytest.approx(first[:, 5].max() / 5, abs=1e-6)
     assert at["correlation of ax and az"] == pytest.approx(np.corrcoef(first[:, 0], first[:, 2])[0, 1], abs=1e-6)

@@ -19,7 +19,7 @@ from partywise.datasets.loaders import abalone, adult, adult_split, credit_defau
 from partywise.datasets.public import abalone as abalone_public
 from partywise.datasets.public import credit_default as credit_public
 from partywise.datasets.public.declarations import ColumnFacts, levels, steps
-from partywise.datasets.tables import ColumnTable
+from partywise.datasets.tables import Table
 from partywise.errors import DataMissing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,14 +76,16 @@ def test_steps_are_the_decimals_that_one_writes():
         ({"y": np.array([0.0, np.inf])}, "a value is not finite"),
         ({"names": np.array(["a", "b"])}, "1 columns have 2 names"),
         ({"column_facts": ()}, "1 columns have 1 names"),
+        ({"day": np.zeros(1, dtype=int)}, "day has not 2 entries"),
+        ({"client": np.array([0, 2]), "clients": ("a", "b", "c")}, "a client has no record"),
     ],
 )
 def test_a_table_is_checked(change, message):
     good = {"X": np.array([[0.0], [1.0]]), "y": np.array([0.0, 1.0]), "names": np.array(["a"])}
-    good |= {"column_facts": (levels(2, "x"),), "train": None, "sha256": {}, "notes": ()}
-    ColumnTable(**good)
+    good |= {"column_facts": (levels(2, "x"),), "sha256": {}, "notes": ()}
+    Table(**good)
     with pytest.raises(DataMissing, match=message):
-        ColumnTable(**(good | change))
+        Table(**(good | change))
 
 
 # The edges of the specification, by start, step and end.

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from partywise.datasets import fetch
-from partywise.datasets.columns.catalogue import DEALT, Name
 from partywise.datasets.columns.settings import DatasetSettings
+from partywise.datasets.public.catalogue import DEALT, Name
 from partywise.datasets.public.tables import TABLES
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate

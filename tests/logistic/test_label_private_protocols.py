@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from label_driver import SMALL, make_data, rng_for, run
-from partywise.datasets.public.declarations import Range
-from partywise.datasets.tables import scale
+from partywise.datasets.public.declarations import ColumnFacts
+from partywise.datasets.tables import Table
 from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
@@ -131,10 +131,14 @@ def test_rows_whose_ranges_are_data_are_promised_nothing():
     other = raw.copy()
     other[0] = 9.0
     names = ("a", "b")
-    one, two = (scale(dict(zip(names, values.T, strict=True)), {})[0] for values in (raw, other))
+
+    def scaled(values, facts):
+        return Table(values, np.zeros(len(values)), np.array(names), (facts, facts)).unit_interval()[0]
+
+    one, two = (scaled(values, ColumnFacts(None, None, "of the data")) for values in (raw, other))
     assert np.all(np.linalg.norm(one[1:] - two[1:], axis=1).max() > 0.5), "49 rows that nobody replaced"
-    public = {name: Range(0, 9, "a limit of the instrument") for name in names}
-    one, two = (scale(dict(zip(names, values.T, strict=True)), public)[0] for values in (raw, other))
+    public = ColumnFacts(None, (0.0, 9.0), "a limit of the instrument")
+    one, two = (scaled(values, public) for values in (raw, other))
     assert np.array_equal(one[1:], two[1:])
 
     data = make_data()

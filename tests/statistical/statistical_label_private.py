@@ -57,7 +57,7 @@ def table(name: str) -> tuple[np.ndarray, np.ndarray]:
     """All rows of a real table, features in [0, 1] behind an intercept."""
     if name == "adult":
         loaded = adult.load(ADULT)
-        X, y = loaded.X, loaded.y
+        X, y = loaded.unit_interval()[0], loaded.y
     else:
         X, y = load_breast_cancer(return_X_y=True)
         X = (X - X.min(axis=0)) / (X.max(axis=0) - X.min(axis=0))

@@ -47,7 +47,7 @@ def test_real_tables_are_as_described(module, shape, positive, fitted_auc):
     data = loaded(module)
     assert data.X.shape == shape
     assert data.y.mean() == pytest.approx(positive, abs=5e-5)
-    X = np.concatenate([np.ones((len(data.y), 1)), data.X], axis=1)
+    X = np.concatenate([np.ones((len(data.y), 1)), data.unit_interval()[0]], axis=1)
     found = auc(X @ penalised_optimum(X, data.y, 1e-6), data.y)
     print(f"{module.RESOURCE}: {shape}, positive {data.y.mean():.4f}, AUC on its own rows {found:.4f}")
     assert found == pytest.approx(fitted_auc, abs=0.01)

@@ -61,11 +61,11 @@ def split(name: str, number: int) -> Split:
         X, y, _ = draw_logistic(replace(settings, n=settings.n + TEST_ROWS), rng)
         return X[: settings.n], y[: settings.n], X[settings.n :], y[settings.n :]
     found = table(name)
-    X, y = np.column_stack([np.ones(len(found.y)), found.X]), found.y.astype(float)
+    X, y = np.column_stack([np.ones(len(found.y)), found.unit_interval()[0]]), found.y.astype(float)
     order = rng.permutation(len(y))
     if name == "late_flights":
         order = order[:FLIGHTS]
-        train = found.block[order] <= DAYS
+        train = found.day[order] <= DAYS
         return X[order[train]], y[order[train]], X[order[~train]], y[order[~train]]
     first = len(y) - int(np.ceil(0.3 * len(y)))
     return X[order[:first]], y[order[:first]], X[order[first:]], y[order[first:]]

@@ -1,138 +1,38 @@
-"""Tables of records that loaders return: of clients for horizontal splits, with labels in {0, 1} for classification."""
+"""The one table of records that loaders and readers of own files return: columns, what is public of each, and roles."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from .curves import Scale, require
-from .public.declarations import ColumnFacts, Range
+from .curves import require
+from .public.declarations import ColumnFacts
 
 FROM_THE_DATA = "smallest and largest value in the table: the features are public where labels are the secret"
 
 
 @dataclass(frozen=True)
-class ClientTable:
-    """N records of K clients.
+class Table:
+    """N records with d columns of raw values.
 
-    Attributes
-    ----------
-    X : (N, p) float32
-        Features on the public ``scales``, so that almost all lie in [-1, 1]; nothing is clipped.
-    y : (N,) float
-        A number, or the position of the class in ``classes``.
-    client : (N,) int
-        Position of the record's client in ``clients``.
-    names, clients, classes : tuple of str
-        Features; clients; classes, empty where y is a number.
-    scales : tuple of p Scale
-    sha256 : dict
-        File name -> SHA-256 of the file that was read.
-    notes : tuple of str
-        What a reader of a figure has to know.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    client: np.ndarray
-    names: np.ndarray
-    clients: tuple[str, ...]
-    classes: tuple[str, ...]
-    scales: tuple[Scale, ...]
-    sha256: dict[str, str]
-    notes: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        n, p = self.X.shape
-        require(self.y.shape == (n,) and self.client.shape == (n,), f"y or client has not {n} entries")
-        require(len(self.names) == p and len(self.scales) == p, f"{p} features have {len(self.names)} names")
-        require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")
-        require(set(np.unique(self.client)) == set(range(len(self.clients))), "a client has no record")
-
-
-@dataclass(frozen=True)
-class LabelledTable:
-    """N records with k features and a binary label.
-
-    Attributes
-    ----------
-    X : (N, k) float in [0, 1], without an intercept
-    y : (N,) float in {0, 1}
-    names : (k,) str
-    ranges : tuple of k Range, what 0 and 1 stand for
-    block : (N,) int
-        Day of the month where the table has a calendar, for splits by time; zeros otherwise.
-    sha256 : dict
-        File name -> SHA-256 of the file that was read.
-    notes : tuple of str
-        What a reader of a figure has to know.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    names: np.ndarray
-    ranges: tuple[Range, ...]
-    block: np.ndarray
-    sha256: dict[str, str]
-    notes: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        n, k = self.X.shape
-        require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
-        require(self.names.shape == (k,) and len(self.ranges) == k, f"{k} features have {len(self.names)} names")
-        require(self.block.shape == (n,), f"block has shape {self.block.shape} beside {n} rows of X")
-        require(bool(np.isfinite(self.X).all()), "a feature has a value that is not finite")
-        require(bool(self.X.min() >= 0 and self.X.max() <= 1), "a feature is outside [0, 1] after scaling")
-        require(bool(np.isin(self.y, (0, 1)).all()), "a label is neither 0 nor 1")
-
-    @property
-    def from_the_data(self) -> tuple[str, ...]:
-        """Features whose range was read from the table."""
-        return tuple(
-            str(name) for name, range_ in zip(self.names, self.ranges, strict=True) if range_.because == FROM_THE_DATA
-        )
-
-
-def scale(columns: Mapping[str, np.ndarray], public: Mapping[str, Range]) -> tuple[np.ndarray, tuple[Range, ...]]:
-    """Columns as one matrix in [0, 1], with the range of each; a value outside its public range raises DataMissing.
-
-    A column without a public range is scaled by its smallest and largest value, and says so; one that is constant
-    becomes 0.
-    """
-    X = np.empty((len(next(iter(columns.values()))), len(columns)))
-    ranges = []
-    for j, (name, values) in enumerate(columns.items()):
-        require(bool(np.isfinite(values).all()), f"column {name} has a missing value")
-        low, high = float(values.min()), float(values.max())
-        chosen = public.get(name, Range(low, high, FROM_THE_DATA))
-        require(chosen.low <= low and high <= chosen.high, f"column {name} leaves {chosen.low:g} to {chosen.high:g}")
-        X[:, j] = (values - chosen.low) / ((chosen.high - chosen.low) or 1.0)
-        ranges.append(chosen)
-    return X, tuple(ranges)
-
-
-def indicators(prefix: str, values: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
-    """One column of 0 and 1 for each level, the first included."""
-    return {f"{prefix}_{level}": (values == level).astype(float) for level in levels}
-
-
-@dataclass(frozen=True)
-class ColumnTable:
-    """N records with d columns of raw values, for splits of columns.
+    A role that a table does not have is None, or empty.
 
     Attributes
     ----------
     X : (N, d) float64; the levels of a category are numbered from 0 in alphabetical order
-    y : (N,) float64
+    y : (N,) float64, a number, a label 0 or 1, or the position of the class in ``classes``
     names : (d,) str
     column_facts : tuple of d ColumnFacts
-    train : (N,) bool, where the table comes with its own division; None where it does not
     sha256 : dict
         File name -> SHA-256 of the file that was read.
     notes : tuple of str
         What a reader of a figure has to know.
+    train : (N,) bool, where the table comes with its own division
+    client : (N,) int, position of the record's natural client in ``clients``
+    classes : names of the classes of y, where there are more than two
+    day : (N,) int, day of the month, for splits by time
     ids : (N,) str, names of the records, of own tables
     person : (N,) int, the person behind each record, where one may have several
     """
@@ -141,9 +41,13 @@ class ColumnTable:
     y: np.ndarray
     names: np.ndarray
     column_facts: tuple[ColumnFacts, ...]
-    train: np.ndarray | None
-    sha256: dict[str, str]
-    notes: tuple[str, ...]
+    sha256: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    train: np.ndarray | None = None
+    client: np.ndarray | None = None
+    clients: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    day: np.ndarray | None = None
     ids: np.ndarray | None = None
     person: np.ndarray | None = None
 
@@ -152,3 +56,64 @@ class ColumnTable:
         require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
         require(len(self.names) == d == len(self.column_facts), f"{d} columns have {len(self.names)} names")
         require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")
+        for name in ("train", "client", "day", "ids", "person"):
+            values = getattr(self, name)
+            require(values is None or values.shape == (n,), f"{name} has not {n} entries")
+        if self.client is not None:
+            require(set(np.unique(self.client)) == set(range(len(self.clients))), "a client has no record")
+
+    def unit_interval(self) -> tuple[np.ndarray, tuple[str, ...]]:
+        """Columns (N, d) in [0, 1], and which of them are scaled by their smallest and largest value.
+
+        That is for features that are public: a column without a range has no other scale.  One that is constant
+        becomes 0.  Nothing is clipped.
+        """
+        X, from_the_data = np.empty(self.X.shape), []
+        for j, (name, about) in enumerate(zip(self.names, self.column_facts, strict=True)):
+            values = self.X[:, j]
+            least, most = float(values.min()), float(values.max())
+            if about.bounds is None:
+                from_the_data.append(str(name))
+            low, high = about.bounds or (least, most)
+            X[:, j] = (values - low) / ((high - low) or 1.0)
+        return X, tuple(from_the_data)
+
+    def symmetric_interval(self) -> np.ndarray:
+        """Columns (N, d) float32 whose public ranges became [-1, 1]; nothing is clipped.
+
+        Raises
+        ------
+        ValueError
+            For a column without a range.
+        """
+        bounds = []
+        for name, about in zip(self.names, self.column_facts, strict=True):
+            if about.bounds is None:
+                raise ValueError(f"column {name} has no declared range: nothing public scales it; leave it out.")
+            bounds.append(about.bounds)
+        low, high = np.array(bounds, dtype=float).T
+        return ((self.X - (low + high) / 2) / ((high - low) / 2)).astype(np.float32)
+
+
+def indicators(prefix: str, values: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
+    """One column of 0 and 1 for each level, the first included."""
+    return {f"{prefix}_{level}": (values == level).astype(float) for level in levels}
+
+
+def stack_columns(
+    columns: Mapping[str, np.ndarray], public: Mapping[str, ColumnFacts]
+) -> tuple[np.ndarray, tuple[ColumnFacts, ...]]:
+    """Columns as one matrix (N, d), and what is public of each; of a column that is not in ``public``, no range.
+
+    Raises
+    ------
+    DataMissing
+        When a value lies outside its public range or is not finite.
+    """
+    facts = tuple(public.get(name, ColumnFacts(None, None, FROM_THE_DATA)) for name in columns)
+    for (name, values), about in zip(columns.items(), facts, strict=True):
+        require(bool(np.isfinite(values).all()), f"column {name} has a missing value")
+        if about.bounds is not None:
+            low, high = about.bounds
+            require(low <= values.min() and values.max() <= high, f"column {name} leaves {low:g} to {high:g}")
+    return np.column_stack(list(columns.values())), facts

@@ -17,6 +17,7 @@ from partywise.datasets import fetch as resources
 from partywise.datasets import tables
 from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
+from partywise.datasets.public.declarations import ColumnFacts
 from partywise.errors import DataMissing
 from partywise.logistic.evaluate import auc, log_loss
 from partywise.logistic.trainers import penalised_optimum
@@ -61,33 +62,16 @@ def pin(monkeypatch, name, **contents):
 
 
 def test_scaling_uses_public_ranges_and_says_where_it_does_not():
-    columns = {"a": np.array([2.0, 4.0]), "b": np.array([1.0, 3.0]), "c": np.array([5.0, 5.0])}
-    X, ranges = tables.scale(columns, {"a": tables.Range(0, 8, "a test")})
+    columns, y = {"a": np.array([2.0, 4.0]), "b": np.array([1.0, 3.0]), "c": np.array([5.0, 5.0])}, np.zeros(2)
+    raw, facts = tables.stack_columns(columns, {"a": ColumnFacts(None, (0.0, 8.0), "a test")})
+    X, from_the_data = tables.Table(raw, y, np.array(list(columns)), facts).unit_interval()
     np.testing.assert_array_equal(X, [[0.25, 0.0, 0.0], [0.5, 1.0, 0.0]])
-    assert [r.because == tables.FROM_THE_DATA for r in ranges] == [False, True, True]
+    assert from_the_data == ("b", "c")
+    assert [one.because == tables.FROM_THE_DATA for one in facts] == [False, True, True]
     with pytest.raises(DataMissing, match="column a leaves 3 to 8"):
-        tables.scale(columns, {"a": tables.Range(3, 8, "a test")})
+        tables.stack_columns(columns, {"a": ColumnFacts(None, (3.0, 8.0), "a test")})
     with pytest.raises(DataMissing, match="column b has a missing value"):
-        tables.scale({"b": np.array([1.0, np.nan])}, {})
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"y": np.array([0.0, 2.0])}, "a label is neither 0 nor 1"),
-        ({"y": np.zeros(3)}, r"y has shape \(3,\) beside 2 rows"),
-        ({"X": np.array([[0.0], [1.5]])}, r"a feature is outside \[0, 1\]"),
-        ({"X": np.array([[0.0], [np.nan]])}, "a feature has a value that is not finite"),
-        ({"names": np.array(["a", "b"])}, "1 features have 2 names"),
-        ({"block": np.zeros(1, dtype=int)}, r"block has shape \(1,\)"),
-    ],
-)
-def test_a_table_is_checked(change, message):
-    good = {"X": np.array([[0.0], [1.0]]), "y": np.array([0.0, 1.0]), "names": np.array(["a"])}
-    good |= {"ranges": (tables.Range(0, 1, "x"),), "block": np.zeros(2, dtype=int), "sha256": {}, "notes": ()}
-    tables.LabelledTable(**good)
-    with pytest.raises(DataMissing, match=message):
-        tables.LabelledTable(**(good | change))
+        tables.stack_columns({"b": np.array([1.0, np.nan])}, {})
 
 
 # Adult
@@ -113,8 +97,9 @@ def test_adult_values_and_ranges(tmp_path):
     data = adult.load(put(tmp_path, "adult", adult=adult_file(adult_rows())))
     assert list(data.names) == [*adult.NUMERIC, "sex_Female", "sex_Male"]
     np.testing.assert_array_equal(data.y, [0, 0, 0, 0, 1, 1])
-    np.testing.assert_allclose(data.X[3], [3 / 73, 0.6, 1.0, 0.0, 0.0, 49 / 98, 1.0, 0.0])
-    assert data.from_the_data == ("fnlwgt", "capital-loss")
+    X, from_the_data = data.unit_interval()
+    np.testing.assert_allclose(X[3], [3 / 73, 0.6, 1.0, 0.0, 0.0, 49 / 98, 1.0, 0.0])
+    assert from_the_data == ("fnlwgt", "capital-loss")
     assert data.notes[-1] == "adult.csv.zip is not the pinned file: it is used as it was found."
 
 
@@ -155,9 +140,10 @@ def test_breast_cancer_is_read_from_the_installed_package(tmp_path):
     resources.fetch("breast_cancer", tmp_path)
     data = breast_cancer.load(tmp_path)
     assert data.X.shape == (569, 30) and data.y.sum() == 357 and len(set(data.names)) == 30
-    np.testing.assert_array_equal(data.X.min(axis=0), 0.0)
-    np.testing.assert_array_equal(data.X.max(axis=0), 1.0)
-    assert len(data.from_the_data) == 30 and data.notes == breast_cancer.NOTES
+    X, from_the_data = data.unit_interval()
+    np.testing.assert_array_equal(X.min(axis=0), 0.0)
+    np.testing.assert_array_equal(X.max(axis=0), 1.0)
+    assert len(from_the_data) == 30 and data.notes == breast_cancer.NOTES
     assert auc(-data.X[:, 0], data.y) > 0.9, "small radii are benign"
 
 
@@ -192,7 +178,7 @@ def test_body_fat_values(tmp_path, monkeypatch):
     data = body_fat.load(put(tmp_path, "body_fat", fat=content))
     np.testing.assert_array_equal(data.y, [0, 0, 1, 1])
     assert tuple(data.names) == body_fat.FEATURES and len(body_fat.FEATURES) == 13
-    np.testing.assert_allclose(data.X, np.repeat(np.arange(4) / 3, 13).reshape(4, 13))
+    np.testing.assert_allclose(data.unit_interval()[0], np.repeat(np.arange(4) / 3, 13).reshape(4, 13))
     pin(monkeypatch, "body_fat", fat=content)
     resources.fetch("body_fat", tmp_path)
     with pytest.raises(DataMissing, match="4 rows, 2 above 18 %"):
@@ -235,11 +221,12 @@ def test_late_flights_values(tmp_path):
     levels = [f"{name}_{level}" for name, levels in late_flights.LEVELS.items() for level in levels]
     assert list(data.names) == [*late_flights.WEATHER, *levels] and len(data.names) == late_flights.FEATURES
     np.testing.assert_array_equal(data.y, [1, 0] * 16)
-    np.testing.assert_allclose(data.X[0, :6], [0.5, 0.5, 0.5, 0.1, 0, 1])
+    X, from_the_data = data.unit_interval()
+    np.testing.assert_allclose(X[0, :6], [0.5, 0.5, 0.5, 0.1, 0, 1])
     first = {name for name, value in zip(data.names, data.X[0], strict=True) if value == 1} - set(late_flights.WEATHER)
     assert first == {"hour_9", "month_1", "carrier_UA", "origin_EWR"}
     assert np.all(data.X[:, 6:].sum(axis=1) == 4)
-    assert set(data.block) == {5, 25} and data.from_the_data == ()
+    assert set(data.day) == {5, 25} and from_the_data == ()
 
 
 def test_late_flights_leave_out_what_is_missing(tmp_path):
@@ -353,7 +340,7 @@ def test_flights_split_by_days_keeps_days_together(tmp_path):
     put_into.mkdir()
     put(put_into, "nyc_flights", **flights_files(*flights_tables()))
     timed = cases.draw_late_flights(FlightsSettings(), None, rng_for, tmp_path)
-    np.testing.assert_array_equal(timed.train, late_flights.load(put_into).block <= 21)
+    np.testing.assert_array_equal(timed.train, late_flights.load(put_into).day <= 21)
     assert timed.train.sum() == 16
     months = [list(timed.feature_names).index(f"month_{month}") for month in (1, 11)]
     assert (timed.training[0][:, months].sum(axis=0) > 0).all() and (timed.testing[0][:, months].sum(axis=0) > 0).all()

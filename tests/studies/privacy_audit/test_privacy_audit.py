@@ -12,8 +12,8 @@ import pytest
 import toy_claim
 from audit_driver import SURE, audit_plan, cell, scalars
 from partywise.audits.worlds import AuditData
-from partywise.datasets.public.declarations import Range
-from partywise.datasets.tables import FROM_THE_DATA, LabelledTable
+from partywise.datasets.public.declarations import ColumnFacts
+from partywise.datasets.tables import Table
 from partywise.errors import ConfigError
 from partywise.experiment.claims import all_claims
 from partywise.experiment.plan import plan
@@ -146,9 +146,9 @@ def test_the_tracing_attack_is_described_and_weakens_with_noise():
 def test_body_fat_is_whitened_and_traced(monkeypatch):
     rng = stream(7, "table")
     x = rng.random((252, 13))
-    ranges = (Range(0.0, 1.0, FROM_THE_DATA),) * 13
+    facts = (ColumnFacts(None, (0.0, 1.0), "a test"),) * 13
     y = np.arange(252) % 2.0
-    table = LabelledTable(x, y, np.array([f"v{j}" for j in range(13)]), ranges, np.zeros(252, int), {}, ())
+    table = Table(x, y, np.array([f"v{j}" for j in range(13)]), facts)
     monkeypatch.setattr(neighbours.body_fat_table, "load", lambda folder: table)
     data = neighbours.body_fat(BodyFatSettings(n=252, p=13), None, None, "resources")
     np.testing.assert_allclose(data.x[0].T @ data.x[0] / 252, np.eye(13), atol=1e-9)

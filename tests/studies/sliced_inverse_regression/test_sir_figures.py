@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from partywise.datasets.curves import Scale
-from partywise.datasets.tables import ClientTable
+from partywise.datasets import tables
+from partywise.datasets.public.declarations import ColumnFacts
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
@@ -108,21 +108,19 @@ def block():
 
 def small_table(classes: int):
     """Clients with six features, the first of which moves with the response."""
-    rng, scale = stream(7, "clients", classes), Scale("1", 0.0, 1.0, "a test")
+    rng, facts = stream(7, "clients", classes), ColumnFacts(None, (-1.0, 1.0), "a test")
     count, size = (3, 50) if classes else (4, 220)
     y = rng.integers(0, classes, count * size).astype(float) if classes else 30 * rng.standard_normal(count * size)
     X = 0.3 * rng.standard_normal((count * size, 6))
     X[:, 0] += (y - y.mean()) / (3 * y.std())
-    return ClientTable(
-        X=X.astype(np.float32),
+    return tables.Table(
+        X=X,
         y=y,
         client=np.repeat(np.arange(count), size),
         names=np.array([f"x{j}" for j in range(6)]),
         clients=tuple(f"holder {k}" for k in range(count)),
         classes=tuple("abcdefg")[:classes],
-        scales=(scale,) * 6,
-        sha256={},
-        notes=(),
+        column_facts=(facts,) * 6,
     )
 
 

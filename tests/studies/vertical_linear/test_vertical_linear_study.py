@@ -11,7 +11,7 @@ from own_data_sets import example_tables, write_csv
 from partywise.datasets.loaders import abalone as abalone_table
 from partywise.datasets.loaders import adult as adult_table
 from partywise.datasets.public.declarations import ColumnFacts
-from partywise.datasets.tables import ColumnTable
+from partywise.datasets.tables import Table
 from partywise.errors import ConfigError
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
@@ -86,21 +86,18 @@ def test_folds_hold_every_row_once():
 
 def test_a_table_is_scaled_by_declared_ranges_and_clipped():
     column_facts = (ColumnFacts(None, (0.0, 10.0), "x"), ColumnFacts(None, (-1.0, 3.0), "x"))
-    table = ColumnTable(
+    table = Table(
         np.array([[0.0, 1], [5, 3], [20, -9], [10, -1]]),
         np.array([0.0, 40, 15, 30]),
         np.array(["a", "b"]),
         column_facts,
-        None,
-        {},
-        (),
     )
     settings = GeneratedSettings(d=2, criterion="RegressionMSELoss", test_share=0.0)
     drawn = cases.deal(4, settings, lambda *names: stream(7, *names))
     data = cases.scale_table(table, settings, drawn, (0.0, 30.0))
     assert data.X.tolist() == [[-1, 0], [0, 1], [1, -1], [1, -1]] and data.y.tolist() == [-1, 1, 0, 1]
     assert data.label_scale == 15 and data.bounds.tolist() == [1, 1] and data.label_bound == 1
-    without = ColumnTable(table.X, table.y, table.names, (column_facts[0], ColumnFacts(None, None, "x")), None, {}, ())
+    without = Table(table.X, table.y, table.names, (column_facts[0], ColumnFacts(None, None, "x")))
     with pytest.raises(ValueError, match="column b has no declared range"):
         cases.scale_table(without, settings, drawn)
 
@@ -114,7 +111,7 @@ def test_real_tables_are_scaled_by_what_their_loaders_declare(dataset, monkeypat
     share[0], share[1] = 0, 1
     y = np.round(29 * share[:, 0]) if dataset == "abalone" else (share[:, 0] > 0.5).astype(float)
     names = np.array(list(map(str, column_facts)))
-    table = ColumnTable(low + share * (high - low), y, names, tuple(column_facts.values()), None, {}, ())
+    table = Table(low + share * (high - low), y, names, tuple(column_facts.values()))
     monkeypatch.setattr(cases, "read_table", lambda name, response, resources: table)
     settings = {"dataset": dataset, "test_share": 0.0}
     method = {**SIZED, "total_round_num": 5} | ({"model": "linear"} if dataset == "abalone" else {})

@@ -9,7 +9,7 @@ import pytest
 
 from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.public.declarations import ColumnFacts
-from partywise.datasets.tables import ColumnTable
+from partywise.datasets.tables import Table
 from partywise.errors import DataMissing
 from partywise.randomness import stream
 from partywise.studies.vertical_trees import cases
@@ -114,7 +114,7 @@ def test_wrong_values_are_named():
 def tabled(n=50, d=14, train=None):
     X = np.arange(n * d, dtype=float).reshape(n, d)
     names = np.array([f"c{j}" for j in range(d)])
-    return ColumnTable(X, np.arange(n) % 2.0, names, (ColumnFacts(None, None, "nothing"),) * d, train, {}, ())
+    return Table(X, np.arange(n) % 2.0, names, (ColumnFacts(None, None, "nothing"),) * d, train=train)
 
 
 def test_a_table_with_its_own_division_keeps_it(monkeypatch):

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from ...checks import Count, Natural, Range, check_fields
 from ...models.criteria import CLASSES, Criterion
-from .catalogue import Name, TableFacts, table_facts
+from ..public.catalogue import Name, TableFacts, table_facts
 
 
 @dataclass(frozen=True, kw_only=True)

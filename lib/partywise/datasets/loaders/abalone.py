@@ -11,7 +11,7 @@ from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
 from ..public.abalone import SEXES, column_facts
-from ..tables import ColumnTable
+from ..tables import Table
 
 RESOURCE, RESPONSE = "abalone", "rings"
 # The one file of the archive bears the name of the archive.
@@ -20,7 +20,7 @@ ROWS = 4177
 NOTES = ("The record of the privacy unit is a shell.",)
 
 
-def load(folder: str | Path) -> ColumnTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/abalone``, filled by ``datasets.fetch``).
 
     References
@@ -39,4 +39,4 @@ def load(folder: str | Path) -> ColumnTable:
     X = np.column_stack([np.array([SEXES.index(sex) for sex in sexes], dtype=float), *numbers.values()])
     if sha256[member.file] == member.sha256:
         require(X.shape == (ROWS, len(about)), f"{X.shape} rows and columns where {(ROWS, len(about))} are expected")
-    return ColumnTable(X, y, np.array(list(about)), tuple(about.values()), None, sha256, NOTES + notes)
+    return Table(X, y, np.array(list(about)), tuple(about.values()), sha256, NOTES + notes)

@@ -18,18 +18,17 @@ from ..catalogue import RESOURCES
 from ..curves import fail, require
 from ..fetch import read_files
 from ..public.adult import COLUMNS, LEVELS, PUBLIC, column_facts
-from ..public.declarations import Range
-from ..tables import ColumnTable, LabelledTable, scale
+from ..public.declarations import INDICATOR
+from ..tables import Table, stack_columns
 
 RESOURCE = "adult"
 LABEL, OTHER_LABEL = "salary_>50K", "salary_<=50K"
 ROWS, FEATURES = 45222, 104
-INDICATOR = Range(0, 1, "an indicator")
 NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 NOTES = ("The record of the privacy unit is a person.",)
 
 
-def load(folder: str | Path) -> LabelledTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/adult``, filled by ``datasets.fetch``).
 
     References
@@ -38,19 +37,19 @@ def load(folder: str | Path) -> LabelledTable:
     """
     columns, y, sha256, notes = _read(folder)
     public = PUBLIC | {name: INDICATOR for name in columns if name not in NUMERIC}
-    X, ranges = scale(columns, public)
+    X, facts = stack_columns(columns, public)
     _check_shape(sha256, (len(y), len(columns)))
-    return LabelledTable(X, y, np.array(list(columns)), ranges, np.zeros(len(y), dtype=int), sha256, notes)
+    return Table(X, y, np.array(list(columns)), facts, sha256, notes)
 
 
-def load_folded(folder: str | Path) -> ColumnTable:
+def load_folded(folder: str | Path) -> Table:
     """Read the same folder as the 14 columns of the source, raw."""
     columns, y, sha256, notes = _read(folder)
     _check_shape(sha256, (len(y), len(columns)))
     X = np.empty((len(y), len(COLUMNS)))
     for j, name in enumerate(COLUMNS):
         X[:, j] = _level_numbers(columns, name) if name in LEVELS else columns[name]
-    return ColumnTable(X, y, np.array(COLUMNS), column_facts(), None, sha256, notes)
+    return Table(X, y, np.array(COLUMNS), column_facts(), sha256, notes)
 
 
 def _level_numbers(columns: dict[str, np.ndarray], name: str) -> np.ndarray:

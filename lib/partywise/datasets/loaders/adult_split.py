@@ -12,7 +12,7 @@ from ...errors import DataMissing
 from ..catalogue import RESOURCES
 from ..curves import require, to_numbers
 from ..fetch import read_files
-from ..tables import ColumnTable
+from ..tables import Table
 from .adult import COLUMNS, LEVELS, NOTES, column_facts
 
 RESOURCE = "adult_split"
@@ -23,7 +23,7 @@ REMARK, STOP = "|", "."
 ROWS = (30162, 15060)
 
 
-def load(folder: str | Path) -> ColumnTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/adult_split``, filled by ``datasets.fetch``).
 
     References
@@ -40,7 +40,7 @@ def load(folder: str | Path) -> ColumnTable:
     X = np.column_stack([_column(name, [row[j] for row in table]) for j, name in enumerate(COLUMNS)])
     y = np.array([LABELS[row[-1]] for row in table])
     train = np.arange(len(y)) < counts[0]
-    return ColumnTable(X, y, np.array(COLUMNS), column_facts(), train, sha256, NOTES + notes)
+    return Table(X, y, np.array(COLUMNS), column_facts(), sha256, NOTES + notes, train=train)
 
 
 def _rows(content: bytes, file: str) -> list[list[str]]:

@@ -10,11 +10,10 @@ from ..carriers import bzip2
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..tables import LabelledTable, scale
+from ..tables import Table, stack_columns
 
 RESOURCE = "body_fat"
 RESPONSE, THRESHOLD = "siri", 18.0
-# What a tape, a scale and a calendar can give.
 # What a tape, a scale and a calendar can give.
 FEATURES = (
     *("age", "weight", "height", "neck", "chest", "abdom", "hip"),
@@ -29,7 +28,7 @@ NOTES = (
 )
 
 
-def load(folder: str | Path) -> LabelledTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/body_fat``, filled by ``datasets.fetch``).
 
     References
@@ -46,7 +45,7 @@ def load(folder: str | Path) -> LabelledTable:
     siri = columns.pop(RESPONSE)
     require(bool(np.isfinite(siri).all()), f"column {RESPONSE} has a missing value")
     y = (siri > THRESHOLD).astype(float)
-    X, ranges = scale(columns, {})
+    X, facts = stack_columns(columns, {})
     if sha256[member.file] == member.sha256:
         require((len(y), int(y.sum())) == (ROWS, POSITIVE), f"{len(y)} rows, {y.sum():.0f} above {THRESHOLD:g} %")
-    return LabelledTable(X, y, np.array(FEATURES), ranges, np.zeros(len(y), dtype=int), sha256, NOTES + notes)
+    return Table(X, y, np.array(FEATURES), facts, sha256, NOTES + notes)

@@ -14,7 +14,7 @@ import numpy as np
 from ..catalogue import RESOURCES
 from ..curves import fail, require
 from ..fetch import read_files
-from ..tables import LabelledTable, scale
+from ..tables import Table, stack_columns
 
 RESOURCE = "breast_cancer"
 ROWS, FEATURES, BENIGN = 569, 30, 357
@@ -26,7 +26,7 @@ NAMES = [f"{statistic} {name}" for statistic in ("mean", "error", "worst") for n
 NOTES = ("The record of the privacy unit is a patient.", "The label 1 is benign, as in the file.")
 
 
-def load(folder: str | Path) -> LabelledTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/breast_cancer``, filled by ``datasets.fetch``).
 
     References
@@ -45,7 +45,7 @@ def load(folder: str | Path) -> LabelledTable:
     require(values.shape == (stated[0], stated[1] + 1), f"{values.shape} values where the first row states {stated}")
     require(stated[1] == FEATURES, f"{stated[1]} features where {FEATURES} are expected")
     y = values[:, -1]
-    X, ranges = scale({name: values[:, place] for place, name in enumerate(NAMES)}, {})
+    X, facts = stack_columns({name: values[:, place] for place, name in enumerate(NAMES)}, {})
     if sha256[member.file] == member.sha256:
         require((len(y), int(y.sum())) == (ROWS, BENIGN), f"{len(y)} rows, {y.sum():.0f} benign")
-    return LabelledTable(X, y, np.array(NAMES), ranges, np.zeros(len(y), dtype=int), sha256, NOTES + notes)
+    return Table(X, y, np.array(NAMES), facts, sha256, NOTES + notes)

@@ -10,14 +10,14 @@ from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
 from ..public.credit_default import EDUCATION, MARRIAGE, NAMES, column_facts
-from ..tables import ColumnTable
+from ..tables import Table
 
 RESOURCE, LABEL = "credit_default", "default-payment-next-month"
 ROWS, POSITIVE = 30_000, 6636
 NOTES = ("The record of the privacy unit is a client.",)
 
 
-def load(folder: str | Path) -> ColumnTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/credit_default``, filled by ``datasets.fetch``).
 
     References
@@ -38,7 +38,7 @@ def load(folder: str | Path) -> ColumnTable:
         shape, expected = (*X.shape, int(y.sum())), (ROWS, len(NAMES), POSITIVE)
         require(shape == expected, f"{shape} rows, columns and defaults where {expected} are expected")
     about = column_facts()
-    return ColumnTable(X, y, np.array(NAMES), tuple(about[name] for name in NAMES), None, sha256, NOTES + notes)
+    return Table(X, y, np.array(NAMES), tuple(about[name] for name in NAMES), sha256, NOTES + notes)
 
 
 def level_numbers(columns: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:

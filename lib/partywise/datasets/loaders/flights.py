@@ -13,21 +13,12 @@ import numpy as np
 
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
-from ..curves import Scale, read_columns, require, to_numbers
+from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..tables import ClientTable
+from ..public.flights import FACTS, RESPONSE
+from ..tables import Table
 
 RESOURCE = "nyc_flights"
-RESPONSE = "arr_delay"
-SCALES = {
-    "month": Scale("month", 6.5, 5.5, "1 to 12"),
-    "day": Scale("day", 16.0, 15.0, "1 to 31"),
-    "dep_delay": Scale("minutes", 15.0, 60.0, "late is more than 15 minutes; an hour is a heavy delay"),
-    "arr_time": Scale("hours of the day", 15.0, 9.0, "6 to 24 h"),
-    "sched_arr_time": Scale("hours of the day", 15.0, 9.0, "6 to 24 h"),
-    "air_time": Scale("minutes", 150.0, 150.0, "0 to 5 hours"),
-    "distance": Scale("miles", 1000.0, 1000.0, "up to 2000 miles, the medium range"),
-}
 CLOCKS = ("arr_time", "sched_arr_time")
 SMALL, POOLED = ("FL", "AS", "F9", "YV", "HA", "OO"), "six small airlines"
 ROWS, LARGE, POOLED_ROWS = 327346, 10, 5480
@@ -39,15 +30,15 @@ NOTES = (
 )
 
 
-def load(folder: str | Path) -> ClientTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     table = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
-    columns = read_columns(table, (*SCALES, RESPONSE, "carrier"), "flights.csv")
-    values = {name: to_numbers(columns[name], name) for name in (*SCALES, RESPONSE)}
+    columns = read_columns(table, (*FACTS, RESPONSE, "carrier"), "flights.csv")
+    values = {name: to_numbers(columns[name], name) for name in (*FACTS, RESPONSE)}
     for name in CLOCKS:
         values[name] = values[name] // 100 + values[name] % 100 / 60
-    raw = np.stack([values[name] for name in SCALES], axis=1)
+    raw = np.stack([values[name] for name in FACTS], axis=1)
     keep = np.isfinite(raw).all(axis=1) & np.isfinite(values[RESPONSE])
     carrier = np.array(columns["carrier"])[keep]
     carrier = np.where(np.isin(carrier, SMALL), POOLED, carrier)
@@ -58,17 +49,14 @@ def load(folder: str | Path) -> ClientTable:
         require(len(clients) == LARGE + 1, f"{len(clients)} clients where {LARGE + 1} are expected")
         pooled = int(np.sum(carrier == POOLED))
         require(pooled == POOLED_ROWS, f"{pooled} flights of small airlines where {POOLED_ROWS} are expected")
-    scales = tuple(SCALES.values())
-    X = np.stack([scale.apply(raw[keep, j]) for j, scale in enumerate(scales)], axis=1).astype(np.float32)
     number = {name: place for place, name in enumerate(clients)}
-    return ClientTable(
-        X=X,
+    return Table(
+        X=raw[keep],
         y=values[RESPONSE][keep],
         client=np.array([number[name] for name in carrier]),
-        names=np.array(list(SCALES)),
+        names=np.array(list(FACTS)),
         clients=clients,
-        classes=(),
-        scales=scales,
+        column_facts=tuple(FACTS.values()),
         sha256={"flights.csv.zip": sha256["flights.csv.zip"]},
         notes=NOTES + notes,
     )

@@ -13,8 +13,8 @@ from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..public.declarations import Range
-from ..tables import LabelledTable, indicators, scale
+from ..public.declarations import INDICATOR, ColumnFacts
+from ..tables import Table, indicators, stack_columns
 
 RESOURCE = "nyc_flights"
 LATE_MINUTES = 15
@@ -28,12 +28,12 @@ LEVELS: dict[str, tuple[str, ...]] = {
 }
 RECORD = "records of the climate of New York"
 WEATHER = {
-    "temp": Range(-15, 106, RECORD + ", degrees F"),
-    "dewp": Range(-30, 85, RECORD + ", degrees F"),
-    "humid": Range(0, 100, "a percentage"),
-    "wind_speed": Range(0, 100, RECORD + ", mph"),
-    "precip": Range(0, 3.5, RECORD + ", inch in an hour"),
-    "visib": Range(0, 10, "highest reported value, miles"),
+    "temp": ColumnFacts(None, (-15.0, 106.0), RECORD + ", degrees F"),
+    "dewp": ColumnFacts(None, (-30.0, 85.0), RECORD + ", degrees F"),
+    "humid": ColumnFacts(None, (0.0, 100.0), "a percentage"),
+    "wind_speed": ColumnFacts(None, (0.0, 100.0), RECORD + ", mph"),
+    "precip": ColumnFacts(None, (0.0, 3.5), RECORD + ", inch in an hour"),
+    "visib": ColumnFacts(None, (0.0, 10.0), "highest reported value, miles"),
 }
 ROWS, FEATURES, LATE = 325724, 56, 0.237
 NOTES = (
@@ -42,7 +42,7 @@ NOTES = (
 )
 
 
-def load(folder: str | Path) -> LabelledTable:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     flights = _flights(contents["flights.csv.zip"])
@@ -56,15 +56,14 @@ def load(folder: str | Path) -> LabelledTable:
         unknown = sorted(set(values.tolist()) - set(levels))
         require(not unknown, f"flights.csv has the {name} {', '.join(unknown)}, which is not in the timetable of 2013")
         columns |= indicators(name, values, np.array(levels))
-    ranges = WEATHER | {name: Range(0, 1, "an indicator") for name in columns if name not in WEATHER}
-    X, kept_ranges = scale(columns, ranges)
+    X, facts = stack_columns(columns, WEATHER | {name: INDICATOR for name in columns if name not in WEATHER})
     y = (delay[keep] > LATE_MINUTES).astype(float)
     members = [member for member in RESOURCES[RESOURCE].members if member.file in ("flights.csv.zip", "weather.csv")]
     if all(sha256[member.file] == member.sha256 for member in members):
         require(X.shape == (ROWS, FEATURES), f"{X.shape} rows and features where {(ROWS, FEATURES)} are expected")
         require(abs(float(y.mean()) - LATE) < 5e-4, f"a share {y.mean():.4f} is late where {LATE} is expected")
     day = to_numbers(flights["day"], "day")[keep].astype(int)
-    return LabelledTable(X, y, np.array(list(columns)), kept_ranges, day, sha256, NOTES + notes)
+    return Table(X, y, np.array(list(columns)), facts, sha256, NOTES + notes, day=day)
 
 
 def _flights(content: bytes) -> dict[str, list[str]]:

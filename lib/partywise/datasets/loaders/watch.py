@@ -1,4 +1,4 @@
-"""Exercises of the shoulder recorded by a wrist watch: windows of ten persons, with features on public scales.
+"""Exercises of the shoulder recorded by a wrist watch: windows of ten persons, with features whose ranges are public.
 
 The file is a NumPy pickle.  Its SHA-256 is compared with the pinned one before it is opened, and it is opened by an
 unpickler that knows arrays and nothing else.
@@ -15,9 +15,10 @@ import numpy as np
 
 from ...errors import DataMissing
 from ..catalogue import RESOURCES
-from ..curves import Scale, require
+from ..curves import require
 from ..fetch import read_files
-from ..tables import ClientTable
+from ..public.declarations import ColumnFacts
+from ..tables import Table
 
 RESOURCE = "watch_activity"
 CHANNELS = ("ax", "ay", "az", "wx", "wy", "wz")
@@ -54,7 +55,7 @@ class Unpickler(pickle.Unpickler):
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
 
-def load(folder: str | Path, window: int = 128, step: int = 64) -> ClientTable:
+def load(folder: str | Path, window: int = 128, step: int = 64) -> Table:
     """Read ``folder`` (such as ``resources/watch_activity``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
@@ -71,17 +72,17 @@ def load(folder: str | Path, window: int = 128, step: int = 64) -> ClientTable:
     counts = [len(part) for part in cut]
     expected = WINDOWS.get((window, step), sum(counts))
     require(sum(counts) == expected, f"{sum(counts)} windows where {expected} are expected")
-    X, names, scales = features(np.concatenate(cut))
+    X, names, facts = features(np.concatenate(cut))
     subject = np.repeat(np.asarray(table["subject"], dtype=int) - 1, counts)
     require(set(np.unique(subject)) == set(range(SUBJECTS)), "persons are not numbered from 1 to 10")
-    return ClientTable(
-        X=X.astype(np.float32),
+    return Table(
+        X=X,
         y=np.repeat(np.asarray(table["y"], dtype=float), counts),
         client=subject,
         names=names,
         clients=tuple(f"person {k + 1}" for k in range(SUBJECTS)),
         classes=EXERCISES,
-        scales=scales,
+        column_facts=facts,
         sha256=dict(sha256),
         notes=NOTES + notes,
     )
@@ -104,15 +105,14 @@ def windows(recording: np.ndarray, length: int, step: int) -> np.ndarray:
     return views.transpose(0, 2, 1)
 
 
-def features(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[Scale, ...]]:
-    """Features (windows, 165) on their public scales, their names, and the scales."""
-    blocks, names, scales = [], [], []
+def features(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[ColumnFacts, ...]]:
+    """Features (windows, 165), their names, and their public ranges."""
+    blocks, names, facts = [], [], []
 
     def add(name: str, values: np.ndarray, low: float, high: float, unit: str, because: str) -> None:
-        scale = Scale(unit, (low + high) / 2, (high - low) / 2, because)
-        blocks.append(scale.apply(values))
+        blocks.append(values)
         names.append(name)
-        scales.append(scale)
+        facts.append(ColumnFacts(None, (low, high), f"{unit}: {because}"))
 
     spectrum = np.abs(np.fft.rfft(parts, axis=1))[:, 1 : BINS + 1] / parts.shape[1]
     for j, sensor in enumerate(CHANNELS):
@@ -136,4 +136,4 @@ def features(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[Scale, ..
         for j in range(i):
             product = np.sum(centred[:, :, i] * centred[:, :, j], axis=1) / (lengths[:, i] * lengths[:, j])
             add(f"correlation of {CHANNELS[j]} and {CHANNELS[i]}", product, -1.0, 1.0, "1", "a correlation")
-    return np.stack(blocks, axis=1), np.array(names), tuple(scales)
+    return np.stack(blocks, axis=1), np.array(names), tuple(facts)

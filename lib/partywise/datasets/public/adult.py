@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .declarations import ColumnFacts, Range, levels, steps
+from .declarations import ColumnFacts, levels, steps
 
 CODEBOOK = "codes of the census file"
 PUBLIC = {
-    "age": Range(17, 90, CODEBOOK + ": persons over 16, top code 90"),
-    "education-num": Range(1, 16, CODEBOOK),
-    "capital-gain": Range(0, 99999, CODEBOOK + ": top code"),
-    "hours-per-week": Range(1, 99, CODEBOOK + ": top code"),
+    "age": ColumnFacts(None, (17.0, 90.0), CODEBOOK + ": persons over 16, top code 90"),
+    "education-num": ColumnFacts(None, (1.0, 16.0), CODEBOOK),
+    "capital-gain": ColumnFacts(None, (0, 99999), CODEBOOK + ": top code"),
+    "hours-per-week": ColumnFacts(None, (1, 99), CODEBOOK + ": top code"),
 }
 # The columns of the source in its order; those without levels are numbers.
 COLUMNS = (
@@ -50,6 +50,5 @@ def column_facts() -> tuple[ColumnFacts, ...]:
     found["fnlwgt"] = ColumnFacts(weights, (0.0, 500_000.0), "persons that one record stands for, round numbers")
     found["education-num"] = ColumnFacts(steps((1.5, 1, 15.5)), (1.0, 16.0), CODEBOOK)
     for name in ("capital-gain", "capital-loss", "hours-per-week"):
-        range_ = PUBLIC.get(name, PUBLIC["capital-gain"])
-        found[name] = ColumnFacts(None, (range_.low, range_.high), range_.because)
+        found[name] = PUBLIC.get(name, PUBLIC["capital-gain"])
     return tuple(found[name] for name in COLUMNS)

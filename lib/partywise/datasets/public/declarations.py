@@ -6,15 +6,6 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Range:
-    """Ends of the range that becomes [0, 1], and where they come from."""
-
-    low: float
-    high: float
-    because: str
-
-
-@dataclass(frozen=True)
 class ColumnFacts:
     """What is known of a column before any data are seen.
 
@@ -26,6 +17,9 @@ class ColumnFacts:
     edges: tuple[float, ...] | None
     bounds: tuple[float, float] | None
     because: str
+
+
+INDICATOR = ColumnFacts(None, (0.0, 1.0), "an indicator")
 
 
 def steps(*runs: tuple[float, float, float]) -> tuple[float, ...]:

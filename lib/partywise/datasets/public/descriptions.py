@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .declarations import ColumnFacts, levels
+
 RARE, SOME, EVEN, USUAL = (0.1, 0.3), (0.2, 0.4), (0.5, 0.5), (0.8, 0.4)
 IN_SIGHT = "chosen with the table in sight"
 
@@ -35,6 +37,15 @@ class Column:
     def read_from(self) -> str:
         """Column of the file."""
         return self.source or self.name
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """Cuts half a scale apart, and a range of three scales on each side, from the declared location and scale."""
+        if self.binary:
+            return levels(2, self.because)
+        low, high = self.location - 3 * self.scale, self.location + 3 * self.scale
+        cuts = tuple(self.location + k * self.scale / 2 for k in range(-3, 4))
+        return ColumnFacts(cuts, (low, high), self.because)
 
 
 def indicator(name: str, public: tuple[float, float] = SOME, levels: tuple[str, ...] = (), source: str = "") -> Column:

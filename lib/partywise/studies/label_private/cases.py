@@ -13,7 +13,7 @@ from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import body_fat as body_fat_table
 from ...datasets.loaders import breast_cancer as breast_cancer_table
 from ...datasets.loaders import late_flights as late_flights_table
-from ...datasets.tables import LabelledTable
+from ...datasets.tables import Table
 from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
 from ...randomness import Rng, stream
@@ -107,7 +107,7 @@ _body_fat = lru_cache(maxsize=1)(body_fat_table.load)
 _late_flights = lru_cache(maxsize=1)(late_flights_table.load)
 
 
-def _replicate_of(table: LabelledTable, settings: TableSettings, rng_for: Rng) -> LabelData:
+def _replicate_of(table: Table, settings: TableSettings, rng_for: Rng) -> LabelData:
     """A replicate of a table: some of its rows or all, an intercept, and a split."""
     n = len(table.y)
     if settings.rows is not None and settings.rows > n:
@@ -116,12 +116,14 @@ def _replicate_of(table: LabelledTable, settings: TableSettings, rng_for: Rng) -
     if settings.rows is not None:
         rows = np.sort(rng_for("sample").choice(n, settings.rows, replace=False))
     if isinstance(settings, FlightsSettings) and settings.split == "time":
-        train = table.block[rows] <= TRAINING_DAYS
+        assert table.day is not None
+        train = table.day[rows] <= TRAINING_DAYS
     else:
         train = _share(len(rows), settings.test_share, rng_for)
-    X = np.concatenate([np.ones((len(rows), 1)), table.X[rows]], axis=1)
+    features, from_the_data = table.unit_interval()
+    X = np.concatenate([np.ones((len(rows), 1)), features[rows]], axis=1)
     names = np.array(["intercept", *table.names])
-    return replicate(X, table.y[rows], train, names, draw_key(rng_for), from_the_data=len(table.from_the_data))
+    return replicate(X, table.y[rows], train, names, draw_key(rng_for), from_the_data=len(from_the_data))
 
 
 def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:

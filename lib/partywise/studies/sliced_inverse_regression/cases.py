@@ -93,7 +93,7 @@ def draw_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: 
     for k, name in enumerate(table.clients):
         own = np.flatnonzero(table.client == k)
         rows.append(own[np.sort(rng_for("sample", str(name)).choice(len(own), settings.n, replace=False))])
-    X, y = table.X[np.concatenate(rows)], table.y[np.concatenate(rows)]
+    X, y = table.symmetric_interval()[np.concatenate(rows)], table.y[np.concatenate(rows)]
     edges = np.array(settings.edges)
     fixed = public_slices(case_edges(edges))
     blocks = zip(np.split(X, len(rows)), np.split(y, len(rows)), strict=True)
@@ -115,6 +115,7 @@ def draw_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: 
 def draw_activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
     """Windows of all persons; a replicate differs in its noise and in the windows that are shown."""
     table = _watch(Path(resources) / watch_table.RESOURCE, settings.window, settings.step)
+    assert table.client is not None
     order = np.argsort(table.client, kind="stable")
     sizes, fewest = np.bincount(table.client), settings.least
     if sizes.min() < fewest or sizes.max() > settings.most:
@@ -135,7 +136,7 @@ def draw_activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources
         labels=classes,
         sizes=sizes,
         **client_statistics([], Slices(len(classes), np.zeros(0), "labels", classes), p, settings.radius),
-        X=table.X[order],
+        X=table.symmetric_interval()[order],
         y=y,
         names=table.names,
         shown_rows=np.sort(np.concatenate(shown)),

@@ -90,7 +90,8 @@ def white_records(settings: BoxSettings, spec: Any, rng_for: Rng, resources: Pat
 def body_fat(settings: BodyFatSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
     """The source's own data: 252 men, 13 measurements, whitened as the source assumes N(0, I)."""
     table = body_fat_table.load(Path(resources) / "body_fat")
-    centred = table.X - table.X.mean(axis=0)
+    features, _ = table.unit_interval()
+    centred = features - features.mean(axis=0)
     values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
     x = centred @ (vectors / np.sqrt(values)) @ vectors.T
     return AuditData(np.repeat(x[None], 4, axis=0), np.repeat(table.y[None], 4, axis=0))

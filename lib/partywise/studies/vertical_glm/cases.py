@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.loaders.party_tables.read import PartyTable, load
+from ...datasets.loaders.party_tables.read import load
+from ...datasets.tables import Table
 from ...glm.model import Family
 from ...models.families import FAMILIES
 from ...randomness import Rng
@@ -112,7 +113,7 @@ def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: 
 
 
 @lru_cache(maxsize=2)
-def _table(name: str, response: str, folder: Path) -> PartyTable:
+def _table(name: str, response: str, folder: Path) -> Table:
     """The replicates of one job read a table once."""
     settings = DatasetSettings(dataset=name, response=response)  # type: ignore[arg-type]
     return load(settings.table_facts, settings.response_facts, folder)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.columns.read import read_table
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings
-from ...datasets.tables import ColumnTable
+from ...datasets.loaders.read import read_table
+from ...datasets.tables import Table
 from ...models.criteria import CLASSES
 from ...models.links import LOGIT
 from ...randomness import Rng
@@ -52,13 +52,13 @@ def draw_dataset(settings: ScaledDatasetSettings, spec: Any, rng_for: Rng, resou
     return scale_table(table, settings, deal_table(table, settings, rng_for), settings.label_bounds)
 
 
-def deal_table(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+def deal_table(table: Table, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
     """What a replicate differs in."""
     return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
 
 
 def scale_table(
-    table: ColumnTable,
+    table: Table,
     settings: ColumnSettings,
     drawn: Mapping[str, np.ndarray],
     response: tuple[float, float] | None = None,

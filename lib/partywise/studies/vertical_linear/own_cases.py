@@ -13,7 +13,7 @@ from ...datasets.own.indicators import indicator_names, indicators
 from ...datasets.own.rows import read_files, read_records
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.public.declarations import ColumnFacts
-from ...datasets.tables import ColumnTable
+from ...datasets.tables import Table
 from .cases import deal_table, scale_table
 from .data import LinearData
 from .own_settings import TableSettings
@@ -32,7 +32,7 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearDat
 
 
 @lru_cache(maxsize=1)
-def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
+def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> Table:
     """What all replicates share: numbers as they are, a category as an indicator of each level but the first."""
     read, digests = read_records(settings.tables, settings.matching, files)
     features: list[tuple[str, ColumnFacts, np.ndarray]] = []
@@ -40,7 +40,7 @@ def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> Col
         features += _features(values, column)
     names, column_facts, columns = zip(*features, strict=True)
     X = np.column_stack(columns)
-    return ColumnTable(X, read.y, np.array(names), column_facts, None, digests, (), read.ids, read.person)
+    return Table(X, read.y, np.array(names), column_facts, digests, ids=read.ids, person=read.person)
 
 
 def _features(values: np.ndarray, column: ColumnBlock) -> list[tuple[str, ColumnFacts, np.ndarray]]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.columns.read import read_table
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings, DatasetSettings
+from ...datasets.loaders.read import read_table
 from ...datasets.public.declarations import ColumnFacts
-from ...datasets.tables import ColumnTable
+from ...datasets.tables import Table
 from ...models.criteria import NUMBERS
 from ...models.links import LOGIT
 from ...randomness import Rng
@@ -35,7 +35,7 @@ def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resourc
     else:
         y = (rng.random(settings.n) < LOGIT.mean(score)).astype(float)
     names = np.array([f"x{j}" for j in range(settings.d)])
-    table = ColumnTable(X, y, names, tuple(_column_facts(j) for j in range(settings.d)), None, {}, ())
+    table = Table(X, y, names, tuple(_column_facts(j) for j in range(settings.d)))
     return replicate_of(table, settings, rng_for)
 
 
@@ -73,17 +73,17 @@ def _column_facts(j: int) -> ColumnFacts:
     return ColumnFacts(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
 
 
-def replicate_of(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> TreeData:
+def replicate_of(table: Table, settings: ColumnSettings, rng_for: Rng) -> TreeData:
     """A replicate of a table."""
     return select_rows(table, settings, deal_table(table, settings, rng_for))
 
 
-def deal_table(table: ColumnTable, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+def deal_table(table: Table, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
     """What a replicate differs in."""
     return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
 
 
-def select_rows(table: ColumnTable, settings: ColumnSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
+def select_rows(table: Table, settings: ColumnSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
     """The replicate of a table that has these rows."""
     kept = drawn["kept"]
     return TreeData(

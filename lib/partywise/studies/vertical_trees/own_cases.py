@@ -12,7 +12,7 @@ import numpy as np
 from ...datasets.own.rows import read_files, read_records
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.public.declarations import ColumnFacts, levels
-from ...datasets.tables import ColumnTable
+from ...datasets.tables import Table
 from .cases import deal_table, select_rows
 from .data import TreeData
 from .own_settings import TableSettings
@@ -31,12 +31,12 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
 
 
 @lru_cache(maxsize=1)
-def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
+def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> Table:
     """What all replicates share."""
     read, digests = read_records(settings.tables, settings.matching, files)
     names = np.array([column.name for column in settings.columns])
     column_facts = tuple(map(_column_facts, settings.columns))
-    return ColumnTable(read.X, read.y, names, column_facts, None, digests, (), read.ids, read.person)
+    return Table(read.X, read.y, names, column_facts, digests, ids=read.ids, person=read.person)
 
 
 def _column_facts(column: ColumnBlock) -> ColumnFacts:

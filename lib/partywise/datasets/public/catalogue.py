@@ -1,7 +1,7 @@
 """The shipped tables whose columns may lie at several parties, and what is public of each; standard library only.
 
 Any study whose data are columns at parties can name any of them.  A further table is a loader in
-`partywise.datasets.loaders`, named in `partywise.datasets.columns.read`, and an entry here.
+`partywise.datasets.loaders`, named in `partywise.datasets.loaders.read`, and an entry here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from math import exp
 from typing import Literal
 
 from ...models.criteria import CLASSES, NUMBERS, Criterion
-from ..public import abalone, adult, credit_default
-from ..public.declarations import ColumnFacts, levels
-from ..public.descriptions import Column, Response, TableDescription
-from ..public.tables import TABLES
+from . import abalone, adult, credit_default
+from .declarations import ColumnFacts
+from .descriptions import Response, TableDescription
+from .tables import TABLES
 
 Name = Literal[
     "abalone",
@@ -91,7 +91,7 @@ def table_facts(name: Name, response: str | None = None) -> TableFacts:
 
 def _of_parties(table: TableDescription, response: Response) -> TableFacts:
     """A table that has natural parties."""
-    column_facts = tuple(map(_declare, table.columns))
+    column_facts = tuple(column.facts for column in table.columns)
     names = tuple(column.name for column in table.columns)
     classes = response.families[0] == "binomial"
     low, high = response.statistic
@@ -100,12 +100,3 @@ def _of_parties(table: TableDescription, response: Response) -> TableFacts:
     holders = tuple((one.name, columns) for one, columns in zip(table.holders, table.groups, strict=True))
     bounds = None if classes else (low, high)
     return TableFacts(table.resource, names, column_facts, {}, CLASSES if classes else NUMBERS, bounds, holders)
-
-
-def _declare(column: Column) -> ColumnFacts:
-    """Cuts half a scale apart, and a range of three scales on each side, from the declared location and scale."""
-    if column.binary:
-        return levels(2, column.because)
-    low, high = column.location - 3 * column.scale, column.location + 3 * column.scale
-    cuts = tuple(column.location + k * column.scale / 2 for k in range(-3, 4))
-    return ColumnFacts(cuts, (low, high), column.because)
