@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import importlib
 import importlib.machinery
 import json
 import os
@@ -238,6 +239,9 @@ def main() -> int:
     parser.add_argument("--at-least", type=float, default=0.9)
     options = parser.parse_args()
     os.chdir(ROOT)
+    # What most tests import, once and not in each fork.
+    for name in ("numpy", "scipy.stats", "scipy.optimize", "hypothesis"):
+        importlib.import_module(name)
     if not COVERAGE.exists():
         record_coverage(ROOMS, tuple(options.tests))
     runs = json.loads(COVERAGE.read_text())
