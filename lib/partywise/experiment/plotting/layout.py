@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -75,6 +76,8 @@ class Axis:
         Values that are lines across the panel, with their words.
     bottom, top : float, optional
         Ends of the axis.
+    cut : float
+        Points of lines above are arrows at it.
     """
 
     measures: str | Sequence[str] | Mapping[str, str]
@@ -84,6 +87,7 @@ class Axis:
     levels: Mapping[float, str] = field(default_factory=dict)
     bottom: float | None = None
     top: float | None = None
+    cut: float = np.inf
 
     @property
     def words(self) -> dict[str, str]:
@@ -103,6 +107,8 @@ class Axis:
         for value, label in self.levels.items():
             (ax.axhline if which == "y" else ax.axvline)(value, color=GREY, linewidth=0.9, linestyle="--", label=label)
         words = EngFormatter(unit="B") if quantity_of(cube, name).unit == "byte" else None
+        # An axis that panels share ended where the panel before ended it.
+        ax.autoscale(axis=which)
         if self.linear:
             down_to_zero(ax, which, self.linear)
         elif self.log:
@@ -180,32 +186,34 @@ class Layout:
         """A figure that says what is missing."""
         return empty(self.none or f"{self.title}: no case of this kind in this configuration.")
 
-    def grid(self, cube: xr.Dataset, shown: Sequence[str], rows: int, draw: Draw, height: float = 0.0) -> Figure:
-        """A figure of one panel for each case, or of a row of them for each measure.
+    def grid(
+        self, cube: xr.Dataset, shown: Sequence[str], rows: int, draw: Draw, height: float = 0.0, groups: int = 1
+    ) -> Figure:
+        """A figure of one panel for each case, or of a row of them for each measure and each group of methods.
 
         ``draw`` is given the axes, the case and the row, and returns notes, which stand below the title once each;
-        ``height`` of a panel in inches is by default that of ``size``.
+        ``height`` of a panel in inches is by default that of ``size``.  Of one case the rows stand side by side.
         """
-        abreast = len(shown) if rows > 1 else min(self.columns, len(shown))
-        down = rows if rows > 1 else -(-len(shown) // abreast)
-        options: dict[str, Any] = {"sharey": "row" if self.share else False, "sharex": "col" if rows > 1 else False}
+        cells = [(case, row) for row in range(rows * groups) for case in shown]
+        stacked = len(cells) > len(shown) > 1
+        abreast = len(shown) if stacked else min(self.columns, len(cells))
+        share = "row" if self.share and (stacked or rows == 1) else False
+        options: dict[str, Any] = {"sharey": share, "sharex": "col" if stacked else False}
         width = max(self.size[0], LEAST / abreast)
-        figure, axes = panels(down, abreast, width, height or self.size[1], **options)
+        figure, axes = panels(-(-len(cells) // abreast), abreast, width, height or self.size[1], **options)
         notes, labels = dict.fromkeys(filter(None, [self.note])), list[str]()
-        for place, ax in enumerate(axes):
-            case = shown[place % abreast if rows > 1 else place] if rows > 1 or place < len(shown) else None
-            if case is None:
-                ax.set_axis_off()
-                continue
-            notes |= dict.fromkeys(draw(ax, case, place // abreast if rows > 1 else 0))
-            if case and not ax.get_title() and (rows == 1 or place < abreast):
+        for ax in axes[len(cells) :]:
+            ax.set_axis_off()
+        for place, (ax, (case, row)) in enumerate(zip(axes, cells, strict=False)):
+            notes |= dict.fromkeys(draw(ax, case, row))
+            if case and not ax.get_title() and (not stacked or row == 0):
                 ax.set_title(self.panel(cube, case))
             # A panel beside those of cases stands for all of them.
             left = labels[-1:] if place % abreast else []
             labels.append(ax.get_ylabel())
             if labels[-1:] == left:
                 ax.set_ylabel("")
-            if rows > 1 and place < (rows - 1) * abreast:
+            if stacked and row < rows * groups - 1:
                 ax.set_xlabel("")
         if self.legend and any(ax.get_legend_handles_labels()[0] for ax in axes):
             legend_below(figure, axes, self.legend)

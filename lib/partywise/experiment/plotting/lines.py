@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from textwrap import fill
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -15,8 +16,18 @@ from ...errors import CubeError
 from .bars import Bars
 from .layout import Axis, Layout, axes_of, label_of
 from .replicates import over_with_bands
-from .select import coordinate_of, having, plan_behind
-from .series import Series, draw, draw_bars, example_fit, example_fits_of, methods_of, replicate_means, series
+from .select import coordinate_of, plan_behind
+from .series import (
+    Series,
+    draw,
+    draw_bars,
+    example_fit,
+    example_fits_of,
+    methods_of,
+    replicate_means,
+    series,
+    summarise,
+)
 from .style import Look, compact, look, overlay_marks, run_ticks
 from .ticks import down_to_zero, ticks_at
 from .words import PROTECTED
@@ -31,6 +42,11 @@ DIMS = {"epsilon": "", "parties": "number of parties"}
 def no_words(cube: xr.Dataset, case: str, method: str) -> str:
     """The legend says the title of a method and no more."""
     return ""
+
+
+def all_methods(cube: xr.Dataset, case: str) -> Mapping[str, Sequence[str]]:
+    """One group of all methods of a case, without words."""
+    return {"": methods_of(cube, case)}
 
 
 @dataclass(frozen=True)
@@ -61,19 +77,22 @@ class Lines(Layout):
         A measure, or a row of panels for each of several; see `Axis`.
     xlabel : str
         By default whom the target is of, with delta; or the meaning of x.
-    omit : mapping
-        Methods with these coordinates are left out.
+    groups : callable
+        (cube, case) -> words and methods of each group of methods, which has a row of panels of its own.
     suffix : callable
         (cube, case, method) -> what the legend adds to its title.
     style : callable
         (cube, method) -> its look; `shade` where those that claim no epsilon need colours.
     by : str
-        Of a sweep, another setting whose values have panels of their own.
+        Another setting whose values have panels of their own.
     least : int
         Places on the axis without which a case is not shown. By default one, and where some case has several, two;
         with 0 a case whose methods have no target is shown too.
-    bars, overlap : bool
-        Methods stand side by side with a bar at each place; marks of lines that may lie on each other are nested.
+    spread : str
+        ``bands`` or ``bars`` of one standard error, or bars over the ``middle`` of the replicates; with bars methods
+        stand side by side at each place.
+    overlap : bool
+        Marks of lines that may lie on each other are nested.
     logx : bool
         A logarithmic axis of x, which epsilon always has.
     start : int
@@ -85,12 +104,12 @@ class Lines(Layout):
     x: str
     y: str | Axis | Mapping[str, str] | Sequence[str | Axis]
     xlabel: str = field(default="", kw_only=True)
-    omit: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    groups: Callable[[xr.Dataset, str], Mapping[str, Sequence[str]]] = field(default=all_methods, kw_only=True)
     suffix: Callable[[xr.Dataset, str, str], str] = field(default=no_words, kw_only=True)
     style: Callable[[xr.Dataset, str], Look] = field(default=look, kw_only=True)
     by: str = field(default="", kw_only=True)
     least: int = field(default=1, kw_only=True)
-    bars: bool = field(default=False, kw_only=True)
+    spread: Literal["bands", "bars", "middle"] = field(default="bands", kw_only=True)
     overlap: bool = field(default=False, kw_only=True)
     logx: bool = field(default=False, kw_only=True)
     start: int = field(default=0, kw_only=True)
@@ -98,25 +117,31 @@ class Lines(Layout):
 
     def __call__(self, cube: xr.Dataset) -> Figure:
         """Draw it from a cube."""
-        rows = axes_of(self.y)
-        members = self._members(cube, rows)
+        axes = axes_of(self.y)
+        members = self._members(cube, axes)
         if not members:
             return self.nothing()
         cases = [case for own in members.values() for case in own]
-        words = (
-            []
-            if self._path(cube)
-            else [over_with_bands(cube, cases).replace("bands", "bars" if self.bars else "bands")]
-        )
-        words = words or ["first replicate and fold, fewest parties"]
+        words = "first replicate and fold, fewest parties"
+        if not self._path(cube):
+            words = over_with_bands(cube, cases, self.spread)
+        groups = range(max(len(self.groups(cube, case)) for case in members))
+        rows = [(axis, group) for axis in axes for group in groups]
+        known = self.beside.cases_with_bars(cube) if self.beside else []
 
         def draw_panel(ax: Axes, case: str, row: int) -> list[str]:
             if self.beside and not case:
                 return self.beside.draw(ax, cube, known)
-            return [*words, *self._panel(ax, cube, members[case], rows[row])]
+            axis, group = rows[row]
+            notes = [words, *self._panel(ax, cube, members[case], axis, group)]
+            of = dict(enumerate(self.groups(cube, case))).get(group, "")
+            if of and len(members) == 1:
+                ax.set_title(f"{self.panel(cube, case)}\n{of}")
+            elif of:
+                ax.set_ylabel(f"{fill(of, self.letters)}\n{ax.get_ylabel()}")
+            return notes
 
-        known = self.beside.cases_with_bars(cube) if self.beside else []
-        return self.grid(cube, [*members, *[""][: len(known)]], len(rows), draw_panel)
+        return self.grid(cube, [*members, *[""][: len(known)]], len(axes), draw_panel, groups=len(groups))
 
     def _path(self, cube: xr.Dataset) -> bool:
         return self.x in cube and "example_fit" in cube[self.x].dims
@@ -129,9 +154,12 @@ class Lines(Layout):
             most = 2 if self.least and any(count > 1 for count in counts.values()) else self.least
             return {case: [case] for case in self.select(cube, [case for case in cases if counts[case] >= most])}
         panels: dict[Any, list[str]] = {}
-        for case in self.select(cube, [c for c in cases if coordinate_of(cube, "case", c, self.x) is not None]):
-            of = (coordinate_of(cube, "case", case, "group"), coordinate_of(cube, "case", case, self.by or "group"))
-            panels.setdefault(of, []).append(case)
+        chosen = self.select(cube, [c for c in cases if coordinate_of(cube, "case", c, self.x) is not None])
+        sweeps = [coordinate_of(cube, "case", case, "group") for case in chosen]
+        for case, sweep in zip(chosen, sweeps, strict=True):
+            # Cases that are typed one by one belong together by what the figure asks for.
+            own = sweep if not self.by or sweeps.count(sweep) > 1 else ""
+            panels.setdefault((own, self.by and coordinate_of(cube, "case", case, self.by)), []).append(case)
         return {own[0]: own for own in panels.values() if self._places(cube, own, rows) > 1}
 
     def _places(self, cube: xr.Dataset, cases: Sequence[str], rows: Sequence[Axis]) -> int:
@@ -140,45 +168,47 @@ class Lines(Layout):
         enough = len({one.method for one in curves}) >= self.fewest
         return len({float(x) for one in curves for x in one.line.x}) if enough else -1
 
-    def _curves(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> Iterator[Curve]:
-        """What is drawn of each method, over a setting at each number of parties."""
-        name, left_out = axis.measure_of(cube, cases[0]), having(cube, "method", **self.omit) if self.omit else []
-        own = {method for case in cases for method in methods_of(cube, case)} - set(left_out)
+    def _curves(self, cube: xr.Dataset, cases: Sequence[str], axis: Axis, group: int | None = None) -> Iterator[Curve]:
+        """What is drawn of each method of a group (by default of all), over a setting at each number of parties."""
+        name = axis.measure_of(cube, cases[0])
+        groups = [list(self.groups(cube, case).values()) for case in cases]
+        chosen = groups if group is None else [own[group : group + 1] for own in groups]
+        own = {method for methods in chosen for some in methods for method in some}
         counts = [] if self.x in DIMS or self._path(cube) else _party_counts(cube, cases)
-        parts = {k / max(1, len(counts) - 1): cube.sel(parties=[n]) for k, n in enumerate(counts)} or {0.5: cube}
+        parts = {k / (len(counts) - 1): cube.sel(parties=[n]) for k, n in enumerate(counts) if len(counts) > 1}
         for method in (m for m in map(str, cube["method_label"].values) if m in own and name is not None):
-            for place, part in parts.items():
+            for place, part in (parts or {0.5: cube}).items():
                 line = self._series(part, str(name), cases, method)
                 known = np.isfinite(line.x)
                 if line:
-                    shown = Series(line.x[known], line.mean[known], line.se[known])
-                    yield Curve(method, shown, line.mean[~known], THIN + (THICK - THIN) * place)
+                    yield Curve(method, line.where(known), line.mean[~known], THIN + (THICK - THIN) * place)
 
     def _series(self, cube: xr.Dataset, name: str, cases: Sequence[str], method: str) -> Series:
         """Values of a method along the axis."""
         if self.x in DIMS:
-            return series(cube, name, cases[0], method, self.x)
+            return series(cube, name, cases[0], method, self.x, self.spread == "middle")
         if self._path(cube):
             return _path_of(cube, cases[0], method, (self.x, name), self.start)
-        points = []
-        for case in cases:
-            each = replicate_means(cube, name, case, method, "epsilon").mean("epsilon").values
-            each = each[np.isfinite(each)]
-            if len(each):
-                se = each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
-                points.append((float(coordinate_of(cube, "case", case, self.x)), each.mean(), se))
-        return Series(*np.array(sorted(points)).reshape(-1, 3).T)
+        places = [float(coordinate_of(cube, "case", case, self.x)) for case in cases]
+        columns = [replicate_means(cube, name, case, method, "epsilon").mean("epsilon").values for case in cases]
+        order = np.argsort(places, kind="stable")
+        return summarise(np.array(places)[order], np.stack(columns, axis=1)[:, order], self.spread == "middle")
 
-    def _panel(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str], axis: Axis) -> Iterator[str]:
-        """One measure of a case; what is to be said of it."""
-        curves = list(self._curves(cube, cases, axis))
+    def _panel(self, ax: Axes, cube: xr.Dataset, cases: Sequence[str], axis: Axis, group: int) -> Iterator[str]:
+        """One measure of a case and a group of its methods; what is to be said of it."""
+        curves = list(self._curves(cube, cases, axis, group))
         methods = list(dict.fromkeys(one.method for one in curves))
         for one in curves:
             style, words = self.style(cube, one.method), self.suffix(cube, cases[0], one.method)
             label = f"{style.label}{words}"
             if one.line:
                 hollow = self.x == "epsilon" and not _certified(cube, cases[0], one)
-                self._line(ax, one, style, label, (methods.index(one.method), len(methods)), hollow)
+                within = replace(one, line=one.line.where(one.line.mean <= axis.cut))
+                self._line(ax, within, style, label, (methods.index(one.method), len(methods)), hollow)
+                beyond = one.line.x[~(one.line.mean <= axis.cut)]
+                if len(beyond):
+                    ax.plot(beyond, np.full(len(beyond), axis.cut), color=style.color, marker="$↑$", linestyle="none")
+                    yield f"arrows: above {axis.cut:g}"
                 for value in one.flat:
                     ax.axhline(value, color=style.color, linestyle=":", linewidth=0.9)
                 yield from ["hollow: not certified at the target"] * hollow
@@ -201,7 +231,7 @@ class Lines(Layout):
             step = -(-len(line.x) // 6)
             marks["markevery"] = (number % step, step)
         marks |= {"markerfacecolor": "white"} if hollow else {}
-        if self.bars:
+        if self.spread != "bands":
             draw_bars(ax, line, style, APART ** (number - count / 2), markersize=4, **marks)
         else:
             draw(ax, line, style, **marks)
@@ -219,7 +249,7 @@ class Lines(Layout):
                 label = "no method has a target ε"
         else:
             label = self.xlabel or DIMS.get(self.x) or (label_of(cube, self.x) if self.x in cube else self.x)
-            if self.logx and min(places) <= 0:
+            if self.logx and min(places, default=1) <= 0:
                 down_to_zero(ax, "x", 1.0)
             elif self.logx:
                 ticks_at(ax, places)

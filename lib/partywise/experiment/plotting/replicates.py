@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import xarray as xr
 
+from .series import MANY
+
 
 def replicates(cube: xr.Dataset, cases: Sequence[str]) -> tuple[int, int]:
     """Least and largest number of replicates that were computed of some cases."""
@@ -23,6 +25,10 @@ def over(cube: xr.Dataset, cases: Sequence[str]) -> str:
     return f"mean over {most if least == most else f'{least} to {most}'} replicates"
 
 
-def over_with_bands(cube: xr.Dataset, cases: Sequence[str]) -> str:
-    """The same words, and what the bands of `series.draw` are where some case has any."""
-    return over(cube, cases) + (", bands: ± 1 standard error" if replicates(cube, cases)[1] > 1 else "")
+def over_with_bands(cube: xr.Dataset, cases: Sequence[str], spread: str = "bands") -> str:
+    """The same words, and what bands or bars are where some case has any; over the ``middle``, as of `summarise`."""
+    least, most = replicates(cube, cases)
+    if spread == "middle":
+        reach = "5 % to 95 % of them" if least >= MANY else "from the least to the largest"
+        return f"{over(cube, cases)}, bars: {reach}"
+    return over(cube, cases) + (f", {spread}: ± 1 standard error" if most > 1 else "")

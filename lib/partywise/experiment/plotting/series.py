@@ -14,17 +14,25 @@ from ...errors import CubeError
 from ..plan import replicates_text
 from .style import Look
 
+# Quantiles between which a bar reaches, and the replicates from which on they are more than the extremes.
+MIDDLE, MANY = (0.05, 0.95), 20
+
 
 @dataclass(frozen=True)
 class Series:
-    """x, mean and standard error (nan with one replicate), arrays of one length."""
+    """x, mean and standard error (nan with one replicate), arrays of one length; ends of bars (2, x), by default it."""
 
     x: np.ndarray
     mean: np.ndarray
     se: np.ndarray
+    ends: np.ndarray | None = None
 
     def __bool__(self) -> bool:
         return len(self.x) > 0
+
+    def where(self, kept: np.ndarray) -> Series:
+        """Some of its places."""
+        return Series(self.x[kept], self.mean[kept], self.se[kept], None if self.ends is None else self.ends[:, kept])
 
 
 def methods_of(cube: xr.Dataset, case: str) -> list[str]:
@@ -65,16 +73,27 @@ def _mean(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return np.where(known, values, 0.0).sum(axis=axes) / np.where(count > 0, count, np.nan)
 
 
-def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> Series:
+def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str, middle: bool = False) -> Series:
     """Mean and standard error along an axis of the cube, where the variable is defined."""
-    values = _replicate_means(cube, variable, case, method, along)
+    return summarise(cube[along].values, _replicate_means(cube, variable, case, method, along), middle)
+
+
+def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False) -> Series:
+    """Mean and standard error of values (replicate, place) at the places that have any.
+
+    The ends of bars over the ``middle`` are the 5 % and 95 % quantiles, of few replicates the extremes.
+    """
     known = np.isfinite(values)
     kept = known.any(axis=0)
     values, count = values[:, kept], known[:, kept].sum(axis=0)
     mean = _mean(values, (0,))
     squares = np.where(np.isfinite(values), (values - mean) ** 2, 0.0).sum(axis=0)
-    spread = np.sqrt(squares / np.where(count > 1, count - 1, np.nan))
-    return Series(cube[along].values[kept].astype(float), mean, spread / np.sqrt(count))
+    deviation = np.sqrt(squares / np.where(count > 1, count - 1, np.nan))
+    ends = None
+    if middle:
+        found = [column[np.isfinite(column)] for column in values.T]
+        ends = np.array([np.quantile(one, MIDDLE if len(one) >= MANY else (0, 1)) for one in found]).reshape(-1, 2).T
+    return Series(x[kept].astype(float), mean, deviation / np.sqrt(count), ends)
 
 
 def draw(ax: Axes, line: Series, style: Look, **options: Any) -> None:
@@ -91,8 +110,9 @@ def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options
     """A line with a bar of one standard error at each point, moved by a factor so that bars of lines stand apart."""
     settings = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label} | options
     ax.plot(line.x * shift, line.mean, **settings)
-    if np.isfinite(line.se).any():
-        ax.vlines(line.x * shift, line.mean - line.se, line.mean + line.se, color=settings["color"], linewidth=1.0)
+    low, high = (line.mean - line.se, line.mean + line.se) if line.ends is None else line.ends
+    if np.isfinite(low).any():
+        ax.vlines(line.x * shift, low, high, color=settings["color"], linewidth=1.0)
 
 
 def spread(cube: xr.Dataset, cases: Iterable[str], what: str = "bands") -> str:

@@ -114,7 +114,7 @@ def overlay_marks(number: int) -> dict[str, Any]:
 def run_ticks(ax: Axes, places: Iterable[float]) -> None:
     """Ticks at what was run and at nothing between, where their numbers do not touch."""
     own = sorted(set(map(float, places)))
-    if len(own) > 1 and np.diff(own).min() > NEAREST * (own[-1] - own[0]):
+    if len(own) < 2 or np.diff(own).min() > NEAREST * (own[-1] - own[0]):
         ax.set_xticks(own, [f"{place:g}" for place in own])
         ax.xaxis.set_minor_locator(NullLocator())
     else:

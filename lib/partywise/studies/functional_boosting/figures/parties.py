@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
-from ....experiment.plotting.series import Series, cases_of, draw, methods_of, replicate_means, series, spread
+from ....experiment.plotting.layout import Axis
+from ....experiment.plotting.lines import Lines
+from ....experiment.plotting.select import having, plan_behind, title
+from ....experiment.plotting.series import (
+    Series,
+    cases_of,
+    draw,
+    methods_of,
+    replicate_means,
+    series,
+    spread,
+    summarise,
+)
 from ....experiment.plotting.style import (
     BLACK,
     BLUE,
@@ -25,7 +37,6 @@ from ....experiment.plotting.style import (
 )
 
 LEARNERS = {"predictor": "one base learner per predictor", "party": "one base learner per party"}
-OFF_SCALE = 5.0
 NONE = "No simulated case with several numbers of parties in this configuration."
 _OTHER = ["method_label", "replicate", "fold", "epsilon"]
 
@@ -49,57 +60,44 @@ def learners(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     return {kind: methods for kind, methods in kinds.items() if methods}
 
 
-def error_by_parties(cube: xr.Dataset) -> Figure:
-    """Excess risk on held-out records against the number of parties J, a panel for each kind of learner.
+def _busiest(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """The case with the most numbers of parties."""
+    return [case for case in cases if case == busiest_case(cube)]
 
-    0 is the risk at the true operators, 1 that of the training mean curve; lower is better. Lines: means over
-    {replicates} (of each the mean over its folds), bands: ± 1 standard error. Hollow marks: all parties share one
-    budget. s: noise standard deviation, J: number of parties, ρ: budget in zCDP. Arrows: fits that lie above the
-    scale. Black and grey lines claim no privacy.
-    """
-    case = busiest_case(cube)
-    if case is None:
-        return empty(NONE)
-    own = methods_of(cube, case)
+
+def _by_learner(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
+    """Methods on released curves by learner, and those as published, each beside the baselines without the truth."""
+    own, truths = methods_of(cube, case), having(cube, "method", protocol="baseline", kind="oracle")
     groups = {LEARNERS[kind]: methods for kind, methods in learners(cube, case).items()}
-    published = [method for method in having(cube, "method", protocol="published") if method in own]
-    if published:
-        groups["as published (no finite certificate)"] = published
-    oracle = having(cube, "method", protocol="baseline", kind="oracle")
-    floors = [m for m in having(cube, "method", protocol="baseline") if m in own and m not in oracle]
-    if not groups:
-        return empty("No method with released curves in this configuration.")
-    figure, axes = panels(1, len(groups), 3.8 if len(groups) < 3 else 3.3, 3.3, sharey=True)
-    for ax, (group, methods) in zip(axes, groups.items(), strict=True):
-        for method in floors:
-            draw(ax, series(cube, "excess", case, method, "parties"), look(cube, method), marker="")
-        for method in methods:
-            line, style = series(cube, "excess", case, method, "parties"), look(cube, method)
-            # One budget for all, which one of the other lines may have, too.
-            hollow = (
-                {"markerfacecolor": "white", "zorder": 3} if coordinate_of(cube, "method", method, "rho_total") else {}
-            )
-            draw(ax, _within(line), style, **hollow)
-            beyond = line.x[~(line.mean <= OFF_SCALE)]
-            ax.plot(beyond, np.full(len(beyond), OFF_SCALE), color=style.color, marker="$↑$", linestyle="none")
-        ax.set(title=group, xlabel="number of parties J", yscale="log")
-        run_ticks(ax, _counts(cube, case))
-    axes[0].set_ylabel("normalised excess risk\n(0: truth, 1: mean curve)")
-    legend_below(figure, axes, 3)
-    note = "; arrows: off the scale" if published else ""
-    heading(figure, f"Held-out error by number of parties, {title(cube, 'case', case)}; {spread(cube, [case])}{note}")
-    return figure
+    groups["as published (no finite certificate)"] = [
+        m for m in having(cube, "method", protocol="published") if m in own
+    ]
+    floors = [m for m in having(cube, "method", protocol="baseline") if m in own and m not in truths]
+    return {words: [*floors, *methods] for words, methods in groups.items() if methods}
+
+
+error_by_parties = Lines(
+    "Held-out error by number of parties",
+    x="parties",
+    y=Axis({"excess": "normalised excess risk\n0: truth, 1: mean curve"}, log=True, cut=5),
+    xlabel="number of parties J",
+    select=_busiest,
+    groups=_by_learner,
+    least=2,
+    overlap=True,
+    share=True,
+    size=(3.6, 3.4),
+    none=NONE,
+    caption="Excess risk on held-out records against the number of parties J, a panel for each kind of learner: 0 is "
+    "the risk at the true operators, 1 that of the training mean curve. s: noise standard deviation, ρ: budget in zCDP "
+    "of all parties together. Arrows: fits above the scale. Where lines lie on each other, later marks are smaller, "
+    "and the largest hollow. Black and grey lines claim no privacy.",
+)
 
 
 def _counts(cube: xr.Dataset, case: str) -> list[float]:
     """Numbers of parties that were run."""
     return cube["parties"].values[(cube["status"].sel(case=case) > 0).any(_OTHER).values].tolist()
-
-
-def _within(line: Series) -> Series:
-    """The part of a line that stays on the scale; a diverged fit may be hundreds of orders of magnitude away."""
-    inside = line.mean <= OFF_SCALE
-    return Series(line.x[inside], line.mean[inside], line.se[inside])
 
 
 def _modes(cube: xr.Dataset, case: str) -> dict[str, dict[str, str]]:
@@ -170,10 +168,7 @@ def _ratio(cube: xr.Dataset, case: str, method: str) -> Series:
     """Excess relative to the fewest parties, replicate by replicate (they share their data)."""
     values = replicate_means(cube, "excess", case, method, "parties").dropna("parties", how="all")
     values = values.transpose("replicate", "parties").dropna("replicate", how="all")
-    ratio = values / values.isel(parties=0)
-    n = ratio.sizes["replicate"]
-    se = ratio.std("replicate", ddof=1) / np.sqrt(n) if n > 1 else ratio.mean("replicate") * np.nan
-    return Series(ratio["parties"].values.astype(float), ratio.mean("replicate").values, se.values)
+    return summarise(values["parties"].values, (values / values.isel(parties=0)).values)
 
 
 def bytes_by_parties(cube: xr.Dataset) -> Figure:

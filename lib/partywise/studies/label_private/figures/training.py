@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from ....experiment.plotting.layout import Panels
+from ....experiment.plotting.layout import Axis, Panels
+from ....experiment.plotting.lines import Lines
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import (
     Series,
@@ -164,33 +165,33 @@ def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> float:
     return line.mean[line.x == epsilon][0]
 
 
-def running_away(cube: xr.Dataset) -> Figure:
-    """Norm of the coefficients and test log-loss along the steps of a trainer without ridge; both axes logarithmic.
+def _private(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
+    """Methods of a case that claim an epsilon."""
+    claims = having(cube, "method", claims=1)
+    return {"": [method for method in methods_of(cube, case) if method in claims]}
 
-    The fit of the first replicate, no means. A trainer that converged would level off: these lines rise until the
-    trainer is stopped.
-    """
-    found = [
-        (case, method, epsilon)
-        for case in cases_of(cube, "path_norm")
-        for method, epsilon in _fits_with_path(cube, case, "path_norm")
-        if np.isfinite(epsilon)
-    ]
-    if not found:
-        return empty("No private method with trace_steps in this configuration.")
-    figure, (left, right) = panels(1, 2, 3.9, 3.1)
-    for index, (case, method, epsilon) in enumerate(found):
-        shown = example_fits_of(cube, case)
-        steps = example_fit(shown, "path_steps", method, epsilon)
-        label = f"{size_of(cube, case)}, ε = {epsilon:g}"
-        for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
-            _plot_line(ax, steps, example_fit(shown, name, method, epsilon), index, label, markersize=4)
-    for ax, label in ((left, "norm of the coefficients"), (right, "test log-loss, nats")):
-        ax.set(xscale="log", yscale="log", xlabel="steps", ylabel=label)
-    legend_below(figure, [left, right], 3)
-    words = '"While not converged" never ends: published noise, no ridge'
-    heading(figure, f"{words}; first replicate; N training rows, k features with the intercept")
-    return figure
+
+def _target(cube: xr.Dataset, case: str, method: str) -> str:
+    """The target of the fit that is shown."""
+    return f", ε = {max(series(cube, 'epsilon_claimed', case, method, 'epsilon').x):g}"
+
+
+PATHS = {"path_norm": "norm of the coefficients", "path_log_loss": "test log-loss, nats"}
+running_away = Lines(
+    '"While not converged" never ends: published noise, no ridge',
+    x="path_steps",
+    y=tuple(Axis({name: words}, log=True) for name, words in PATHS.items()),
+    xlabel="steps",
+    groups=_private,
+    suffix=_target,
+    panel=data_title,
+    logx=True,
+    share=True,
+    note="N training rows, k features with the intercept",
+    none="No private method with trace_steps in this configuration.",
+    caption="Norm of the coefficients and test log-loss along the steps of a trainer without ridge; both axes "
+    "logarithmic. A trainer that converged would level off: these lines rise until the trainer is stopped.",
+)
 
 
 def _fits_with_path(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:

@@ -76,7 +76,7 @@ utility_by_epsilon = Lines(
     y=(Axis({"log_loss": "test log-loss, nats"}, log=True), "auc"),
     select=_comparison_cases,
     panel=data_title,
-    bars=True,
+    spread="bars",
     size=(3.9, 2.9),
     none="No case with several targets of epsilon in this configuration.",
     caption="Test log-loss and AUC against the target epsilon, a column for each data set. Every score is that of the "
