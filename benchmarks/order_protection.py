@@ -28,7 +28,7 @@ from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import GatheringOptions
 
 ROWS, COLUMNS, REPEATS, LIMIT = 45_222, 14, 7, 0.6
-QUANTILES = {"protect": "dp", "edges": "quantile", "bucket_num": 50, "budget": "feature"}
+QUANTILES = {"protect": "dp", "edges": "quantile", "n_bins": 50, "budget": "feature"}
 CASES = {
     "dense ranks": (GatheringOptions(), 1.0, None),
     "dp, declared edges, a record": (GatheringOptions(protect="dp"), 1.0, None),

@@ -89,7 +89,7 @@ def ratios() -> dict[str, tuple[float, float]]:
 
 def fitted(n: int, trees: int) -> float:
     """CPU seconds of one fit, whose trees are those of the pooled integers."""
-    run = make_run(2, n=n, d=14, bucket_num=50, key_size=BITS, num_of_trees=trees)
+    run = make_run(2, n=n, d=14, n_bins=50, key_size=BITS, num_of_trees=trees)
     estimates = []
     cpu = seconds(lambda: estimates.append(fit(run)))
     for one, other in zip(estimates[0].ensemble.trees, pooled(run).trees, strict=True):

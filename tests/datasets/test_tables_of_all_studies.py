@@ -37,7 +37,7 @@ def test_what_is_public_of_a_table_comes_from_its_description(dataset):
     assert settings.party_names(count) == tuple(holder.name for holder in table.holders)
     assert settings.groups(count) == table.groups and settings.active_index(count) == 0
     assert not settings.columns_without_bounds and not settings.columns_without_edges
-    assert settings.loss == (CLASSES if table.responses[0].families[0] == "binomial" else NUMBERS)
+    assert settings.loss_in_force == (CLASSES if table.responses[0].families[0] == "binomial" else NUMBERS)
     for column, about in zip(table.columns, settings.facts.columns, strict=True):
         (low, high), edges = about.bounds, np.array(about.edges)
         assert low <= edges[0] and edges[-1] <= high and (np.diff(edges) > 0).all() and about.because == column.because
@@ -61,7 +61,7 @@ def test_a_table_of_trees_is_fitted_by_a_generalised_linear_model():
 def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):
     table = TABLES[dataset]
     fetch.fetch(table.resource, ROOT / "resources" / table.resource)
-    numbers = DatasetSettings(dataset=dataset).loss == NUMBERS
+    numbers = DatasetSettings(dataset=dataset).loss_in_force == NUMBERS
     given = METHODS[study] | ({"model": "linear"} if study == "vertical_linear" and numbers else {})
     if study == "vertical_trees" and not numbers:
         given = {name: value for name, value in given.items() if name != "residual_bound"}

@@ -44,7 +44,7 @@ def test_addresses_of_secrets_are_secure_and_those_of_public_draws_repeat():
 
 
 def test_encrypted_training_grows_the_same_trees_by_other_ciphertexts():
-    options = {"key_size": 512, "num_of_trees": 2, "bucket_num": 6, "feature_subsample_ratio": 0.5}
+    options = {"key_size": 512, "num_of_trees": 2, "n_bins": 6, "feature_subsample_ratio": 0.5}
     (one, X), (other, _) = (fitted("label_scattering", **options) for _ in range(2))
     np.testing.assert_array_equal(one.ensemble_.scores(X), other.ensemble_.scores(X))
     assert one.transcript_ == other.transcript_

@@ -25,7 +25,7 @@ from pipeline import ROOT
 pytestmark = pytest.mark.statistical
 
 REPLICATES = 6
-SHUFFLED = {"protocol": "feature_gathering", "protect": "dp", "randomise": False, "edges": "quantile", "bucket_num": 50}
+SHUFFLED = {"protocol": "feature_gathering", "protect": "dp", "randomise": False, "edges": "quantile", "n_bins": 50}
 
 
 def planned(source, methods, settings, epsilon=1.0):
@@ -104,8 +104,8 @@ BUCKETS = {"protect": "dp", "edges": "quantile", "ties": "position"}
 # Log-loss and its standard error: of published ties on 8 other splits, else of the prototype; and before, where rows
 # that are tied at a cut went left.
 FORMS = {
-    "dp_100_at_10": (BUCKETS | {"bucket_num": 100}, 10.0, 0.3504, 0.0006, 0.3491),
-    "dp_50_at_3": (BUCKETS | {"bucket_num": 50}, 3.0, 0.3859, 0.0023, 0.3720),
+    "dp_100_at_10": (BUCKETS | {"n_bins": 100}, 10.0, 0.3504, 0.0006, 0.3491),
+    "dp_50_at_3": (BUCKETS | {"n_bins": 50}, 3.0, 0.3859, 0.0023, 0.3720),
     "op_boost_2": ({"protect": "op_boost", "extremes": "sample", "ties": "position"}, 2.0, 0.3688, 0.0046, 0.3451),
     "op_boost_2_kept": ({"protect": "op_boost"}, 2.0, 0.3451, 0.002, 0.3451),
     "op_boost_2_2_kept": ({"protect": "op_boost", "variant": "adjusting"}, 2.0, 0.3467, 0.002, 0.3467),
@@ -130,7 +130,7 @@ def test_for_a_whole_record_published_protections_give_nothing_beyond_the_active
     gathering = {"protocol": "feature_gathering", "budget": "record"}
     methods = {
         "alone": {"protocol": "active_only"},
-        "dp": gathering | {"protect": "dp", "edges": "quantile", "ties": "kept", "bucket_num": 50},
+        "dp": gathering | {"protect": "dp", "edges": "quantile", "ties": "kept", "n_bins": 50},
         "declared": gathering | {"protect": "dp"},
         "op_boost": gathering | {"protect": "op_boost"},
         "adjusting": gathering | {"protect": "op_boost", "variant": "adjusting"},

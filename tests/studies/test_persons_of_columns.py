@@ -26,7 +26,7 @@ FINITE = {
     ],
     "vertical_trees": [
         {"protocol": "feature_gathering", "protect": "dp"},
-        {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "bucket_num": 4},
+        {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "n_bins": 4},
         {"protocol": "feature_gathering", "protect": "op_boost", "budget": "record", "extremes": "declared"},
         {"protocol": "local_tables"},
         {"protocol": "tables", "cipher": "sized"},

@@ -36,8 +36,8 @@ EXAMPLE = {study: "my_tables.example.yaml" for study in COLUMNS} | {"functional_
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("table", "settings.table is 'injury': the source table is a person's own files; a data set by its name is "),
-        ("dataset", "settings.table is 'injury': the name of a data set is called dataset"),
+        ("table", "settings.table is called dataset now, which is no key of this block: allowed here: "),
+        ("dataset", "settings.table is called dataset now: rename the key"),
     ],
 )
 def test_a_table_by_its_name_is_a_data_set(source, says):

@@ -197,7 +197,7 @@ def _slicing_arrays(fit: Fit) -> Arrays:
 
 
 def _trees(fit: Fit) -> dict[str, Any]:
-    squared = "MSE" in fit.case.settings.loss
+    squared = "MSE" in fit.case.settings.loss_in_force
     alone = fit.method.protocol_name in ("pooled", "active_only")
     encrypts = fit.option("cipher") is not None
     exact = fit.method.protocol_name in ("feature_gathering", "label_scattering", "tables") and not fit.option(

@@ -40,7 +40,7 @@ ONLY["vertical_trees"] = [
     ("a name of a protocol", shop(party="dealer"), "tables has the party 'dealer': that name belongs to a protocol"),
     ("too deep", protocol(max_tree_depth=60), "max_tree_depth is 60"),
     ("too many trees", protocol(num_of_trees=10**9), "num_of_trees is 1000000000"),
-    ("too many buckets", protocol(bucket_num=10**9), "bucket_num is 1000000000"),
+    ("too many buckets", protocol(n_bins=10**9), "n_bins is 1000000000"),
     ("test share", setting(test_share=1.5), "test_share is 1.5: it must lie in [0, 1)"),
 ]
 ONLY["vertical_linear"] = [
@@ -54,12 +54,12 @@ ONLY["vertical_linear"] = [
     ),
     (
         "regression without bounds",
-        setting(criterion="RegressionMSELoss"),
+        setting(loss="RegressionMSELoss"),
         "label_bounds is None: give the public range",
     ),
     (
         "a mark beyond the bounds of the label",
-        lambda own: [setting(criterion="RegressionMSELoss")(own), protocol(model="linear")(own), marked_label(own)],
+        lambda own: [setting(loss="RegressionMSELoss")(own), protocol(model="linear")(own), marked_label(own)],
         MARKED,
     ),
     ("rounds without end", protocol(total_round_num=10**12), "total_round_num"),

@@ -61,7 +61,7 @@ def make_run(
     bounds = Public((-3.0, 3.0), because="set by the test")
     named = tuple(Column(f"x{j}", edges[j], bounds) for j in range(d))
     fold = Fold(np.where(np.arange(n + n_test) < n_test, 0, 1), 0, 2)
-    chosen = ScatteringOptions(**{"bucket_num": 6, "num_of_trees": 2, "key_size": 512} | KINDS[criterion] | options)
+    chosen = ScatteringOptions(**{"n_bins": 6, "num_of_trees": 2, "key_size": 512} | KINDS[criterion] | options)
     spec = MethodSpec(chosen, Spec(), None, PublicFacts(named, criterion))
     streams = rng_for or (lambda *names: stream(9, *names))
     return Run(made, epsilon=np.inf, fold=fold, rng_for=streams, spec=spec, extra=extra, record=record)

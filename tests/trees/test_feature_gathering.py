@@ -51,7 +51,7 @@ def lossless(estimate, ensemble, X, codes):
 @pytest.mark.parametrize("algo", ["xgb", "gbdt", "rf"])
 def test_without_protection_any_parties_grow_the_trees_of_pooled_columns(algo, criterion):
     X, y = table(d=7, criterion=criterion)
-    common = {"algo": algo, "max_tree_depth": 3, "num_of_trees": 4, "own_bucket_num": None}
+    common = {"algo": algo, "max_tree_depth": 3, "num_of_trees": 4, "own_n_bins": None}
     whole = dense_ranks(X)
     places = [("all", tuple(range(7)))]
     reference = grow_trees(
@@ -96,7 +96,7 @@ def test_buckets_without_noise_are_lossless_for_the_buckets_that_they_are(algo, 
         protect="dp",
         randomise=False,
         edges=edges,
-        bucket_num=8 if edges == "quantile" else None,
+        n_bins=8 if edges == "quantile" else None,
     )
     for groups in dealings(7):
         estimate, run = fitted(options, X, y, groups, public=facts(7, edges=cuts))
@@ -114,7 +114,7 @@ def test_buckets_without_noise_are_lossless_for_the_buckets_that_they_are(algo, 
 
 def test_ties_cut_by_position_send_rows_another_way_and_kept_ties_do_not():
     """The published buckets: with values that are all different they are lossless, with ties they are not."""
-    published = {"protect": "dp", "randomise": False, "edges": "quantile", "bucket_num": 12, "ties": "position"}
+    published = {"protect": "dp", "randomise": False, "edges": "quantile", "n_bins": 12, "ties": "position"}
     groups = [[0, 1, 2, 3], [4, 5]]
     tied, y = table(digits=0)
     distinct, z = table(digits=None)
@@ -129,11 +129,11 @@ def test_ties_cut_by_position_send_rows_another_way_and_kept_ties_do_not():
     assert "max_prediction_difference" not in noised
 
 
-@pytest.mark.parametrize("bucket_num", [None, 10, 150])
+@pytest.mark.parametrize("n_bins", [None, 10, 150])
 @pytest.mark.parametrize("extremes", ["declared", "sample"])
-def test_integers_without_noise_are_lossless(extremes, bucket_num):
+def test_integers_without_noise_are_lossless(extremes, n_bins):
     X, y = table()
-    options = GatheringOptions(protect="op_boost", extremes=extremes, bucket_num=bucket_num, max_tree_depth=3)
+    options = GatheringOptions(protect="op_boost", extremes=extremes, n_bins=n_bins, max_tree_depth=3)
     estimate, run = fitted(options, X, y, [[0, 1, 2, 3], [4, 5]], epsilon=math.inf)
     assert estimate.numbers["rows_rerouted"] == 0.0 and total(run).epsilon_certified == math.inf
     noised, _ = fitted(options, X, y, [[0, 1, 2, 3], [4, 5]], epsilon=1e6)
@@ -143,8 +143,8 @@ def test_integers_without_noise_are_lossless(extremes, bucket_num):
 def test_fewer_rows_than_buckets_and_one_column_each():
     X, y = table(n=12, d=3, digits=None)
     for options in (
-        GatheringOptions(protect="dp", edges="quantile", bucket_num=50, ties="position", budget="feature"),
-        GatheringOptions(protect="dp", edges="quantile", bucket_num=50),
+        GatheringOptions(protect="dp", edges="quantile", n_bins=50, ties="position", budget="feature"),
+        GatheringOptions(protect="dp", edges="quantile", n_bins=50),
         GatheringOptions(protect="op_boost"),
         GatheringOptions(protect="dp", feature_subsample_ratio=0.3),
         GatheringOptions(max_tree_depth=0),
@@ -161,13 +161,13 @@ PUBLISHED = {"protect": "dp", "budget": "feature"}
 
 
 @pytest.mark.parametrize(
-    ("passive", "bucket_num", "epsilon", "pure", "at_delta"),
+    ("passive", "n_bins", "epsilon", "pure", "at_delta"),
     [(14, 50, 3.0, 42.0, 35.1824), (7, 50, 3.0, 21.0, 20.9414), (7, 100, 10.0, 70.0, None), (14, 100, 10.0, 140, None)],
 )
-def test_totals_of_a_claim_for_each_feature_with_public_edges(passive, bucket_num, epsilon, pure, at_delta):
+def test_totals_of_a_claim_for_each_feature_with_public_edges(passive, n_bins, epsilon, pure, at_delta):
     X, y = table(n=60, d=passive + 1)
     groups = [[0, 1], list(range(2, passive)), [passive]]
-    options = GatheringOptions(**PUBLISHED, bucket_num=bucket_num, num_of_trees=1)
+    options = GatheringOptions(**PUBLISHED, n_bins=n_bins, num_of_trees=1)
     estimate, run = fitted(options, X, y, groups, epsilon=epsilon)
     assert total(run, 0.0).epsilon_certified == pytest.approx(pure, rel=1e-12)
     if at_delta is not None:
@@ -178,12 +178,12 @@ def test_totals_of_a_claim_for_each_feature_with_public_edges(passive, bucket_nu
 
 
 @pytest.mark.parametrize(
-    ("passive", "bucket_num", "epsilon", "pure", "at_delta"),
+    ("passive", "n_bins", "epsilon", "pure", "at_delta"),
     [(1, 50, 3.0, 150.0, 86.05), (7, 50, 3.0, 1050.0, 405.6), (7, 100, 10.0, 7000.0, 7000.0)],
 )
-def test_totals_of_quantile_edges_count_every_index_that_a_record_moves(passive, bucket_num, epsilon, pure, at_delta):
+def test_totals_of_quantile_edges_count_every_index_that_a_record_moves(passive, n_bins, epsilon, pure, at_delta):
     X, y = table(n=120, d=passive + 1)
-    options = GatheringOptions(**PUBLISHED, bucket_num=bucket_num, edges="quantile", ties="position", num_of_trees=1)
+    options = GatheringOptions(**PUBLISHED, n_bins=n_bins, edges="quantile", ties="position", num_of_trees=1)
     _, run = fitted(options, X, y, [list(range(passive)), [passive]], epsilon=epsilon)
     assert total(run, 0.0).epsilon_certified == pytest.approx(pure, rel=1e-12)
     assert total(run).epsilon_certified == pytest.approx(at_delta, rel=2e-4)
@@ -191,11 +191,11 @@ def test_totals_of_quantile_edges_count_every_index_that_a_record_moves(passive,
 
 RECORD = [
     {"protect": "dp"},
-    {"protect": "dp", "bucket_num": 20, "redraw": "tree"},
-    {"protect": "dp", "edges": "quantile", "bucket_num": 10, "ties": "position"},
-    {"protect": "dp", "edges": "quantile", "bucket_num": 10},
+    {"protect": "dp", "n_bins": 20, "redraw": "tree"},
+    {"protect": "dp", "edges": "quantile", "n_bins": 10, "ties": "position"},
+    {"protect": "dp", "edges": "quantile", "n_bins": 10},
     {"protect": "op_boost"},
-    {"protect": "op_boost", "bucket_num": 10, "redraw": "tree", "algo": "rf"},
+    {"protect": "op_boost", "n_bins": 10, "redraw": "tree", "algo": "rf"},
     {"protect": "op_boost", "variant": "adjusting", "epsilon_prt": 1.0, "epsilon_ner": 0.3},
 ]
 
@@ -242,7 +242,7 @@ def test_a_map_by_the_samples_own_extremes_proves_nothing():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"protect": "dp"}, {"protect": "dp", "bucket_num": 9}, {"protect": "op_boost"}], ids=str
+    "changes", [{"protect": "dp"}, {"protect": "dp", "n_bins": 9}, {"protect": "op_boost"}], ids=str
 )
 def test_edges_and_bounds_that_were_read_from_the_data_prove_nothing(changes):
     X, y = table()
@@ -261,10 +261,10 @@ def test_edges_and_bounds_that_were_read_from_the_data_prove_nothing(changes):
         ({}, 4, "clear"),
         ({"protect": "dp"}, 1, "release"),
         ({"protect": "dp", "randomise": False}, 1, "clear"),
-        ({"protect": "dp", "bucket_num": 256}, 1, "release"),
-        ({"protect": "dp", "bucket_num": 257}, 2, "release"),
+        ({"protect": "dp", "n_bins": 256}, 1, "release"),
+        ({"protect": "dp", "n_bins": 257}, 2, "release"),
         ({"protect": "op_boost", "upper_bound": 300}, 2, "release"),
-        ({"protect": "op_boost", "upper_bound": 300, "bucket_num": 16}, 1, "release"),
+        ({"protect": "op_boost", "upper_bound": 300, "n_bins": 16}, 1, "release"),
         ({"protect": "dp", "redraw": "tree"}, 10, "release"),
     ],
 )
@@ -303,12 +303,12 @@ def test_noise_of_a_column_is_the_same_at_every_epsilon_and_for_every_other_colu
         run = fitted(options, X, y, groups, epsilon=epsilon)[1]
         return run.channel.view("active")[0][1]
 
-    low, high = (sent(GatheringOptions(protect="dp", bucket_num=9), [[0, 2], [1, 3, 4, 5]], e) for e in (4.0, 12.0))
-    true = sent(GatheringOptions(protect="dp", bucket_num=9), [[0, 2], [1, 3, 4, 5]], math.inf)
+    low, high = (sent(GatheringOptions(protect="dp", n_bins=9), [[0, 2], [1, 3, 4, 5]], e) for e in (4.0, 12.0))
+    true = sent(GatheringOptions(protect="dp", n_bins=9), [[0, 2], [1, 3, 4, 5]], math.inf)
     moved, fewer = low != true, high != true
     assert 0 < fewer.sum() < moved.sum() and np.all(moved[fewer]) and np.array_equal(low[fewer], high[fewer])
-    alone = sent(GatheringOptions(protect="dp", bucket_num=9, budget="feature"), [[0], [1, 2, 3, 4, 5]], 4.0)
-    both = sent(GatheringOptions(protect="dp", bucket_num=9, budget="feature"), [[0, 2], [1, 3, 4, 5]], 4.0)
+    alone = sent(GatheringOptions(protect="dp", n_bins=9, budget="feature"), [[0], [1, 2, 3, 4, 5]], 4.0)
+    both = sent(GatheringOptions(protect="dp", n_bins=9, budget="feature"), [[0, 2], [1, 3, 4, 5]], 4.0)
     np.testing.assert_array_equal(alone[:, 0], both[:, 0])
 
 
@@ -362,7 +362,7 @@ def test_undeclared_edges_or_bounds_are_named_before_anything_is_sent():
     bare = type(bare)(tuple(type(c)(c.name) for c in bare.columns), bare.criterion)
     for changes, message in (
         ({"protect": "dp"}, "edges of column 'x0'"),
-        ({"protect": "dp", "bucket_num": 5}, "bounds of column 'x0'"),
+        ({"protect": "dp", "n_bins": 5}, "bounds of column 'x0'"),
         ({"protect": "op_boost"}, "bounds of column 'x0'"),
     ):
         run = execution(GatheringOptions(**changes), X, y, [[0], [1, 2]], public=bare)
@@ -372,7 +372,7 @@ def test_undeclared_edges_or_bounds_are_named_before_anything_is_sent():
     for changes in (
         {},
         {"protect": "op_boost", "extremes": "sample"},
-        {"protect": "dp", "edges": "quantile", "bucket_num": 5},
+        {"protect": "dp", "edges": "quantile", "n_bins": 5},
     ):
         fitted(GatheringOptions(**changes), X, y, [[0], [1, 2]], public=bare)
 
@@ -385,7 +385,7 @@ def test_the_driver_deals_every_column_once():
 
 
 @pytest.mark.parametrize("inference", ["plain", "ss"])
-@pytest.mark.parametrize("changes", [{}, {"protect": "dp"}, {"protect": "op_boost", "bucket_num": 10}], ids=str)
+@pytest.mark.parametrize("changes", [{}, {"protect": "dp"}, {"protect": "op_boost", "n_bins": 10}], ids=str)
 def test_held_out_rows_are_scored_together_and_the_training_stays_certified(changes, inference):
     X, y = table()
     groups, options = [[0, 1], [2], [3, 4, 5]], GatheringOptions(**changes, inference=inference)

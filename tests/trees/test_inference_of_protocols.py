@@ -20,7 +20,7 @@ KEY_BITS, HELD_OUT = 512, 12
 FEDERATED = [name for name, protocol in STUDY.methods.items() if issubclass(protocol.options, DeployedOptions)]
 KINDS = ("plain", "he", "ss")
 GROUPS = {2: [(0, 1, 2), (3, 4, 5)], 3: [(0, 1), (2, 3), (4, 5)]}
-SMALL: dict[str, Any] = {"num_of_trees": 3, "own_bucket_num": 6}
+SMALL: dict[str, Any] = {"num_of_trees": 3, "own_n_bins": 6}
 SIZED = {"cipher": "sized"}
 REGRESSION = {"criterion": "RegressionMSELoss", "residual_bound": 3.0}
 # Forms of each protocol beside its defaults; of those whose training encrypts, integers stand for ciphertexts.
@@ -30,13 +30,13 @@ FORMS: dict[str, list[dict[str, Any]]] = {
         {"algo": "gbdt", "max_tree_depth": 4},
         {"algo": "rf", "feature_subsample_ratio": 0.5},
         {"protect": "dp"},
-        {"protect": "dp", "edges": "quantile", "ties": "position", "bucket_num": 8, "budget": "feature"},
+        {"protect": "dp", "edges": "quantile", "ties": "position", "n_bins": 8, "budget": "feature"},
         {"protect": "op_boost"},
-        {"protect": "op_boost", "bucket_num": 6, "variant": "adjusting", "redraw": "tree"},
+        {"protect": "op_boost", "n_bins": 6, "variant": "adjusting", "redraw": "tree"},
         {"max_tree_depth": 0},
         {"criterion": "RegressionMSELoss"},
     ],
-    "label_scattering": [SIZED | {"bucket_num": 6}, SIZED | {"bucket_num": 6, "algo": "rf"}, {"cipher": "identity"}],
+    "label_scattering": [SIZED | {"n_bins": 6}, SIZED | {"n_bins": 6, "algo": "rf"}, {"cipher": "identity"}],
     "tables": [SIZED, SIZED | {"algo": "gbdt"}, SIZED | REGRESSION],
     "local_tables": [{}, REGRESSION],
 }

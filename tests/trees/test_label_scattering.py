@@ -54,12 +54,12 @@ VARIANTS = {
     "rf_numbers": {"algo": "rf", "criterion": NUMBERS, "batch_size": 30},
     "rf_published": {"algo": "rf", "as_published": True},
     "drawn_columns": {"feature_subsample_ratio": 0.4, "parties": 2, "num_of_trees": 3},
-    "declared_edges": {"edges": "public", "bucket_num": None},
-    "declared_bounds": {"edges": "public", "bucket_num": 5},
-    "fewer_rows_than_buckets": {"n": 12, "bucket_num": 40},
+    "declared_edges": {"edges": "public", "n_bins": None},
+    "declared_bounds": {"edges": "public", "n_bins": 5},
+    "fewer_rows_than_buckets": {"n": 12, "n_bins": 40},
     "stump": {"max_tree_depth": 1},
     "full_exponents": {"full_exponents": True},
-    "deep": {"max_tree_depth": 9, "n": 90, "own_bucket_num": None},
+    "deep": {"max_tree_depth": 9, "n": 90, "own_n_bins": None},
 }
 
 
@@ -179,7 +179,7 @@ def test_bytes_are_those_of_the_formula(cipher, hide, depth):
 
 
 def test_all_answers_are_rerandomised():
-    run = make_run(record=True, n=20, bucket_num=30)
+    run = make_run(record=True, n=20, n_bins=30)
     fit(run)
     seen = {message.name: value for message, value in reversed(run.channel.view("active", "passive 1"))}
     gradients, answer = seen["gradients"], seen["sums"]
@@ -304,7 +304,7 @@ def _short() -> ScatteringOptions:
 
 def test_lanes_hold_the_rows_and_the_bound_that_are_declared():
     public = make_run(n=2000).spec.public
-    plan = plan_of(ScatteringOptions(key_size=2048, bucket_num=50), public, 2000, [0, 1])
+    plan = plan_of(ScatteringOptions(key_size=2048, n_bins=50), public, 2000, [0, 1])
     assert (plan.bits, plan.per, plan.width, plan.sizes) == (45, 22, 512, {0: 50, 1: 50})
     numbers = make_run(n=2000, criterion=NUMBERS).spec.public
     assert plan_of(ScatteringOptions(residual_bound=30.0, key_size=2048), numbers, 2000, [0]).bits == 45 + 5
@@ -312,7 +312,7 @@ def test_lanes_hold_the_rows_and_the_bound_that_are_declared():
 
 
 def test_edges_that_are_not_declared_are_named():
-    run = make_run(edges="public", bucket_num=None)
+    run = make_run(edges="public", n_bins=None)
     bare = [type(column)(column.name) for column in run.spec.public.columns]
     public = type(run.spec.public)(tuple(bare), "CrossEntropyLoss")
     with pytest.raises(ValueError, match="edges of column 'x0' are not declared"):

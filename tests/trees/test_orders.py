@@ -26,11 +26,11 @@ from partywise.trees.options import GatheringOptions
 COLUMN = Column("x", fixed(np.array([-1.0, 0.0, 2.5])), fixed((-3.0, 3.0)))
 FORMS = {
     "declared": GatheringOptions(protect="dp"),
-    "equal parts": GatheringOptions(protect="dp", bucket_num=7),
-    "position": GatheringOptions(protect="dp", edges="quantile", ties="position", bucket_num=5),
-    "kept": GatheringOptions(protect="dp", edges="quantile", bucket_num=5),
+    "equal parts": GatheringOptions(protect="dp", n_bins=7),
+    "position": GatheringOptions(protect="dp", edges="quantile", ties="position", n_bins=5),
+    "kept": GatheringOptions(protect="dp", edges="quantile", n_bins=5),
     "integers": GatheringOptions(protect="op_boost"),
-    "bucketed integers": GatheringOptions(protect="op_boost", bucket_num=6),
+    "bucketed integers": GatheringOptions(protect="op_boost", n_bins=6),
 }
 VALUES = st.floats(-4, 4).map(lambda x: round(x, 1))
 

@@ -73,13 +73,13 @@ def test_unprotected_orders_are_cut_between_rows(fit):
     kind = GatheringOptions if fit is feature_gathering.fit else PooledOptions
     orders = [np.argsort(x, kind="stable") for x in X.T]
     expected = program(X, -y, orders, None, lambda f, place: X[orders[f][place], f], 3, new)
-    found = first_tree(kind(**COMMON, own_bucket_num=None), X, y, fit).scores(new)
+    found = first_tree(kind(**COMMON, own_n_bins=None), X, y, fit).scores(new)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-    kept = first_tree(kind(**COMMON | {"ties": "kept"}, own_bucket_num=None), X, y, fit).scores(new)
+    kept = first_tree(kind(**COMMON | {"ties": "kept"}, own_n_bins=None), X, y, fit).scores(new)
     assert np.mean(np.abs(kept - expected) > 1e-6) > 0.3
 
 
-BUCKETED = {"own_bucket_num": 10, "bucket_num": 10, "edges": "quantile"}
+BUCKETED = {"own_n_bins": 10, "n_bins": 10, "edges": "quantile"}
 
 
 @pytest.mark.parametrize("protocol", ["gathering", "scattering"])
@@ -97,12 +97,10 @@ def test_buckets_of_equal_counts_are_cut_at_means_that_go_right(protocol):
     np.testing.assert_allclose(found.scores(new), expected, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("bucket_num", [None, 10])
-def test_cuts_of_order_preserving_noise_are_values_at_the_same_places_of_the_raw_order(bucket_num):
+@pytest.mark.parametrize("n_bins", [None, 10])
+def test_cuts_of_order_preserving_noise_are_values_at_the_same_places_of_the_raw_order(n_bins):
     X, y, new = tied()
-    options = GatheringOptions(
-        **COMMON, protect="op_boost", budget="feature", bucket_num=bucket_num, own_bucket_num=bucket_num
-    )
+    options = GatheringOptions(**COMMON, protect="op_boost", budget="feature", n_bins=n_bins, own_n_bins=n_bins)
     run = execution(options, X, y, GROUPS, epsilon=0.2)
     found = simulate(feature_gathering.fit, run).ensemble.scores(new)
     drawn = X.copy()
@@ -110,7 +108,7 @@ def test_cuts_of_order_preserving_noise_are_values_at_the_same_places_of_the_raw
         drawn[:, dict(zip(("passive 1", "passive 2"), GROUPS[:2], strict=True))[message.sender]] = value
     assert not np.array_equal(np.argsort(drawn[:, 0], kind="stable"), np.argsort(X[:, 0], kind="stable"))
     orders, ranked = [np.argsort(x, kind="stable") for x in drawn.T], np.sort(X, axis=0)
-    if bucket_num is None:
+    if n_bins is None:
         expected = program(X, -y, orders, None, lambda f, place: ranked[place, f], 3, new)
     else:
         places = np.arange(1, 10) * len(X) // 10
@@ -119,11 +117,7 @@ def test_cuts_of_order_preserving_noise_are_values_at_the_same_places_of_the_raw
 
 
 def test_ties_by_position_are_refused_where_nothing_is_cut_by_position():
-    with pytest.raises(
-        ValueError, match="ties is 'position': it needs edges 'quantile', whose buckets have equal counts"
-    ):
+    with pytest.raises(ValueError, match="ties is 'position': it needs edges 'quantile', whose bins have equal counts"):
         GatheringOptions(protect="dp", ties="position")
-    with pytest.raises(
-        ValueError, match="ties is 'position': it needs edges 'quantile', whose buckets have equal counts"
-    ):
+    with pytest.raises(ValueError, match="ties is 'position': it needs edges 'quantile', whose bins have equal counts"):
         ScatteringOptions(edges="public", ties="position")

@@ -28,7 +28,7 @@ VARIANTS = {
     "rf": (SQUARES, {"algo": "rf", "batch_size": 50}),
     "rf as published": (CLASSES, {"algo": "rf", "as_published": True}),
     "sampled": (CLASSES, {"feature_subsample_ratio": 0.4, "max_tree_depth": 4}),
-    "all values": (SQUARES, {"own_bucket_num": None, "max_tree_depth": 5}),
+    "all values": (SQUARES, {"own_n_bins": None, "max_tree_depth": 5}),
 }
 
 
@@ -40,7 +40,7 @@ def test_pooled_grows_on_the_codes_that_the_parties_would_make(parties, label):
     options = PooledOptions(**chosen)
     estimate, run = fitted(pooled.fit, X, y, options, parties=parties, criterion=criterion)
     train, groups = run.fold.train, split_columns(7, parties, "contiguous")
-    own = dense_ranks if options.own_bucket_num is None else lambda part: quantile_buckets(part, 50)
+    own = dense_ranks if options.own_n_bins is None else lambda part: quantile_buckets(part, 50)
     parts = [(dense_ranks if k < parties - 1 else own)(X[train][:, group]) for k, group in enumerate(groups)]
     codes = side_by_side(parts, groups)
     names = [party.name for party in run.parties]
@@ -56,7 +56,7 @@ def test_pooled_grows_on_the_codes_that_the_parties_would_make(parties, label):
 def test_pooled_does_not_depend_on_who_holds_the_columns(label):
     criterion, chosen = VARIANTS[label]
     X, y = data(criterion=criterion)
-    options = PooledOptions(**chosen, own_bucket_num=None)
+    options = PooledOptions(**chosen, own_n_bins=None)
     found = [fitted(pooled.fit, X, y, options, parties=k, criterion=criterion)[0] for k in PARTIES]
     assert all(np.array_equal(found[0].ensemble.path(X), other.ensemble.path(X)) for other in found[1:])
 

@@ -16,7 +16,7 @@ LABELS = (NUMBERS > 0).astype(float)
 
 def boosted(protocol, y, criterion, **options):
     options |= {"cipher": "sized"} if protocol == "tables" else {}
-    model = pw.VerticalBoosting(protocol, epsilon=1.0, criterion=criterion, public_edges=EDGES, **options)
+    model = pw.VerticalBoosting(protocol, epsilon=1.0, loss=criterion, public_edges=EDGES, **options)
     return model.fit(X, y, rng=1).ensemble_.scores(X)
 
 

@@ -88,7 +88,7 @@ def test_the_printed_configuration_of_trees():
     found = from_source(TREES)
     made = planned(found)
     assert (found.study, found.dataset, found.protocol) == ("vertical_trees", "abalone", "feature_gathering")
-    assert found.settings == {"test_share": 0.2, "dims": [4, 8], "criterion": "RegressionMSELoss"}
+    assert found.settings == {"test_share": 0.2, "dims": [4, 8], "loss": "RegressionMSELoss"}
     assert (found.parties, found.epsilon) == (2, None)
     assert made.methods["source"].options == GatheringOptions(
         algo="xgb",
@@ -97,7 +97,7 @@ def test_the_printed_configuration_of_trees():
         as_published=True,
         select_by="test_loss",
         ties="position",
-        own_bucket_num=None,
+        own_n_bins=None,
     )
     assert any("max_tree_depth is 6" in note and "is 5" in note for note in found.notes)
 
@@ -111,8 +111,8 @@ def test_the_printed_example():
         protect="dp",
         edges="quantile",
         ties="position",
-        bucket_num=100,
-        own_bucket_num=100,
+        n_bins=100,
+        own_n_bins=100,
         budget="feature",
         max_tree_depth=2,
         eta=0.5,
@@ -121,8 +121,8 @@ def test_the_printed_example():
     )
 
 
-QUANTILES = {"protect": "dp", "bucket_num": 50, "edges": "quantile", "own_bucket_num": 50}
-INTEGERS = {"protect": "op_boost", "extremes": "sample", "budget": "feature", "own_bucket_num": None}
+QUANTILES = {"protect": "dp", "n_bins": 50, "edges": "quantile", "own_n_bins": 50}
+INTEGERS = {"protect": "op_boost", "extremes": "sample", "budget": "feature", "own_n_bins": None}
 PROTECTED = {
     "dp": (3.0, {**QUANTILES, "budget": "feature"}),
     "shuffled": (None, {**QUANTILES, "randomise": False}),
@@ -145,7 +145,7 @@ def test_the_printed_protection_of_gradients():
     assert (found.protocol, found.epsilon) == ("label_scattering", None)
     options = planned(found).methods["source"].options
     assert isinstance(options, ScatteringOptions)
-    assert (options.cipher, options.bucket_num, options.key_size) == ("paillier", 32, 2048)
+    assert (options.cipher, options.n_bins, options.key_size) == ("paillier", 32, 2048)
     assert options.residual_bound == 64.0 and any("residual_bound is 64" in note for note in found.notes)
     classes = merged(
         filled(PRINTED["he"]), EXAMPLE, yaml.safe_load(PRINTED["he"].replace("ks", "3072").replace(" b ", " 8 "))
@@ -197,7 +197,7 @@ def test_keys_of_inference_and_batches_are_read_where_they_count():
     assert "batch_size" not in from_source(changed("dataloader.batch_size", 3342)).options
     buckets = filled(PRINTED["op_boost"])
     buckets["vertical"]["protect_args"][0]["bucket_num"] = 16
-    assert from_source(buckets).options["bucket_num"] == 16
+    assert from_source(buckets).options["n_bins"] == 16
     for none in (None, "None"):
         shuffled = filled(PRINTED["dp"])
         shuffled["vertical"]["protect_args"][0]["epsilon"] = none
@@ -332,7 +332,7 @@ def test_a_missing_key_is_named(path):
     [
         ([{"epsilon": 3}], "bucket_num is missing"),
         ([{"bucket_num": 50, "epsilon": 0}], "epsilon is 0.0: it must be positive"),
-        ([{"bucket_num": 1, "epsilon": 3}], "bucket_num is 1"),
+        ([{"bucket_num": 1, "epsilon": 3}], "n_bins is 1"),
         ([{"bucket_num": 50, "epsilon": "three"}], "epsilon is 'three'"),
         ([{"bucket_num": 50, "epsilom": 3}], "epsilom is unknown"),
         ([{"bucket_num": 50}, {"bucket_num": 60}], "a list of one block"),

@@ -28,7 +28,7 @@ CASES = [
     ("feature_gathering", {"feature_subsample_ratio": 0.5}, None),
     ("feature_gathering", {"protect": "dp"}, 8.0),
     ("feature_gathering", {"protect": "op_boost", "budget": "feature"}, 2.0),
-    ("label_scattering", {"cipher": "sized", "num_of_trees": 2, "bucket_num": 8, "residual_bound": 100.0}, None),
+    ("label_scattering", {"cipher": "sized", "num_of_trees": 2, "n_bins": 8, "residual_bound": 100.0}, None),
     ("tables", {"cipher": "sized", "least_hessian": 1.0, "residual_bound": 5.0}, 4.0),
     ("local_tables", {"residual_bound": 5.0}, 4.0),
 ]
@@ -41,7 +41,7 @@ def test_the_estimator_is_the_cell(protocol, options, epsilon, criterion):
     if criterion == CLASSES:
         options = {name: value for name, value in options.items() if name != "residual_bound"}
     grid = {"methods": ["m"], "replicates": 1, "folds": 1, "parties": [3], "epsilon": [epsilon or 1.0]}
-    settings = {"n": 120, "d": 6, "test_share": 0.0, "criterion": criterion, "active": "first"}
+    settings = {"n": 120, "d": 6, "test_share": 0.0, "loss": criterion, "active": "first"}
     case = {"source": "generated", "settings": settings, "grid": grid}
     entry = {"protocol": protocol, **options}
     made = plan(STUDY, {"spec": {}, "methods": {"m": entry}, "cases": {"c": case}, "figures": []}, 7)
@@ -53,7 +53,7 @@ def test_the_estimator_is_the_cell(protocol, options, epsilon, criterion):
         protocol,
         epsilon=epsilon,
         delta=made.spec.delta,
-        criterion=criterion,
+        loss=criterion,
         public_edges=[column.edges.value for column in columns],
         public_bounds=[column.bounds.value for column in columns],
         **options,
@@ -77,16 +77,16 @@ def test_labels_probabilities_and_scores_belong_together():
         assert np.allclose(model.predict_proba(X).sum(axis=1), 1) and np.array_equal(model.predict(X), ones > 0.5)
         assert model.score(X, y) == np.mean(model.predict(X) == y) > 0.8 and model.classes_.tolist() == [0, 1]
     X, y = data(300, criterion=SQUARES)
-    model = pw.VerticalBoosting("pooled", criterion=SQUARES).fit(X, y, rng=1)
+    model = pw.VerticalBoosting("pooled", loss=SQUARES).fit(X, y, rng=1)
     assert np.array_equal(model.predict(X), model.decision_function(X)) and 0.5 < model.score(X, y) < 1
     assert model.score(X, y) == pytest.approx(1 - np.mean((y - model.predict(X)) ** 2) / np.var(y))
-    with pytest.raises(AttributeError, match="predict_proba is of criterion 'CrossEntropyLoss'"):
+    with pytest.raises(AttributeError, match="predict_proba is of loss 'CrossEntropyLoss'"):
         model.predict_proba(X)
 
 
 def test_unprotected_orders_are_the_pooled_fit_and_cost_everything():
     X, y = data(300)
-    fits = [pw.VerticalBoosting(p, own_bucket_num=None).fit(X, y, parties=3, rng=1) for p in (GATHERING, "pooled")]
+    fits = [pw.VerticalBoosting(p, own_n_bins=None).fit(X, y, parties=3, rng=1) for p in (GATHERING, "pooled")]
     assert np.array_equal(*[fitted.decision_function(X) for fitted in fits])
     assert [fitted.privacy_.epsilon_certified for fitted in fits] == [inf, inf]
 
@@ -125,7 +125,7 @@ def test_the_seed_decides():
     ("changes", "words"),
     [
         ({"protocol": "nonsense"}, "protocol='nonsense'"),
-        ({"criterion": "Gini"}, "criterion='Gini': use"),
+        ({"loss": "Gini"}, "loss='Gini': use"),
         ({"protocol": GATHERING, "epsilon": 1.0}, r"epsilon=1\.0 is not read"),
         ({"epsilon": None}, "epsilon is missing"),
         ({"algo": "rf"}, "algo is 'rf': tables are boosted"),
@@ -165,7 +165,7 @@ def test_protection_without_public_edges_is_refused_before_any_work():
     with pytest.raises(pw.CertificationError, match="bounds"):
         pw.VerticalBoosting(GATHERING, protect="op_boost", epsilon=1.0).fit(X, y, rng=1)
     with pytest.raises(pw.CertificationError, match="residual_bound"):
-        pw.VerticalBoosting(epsilon=1.0, criterion=SQUARES, public_edges=[[0.0]] * 7).fit(X, y, rng=1)
+        pw.VerticalBoosting(epsilon=1.0, loss=SQUARES, public_edges=[[0.0]] * 7).fit(X, y, rng=1)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_protection_without_public_edges_is_refused_before_any_work():
         (np.ones(4), np.ones(4), {}, "X has shape"),
         (np.ones((4, 2)), np.ones(3), {}, "y has 3 entries for 4 rows"),
         (np.full((4, 2), np.inf), np.ones(4), {}, "not finite"),
-        (np.ones((4, 2)), np.ones(4), {}, r"y holds \[1\.0\]: criterion 'CrossEntropyLoss' takes labels 0 and 1"),
+        (np.ones((4, 2)), np.ones(4), {}, r"y holds \[1\.0\]: loss 'CrossEntropyLoss' takes labels 0 and 1"),
         (np.ones((4, 2)), np.array([0.0, 1, 2, 1]), {}, "takes labels 0 and 1, both"),
         (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": 3}, "n_parties=3"),
         (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": [[0], [0]]}, "not a partition"),

@@ -49,7 +49,7 @@ class VerticalBoosting(Estimator):
         Target for one record's features at all passive parties, or the claim for one feature with
         ``budget="feature"``; refused where the options calibrate no noise to it.
     delta : float
-    criterion : {"CrossEntropyLoss", "RegressionMSELoss"}
+    loss : {"CrossEntropyLoss", "RegressionMSELoss"}
         Labels 0 and 1, or numbers.
     public_edges : sequence of d increasing sequences, optional
         Cuts of every column, fixed before the data were seen; None where none are declared. Tables, and protections
@@ -91,12 +91,12 @@ class VerticalBoosting(Estimator):
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
-        criterion: Criterion = "CrossEntropyLoss",
+        loss: Criterion = "CrossEntropyLoss",
         public_edges: Sequence[Any] | None = None,
         public_bounds: Sequence[Any] | None = None,
         **options: Any,
     ) -> None:
-        self.criterion, self.public_edges, self.public_bounds = criterion, public_edges, public_bounds
+        self.loss, self.public_edges, self.public_bounds = loss, public_edges, public_bounds
         super().__init__(protocol, epsilon, delta, options)
 
     def fit(
@@ -114,7 +114,7 @@ class VerticalBoosting(Estimator):
         ----------
         X : ndarray of shape (n, d)
         y : ndarray of shape (n,)
-            Labels 0 and 1, or numbers with ``criterion="RegressionMSELoss"``.
+            Labels 0 and 1, or numbers with ``loss="RegressionMSELoss"``.
         parties : int or sequence of sequences of int
             How many share the columns, in runs, or the columns of each.
         active : {"first", "last"}
@@ -149,7 +149,7 @@ class VerticalBoosting(Estimator):
             if one.name in EVALUATOR and given != one.default:
                 raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
         held = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
-        public = PublicFacts(self._columns(d), self.criterion)
+        public = PublicFacts(self._columns(d), self.loss)
         self.ensemble_ = self._simulate(held, len(features), rng, public=public, settings=self._settings()).ensemble
         self.n_features_in_ = d
         self._keep_names(X)
@@ -159,19 +159,19 @@ class VerticalBoosting(Estimator):
 
     @property
     def _classifies(self) -> bool:
-        return self.criterion == "CrossEntropyLoss"
+        return self.loss == "CrossEntropyLoss"
 
     def _settings(self) -> SimpleNamespace:
         return SimpleNamespace(delta=self.delta)
 
     def _response(self, y: np.ndarray, n: int) -> np.ndarray:
         """Labels or numbers (n,), checked."""
-        if self.criterion not in ("CrossEntropyLoss", "RegressionMSELoss"):
-            raise ValueError(f"criterion={self.criterion!r}: use 'CrossEntropyLoss' or 'RegressionMSELoss'.")
+        if self.loss not in ("CrossEntropyLoss", "RegressionMSELoss"):
+            raise ValueError(f"loss={self.loss!r}: use 'CrossEntropyLoss' or 'RegressionMSELoss'.")
         response = response_of(y, n)
         if self._classifies and set(np.unique(response)) != {0.0, 1.0}:
             found = sorted(set(response.tolist()))[:3]
-            raise ValueError(f"y holds {found}: criterion 'CrossEntropyLoss' takes labels 0 and 1, both.")
+            raise ValueError(f"y holds {found}: loss 'CrossEntropyLoss' takes labels 0 and 1, both.")
         return response
 
     def _columns(self, d: int) -> tuple[Column, ...]:
@@ -190,7 +190,7 @@ class VerticalBoosting(Estimator):
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (n, 2)."""
         if not self._classifies:
-            raise AttributeError("predict_proba is of criterion 'CrossEntropyLoss': a regression predicts numbers.")
+            raise AttributeError("predict_proba is of loss 'CrossEntropyLoss': a regression predicts numbers.")
         scores = self.decision_function(X)
         ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])

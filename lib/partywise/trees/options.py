@@ -8,7 +8,7 @@ from typing import Annotated, Literal, final
 
 from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, check_fields, check_key_size, unread
 
-Buckets = Annotated[int, Range(2, 10_000)]
+Bins = Annotated[int, Range(2, 10_000)]
 # Smaller moduli were factored, or may be soon; tests lower this for speed.
 LEAST_KEY_SIZE = 2048
 # Sums of multiples of 2^-32 up to this are exact in floating point.
@@ -29,8 +29,8 @@ class TreeOptions:
     eval_freq : the loss along the trees is kept every so many trees
     select_by : ``test_loss`` keeps the trees up to the least loss on held-out rows, whose values that tells without
         noise: no epsilon is left
-    own_bucket_num : quantile buckets of the active party's columns, never sent; None for all their values
-    ties : ``kept`` (equal values never separate) or ``position`` (as the source's program: orders and buckets of equal
+    own_n_bins : quantile bins of the active party's columns, never sent; None for all their values
+    ties : ``kept`` (equal values never separate) or ``position`` (as the source's program: orders and bins of equal
         counts cut ties by the order of rows, and rows whose value is the threshold go right)
     """
 
@@ -45,7 +45,7 @@ class TreeOptions:
     as_published: bool = False
     eval_freq: Count = 3
     select_by: Literal["none", "test_loss"] = "none"
-    own_bucket_num: Buckets | None = 50
+    own_n_bins: Bins | None = 50
     ties: Literal["kept", "position"] = "kept"
 
     # Read by an evaluator that has held-out rows of all parties, and the value without one.
@@ -62,9 +62,9 @@ class TreeOptions:
 
 
 def kept_ties(options: TreeOptions) -> None:
-    """ValueError where ties are cut by position in declared buckets."""
+    """ValueError where ties are cut by position in declared bins."""
     if options.ties == "position":
-        raise ValueError("ties is 'position': it needs edges 'quantile', whose buckets have equal counts.")
+        raise ValueError("ties is 'position': it needs edges 'quantile', whose bins have equal counts.")
 
 
 @final
@@ -123,11 +123,11 @@ class DeployedOptions(TreeOptions):
 class GatheringOptions(DeployedOptions):
     """Feature-gathering: passive parties send the order of their columns to the active party.
 
-    protect : ``none`` (dense ranks), ``dp`` (bucket indices by randomised response) or ``op_boost`` (noise on integers)
-    bucket_num : buckets of ``dp``; None for those of the declared edges. With ``op_boost`` buckets of the noised values
+    protect : ``none`` (dense ranks), ``dp`` (bin indices by randomised response) or ``op_boost`` (noise on integers)
+    n_bins : bins of ``dp``; None for those of the declared edges. With ``op_boost`` bins of the noised values
     edges : ``public`` (declared with the data) or ``quantile`` (published: of the data)
     randomise : whether indices of ``dp`` are randomised; False for the source's epsilon None, where rows are only
-        shuffled inside a bucket
+        shuffled inside a bin
     variant : of ``op_boost``: ``global`` or ``adjusting`` (alias ``adjust``)
     lower_bound, upper_bound : integers onto which ``op_boost`` maps a column
     epsilon_prt, epsilon_ner, partition_num : of ``adjusting``; with ``budget: record`` only their ratio counts
@@ -137,7 +137,7 @@ class GatheringOptions(DeployedOptions):
     """
 
     protect: Literal["none", "dp", "op_boost"] = "none"
-    bucket_num: Buckets | None = None
+    n_bins: Bins | None = None
     edges: Literal["public", "quantile"] = "public"
     randomise: bool = True
     variant: Literal["global", "adjusting", "adjust"] = "global"
@@ -155,8 +155,8 @@ class GatheringOptions(DeployedOptions):
         self._check_read()
         if self.protect == "dp" and self.edges != "quantile":
             kept_ties(self)
-        if self.protect == "dp" and self.edges == "quantile" and self.bucket_num is None:
-            raise ValueError("bucket_num is None: edges 'quantile' need a number of buckets.")
+        if self.protect == "dp" and self.edges == "quantile" and self.n_bins is None:
+            raise ValueError("n_bins is None: edges 'quantile' need a number of bins.")
         if self.lower_bound >= self.upper_bound:
             raise ValueError(
                 f"lower_bound and upper_bound are {self.lower_bound} and {self.upper_bound}: they must be increasing."
@@ -172,7 +172,7 @@ class GatheringOptions(DeployedOptions):
         if self.protect != "dp":
             unread(self, ("edges", "randomise"), "protect 'dp'")
         if self.protect == "none":
-            unread(self, ("bucket_num", "budget", "redraw"), "protect 'dp' or 'op_boost'")
+            unread(self, ("n_bins", "budget", "redraw"), "protect 'dp' or 'op_boost'")
         if self.protect != "op_boost":
             unread(self, ("variant", "lower_bound", "upper_bound", "extremes"), "protect 'op_boost'")
         if self.protect != "op_boost" or self.variant == "global":
@@ -195,14 +195,14 @@ class ScatteringOptions(DeployedOptions):
 
     cipher : ``paillier``; ``sized`` (the same integers computed openly, the same bytes, for large grids); ``identity``
         (published: encryption in name only)
-    bucket_num : buckets of the passive parties' columns; None for those of the declared edges
+    n_bins : bins of the passive parties' columns; None for those of the declared edges
     edges : ``quantile`` (they stay with their owner) or ``public``
     hide_instances : zeros are sent for rows outside a node, so that no owner sees which rows are in it
     residual_bound : public bound of the residuals of regression, which the lanes must hold
     """
 
     cipher: Literal["paillier", "sized", "identity"] = "paillier"
-    bucket_num: Buckets | None = 50
+    n_bins: Bins | None = 50
     edges: Literal["public", "quantile"] = "quantile"
     hide_instances: bool = False
     residual_bound: Positive | None = None
@@ -214,8 +214,8 @@ class ScatteringOptions(DeployedOptions):
         super().__post_init__()
         if self.edges != "quantile":
             kept_ties(self)
-        if self.edges == "quantile" and self.bucket_num is None:
-            raise ValueError("bucket_num is None: edges 'quantile' need a number of buckets.")
+        if self.edges == "quantile" and self.n_bins is None:
+            raise ValueError("n_bins is None: edges 'quantile' need a number of bins.")
         if self.cipher == "identity" and self.inference != "he":
             unread(self, ("key_size", "full_exponents"), "cipher 'paillier' or 'sized'")
         most = (self.residual_bound or 1.0) * (self.batch_size or 1)

@@ -130,12 +130,12 @@ def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
     dataset, settings, rows = _data(keys)
     settings |= {
         "dims": dims,
-        "criterion": keys.take("criterion.type", str, allowed=CRITERIA),
+        "loss": keys.take("criterion.type", str, allowed=CRITERIA),
     }
-    protocol, protection, epsilon = protection_of(keys, algo, settings["criterion"], notes)
+    protocol, protection, epsilon = protection_of(keys, algo, settings["loss"], notes)
     options = growth_of(keys, algo, rows, notes) | protection
     # The program cuts all columns alike, those of the party with the labels too.
-    options |= {"ties": "position", "own_bucket_num": options.get("bucket_num")}
+    options |= {"ties": "position", "own_n_bins": options.get("n_bins")}
     options |= inference_of(keys, protocol, notes)
     select(keys, options, settings, notes)
     kind: type[DeployedOptions] = GatheringOptions if protocol == "feature_gathering" else ScatteringOptions

@@ -94,7 +94,7 @@ def test_records_that_arrive_unaligned_need_no_common_ids(tmp_path, monkeypatch)
 def test_numbers_as_labels_and_trees_with_cuts_outside_the_bounds(tmp_path, monkeypatch):
     case = Apart("vertical_trees")
     case.settings["tables"][0]["columns"][0]["edges"] = [-9.0, 0.5]
-    case.settings["criterion"] = "RegressionMSELoss"
+    case.settings["loss"] = "RegressionMSELoss"
     case.settings["tables"][1]["columns"].append({"name": "late2", "edges": [0.5]})
     header, rows = case.files["bank"]["bank.csv"]
     case.files["bank"]["bank.csv"] = ((*header, "late2"), [[*row, row[-1]] for row in rows])

@@ -122,7 +122,7 @@ MORE: dict[str, dict[str, Any]] = {
     },
     "vertical_trees": {
         "declared_dp": {"protocol": "feature_gathering", "protect": "dp"},
-        "tied_dp": {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "bucket_num": 10},
+        "tied_dp": {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "n_bins": 10},
         "each_tree": {"protocol": "feature_gathering", "protect": "dp", "redraw": "tree", "num_of_trees": 3},
         "adjusting": {"protocol": "feature_gathering", "protect": "op_boost", "variant": "adjusting"},
         "adjusting_claim": {
@@ -130,7 +130,7 @@ MORE: dict[str, dict[str, Any]] = {
             "protect": "op_boost",
             "variant": "adjusting",
             "budget": "feature",
-            "bucket_num": 20,
+            "n_bins": 20,
         },
         "extremes": {"protocol": "feature_gathering", "protect": "op_boost", "extremes": "sample"},
         "shuffled": {"protocol": "feature_gathering", "protect": "dp", "randomise": False},

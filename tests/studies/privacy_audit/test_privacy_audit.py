@@ -90,8 +90,8 @@ def test_certified_epsilon_of_the_published_covariance(n_basis, end, certified):
         ("label_sum", {}, 32.0, 49.2),
         ("public_buckets", {}, 3.0, 3.0),
         ("public_buckets", {}, 10.0, 10.0),
-        ("quantile_buckets", {"n_buckets": 100}, 10.0, 1000.0),
-        ("many_features", {"n_buckets": 100}, 10.0, 140.0),
+        ("quantile_buckets", {"n_bins": 100}, 10.0, 1000.0),
+        ("many_features", {"n_bins": 100}, 10.0, 140.0),
         ("distance", {}, 2.0, 99.0),
     ],
 )
@@ -209,7 +209,7 @@ def test_contradictions_are_named(changes, sentence):
 
 
 def test_other_contradictions_are_named(monkeypatch):
-    monkeypatch.setattr(toy_claim, "UNREPAIRED", replace(toy_claim.CLAIM, repaired=None), raising=False)
+    monkeypatch.setattr(toy_claim, "UNREPAIRED", replace(toy_claim.CLAIM, correction=None), raising=False)
     with pytest.raises(ConfigError, match=r"parties is \[30\]: each owner sends a message, .* sends 20"):
         audit_plan("budget", {}, "published", 1.0, 30)
     with pytest.raises(ConfigError, match="methods lists repaired, whose variant is 'repaired': no mechanism repairs"):

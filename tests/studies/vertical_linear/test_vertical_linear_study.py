@@ -53,7 +53,7 @@ def test_generated_rows_lie_in_their_bounds_and_follow_the_model():
     b, _ = exact_fit(data.X, 2 * data.y - 1, "logistic", 0.0, True)
     # The linear predictor of the truth has deviation 1.5; its estimate from 4000 rows is off by some per cent.
     assert np.std(data.X @ b[1:]) == pytest.approx(1.5, rel=0.1) and abs(b[0]) < 0.2
-    numbers = GeneratedSettings(n=4000, d=3, signal=1.5, criterion="RegressionMSELoss", noise=0.5)
+    numbers = GeneratedSettings(n=4000, d=3, signal=1.5, loss="RegressionMSELoss", noise=0.5)
     data = cases.draw_generated(numbers, None, lambda *names, **_: stream(7, *names), Path())
     assert np.abs(data.y).max() <= data.label_bound == pytest.approx(6 * np.hypot(1.5, 0.5))
     assert np.std(data.y) == pytest.approx(np.hypot(1.5, 0.5), rel=0.05)
@@ -92,7 +92,7 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
         np.array(["a", "b"]),
         column_facts,
     )
-    settings = GeneratedSettings(d=2, criterion="RegressionMSELoss", test_share=0.0)
+    settings = GeneratedSettings(d=2, loss="RegressionMSELoss", test_share=0.0)
     drawn = cases.deal(4, settings, lambda *names: stream(7, *names))
     data = cases.scale_table(table, settings, drawn, (0.0, 30.0))
     assert data.X.tolist() == [[-1, 0], [0, 1], [1, -1], [1, -1]] and data.y.tolist() == [-1, 1, 0, 1]
@@ -143,7 +143,7 @@ def test_the_gap_is_to_the_exact_fit_of_the_same_kind():
     long = {"protocol": "pooled", "batch_size": None, "total_round_num": 2000, "learning_rate": 0.1}
     found = cell(settings=settings, method=long)[0].scalars
     assert found["excess_loss"] == pytest.approx(found["limit_excess"], abs=1e-9)
-    numbers = {"criterion": "RegressionMSELoss"} | settings
+    numbers = {"loss": "RegressionMSELoss"} | settings
     found = cell(settings=numbers, method=long | {"model": "linear", "learning_rate": 0.05})[0].scalars
     assert found["excess_loss"] == pytest.approx(0, abs=1e-9) and found["limit_excess"] == pytest.approx(0, abs=1e-12)
 
@@ -178,14 +178,14 @@ def test_every_method_keeps_the_contract(method):
         ({"grid": {"parties": [1]}}, r"grid\.parties is 1: there must be 2"),
         ({"settings": {"test_share": 0.1}, "grid": {"folds": 3}}, r"test_share is 0\.1: it is read with 1 fold"),
         ({"settings": {"n": 100, "data_size_for_debug": 101}}, "data_size_for_debug is 101: there are 100 rows"),
-        ({"settings": {"noise": 2.0}}, r"noise is 2\.0: it is read with criterion 'RegressionMSELoss' only"),
+        ({"settings": {"noise": 2.0}}, r"noise is 2\.0: it is read with loss 'RegressionMSELoss' only"),
         (
-            {"settings": {"criterion": "RegressionMSELoss"}},
-            "its model is 'logistic', and criterion 'RegressionMSELoss'",
+            {"settings": {"loss": "RegressionMSELoss"}},
+            "its model is 'logistic', and loss 'RegressionMSELoss'",
         ),
-        ({"settings": {"criterion": "RegressionMSELoss"}, "method": {"protocol": "published"}}, "needs 'linear'"),
+        ({"settings": {"loss": "RegressionMSELoss"}, "method": {"protocol": "published"}}, "needs 'linear'"),
         (
-            {"source": "dataset", "settings": {"dataset": "abalone", "criterion": "CrossEntropyLoss"}},
+            {"source": "dataset", "settings": {"dataset": "abalone", "loss": "CrossEntropyLoss"}},
             "the labels of these data are numbers",
         ),
         ({"method": {"protocol": "published", "ridge": 0.1}}, r"ridge is unknown"),
@@ -221,7 +221,7 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
     shop, bank = split(data, 2, None, chosen)
     assert (shop.name, shop.role, shop.columns) == ("shop", "passive", (0, 1, 2))
     assert (bank.name, bank.role, bank.columns) == ("bank", "active", (3,))
-    numbers = own(criterion="RegressionMSELoss", label_bounds=[0, 2])
+    numbers = own(loss="RegressionMSELoss", label_bounds=[0, 2])
     data = table(numbers, draw(numbers, None, Streams(7, "own"), Path("resources")))
     assert set(data.y) == {-1.0, 0.0} and data.label_scale == 1
 
@@ -237,9 +237,9 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
         ({"shop": {"party": "server"}}, "tables has the party 'server': that name belongs to a protocol"),
         (
             {"label_bounds": [0, 1]},
-            r"label_bounds is \(0\.0, 1\.0\): give the public range of the label with criterion",
+            r"label_bounds is \(0\.0, 1\.0\): give the public range of the label with loss",
         ),
-        ({"criterion": "RegressionMSELoss"}, "label_bounds is None: give the public range"),
+        ({"loss": "RegressionMSELoss"}, "label_bounds is None: give the public range"),
         ({"active": "first"}, "active is 'first': tables say who holds what"),
     ],
 )

@@ -125,10 +125,10 @@ def test_entries_that_do_not_belong_are_named(replaced, says):
 def test_labels_are_classes_where_the_criterion_says_so():
     write(late=7)
     with pytest.raises(
-        DataMissing, match=r"two\.csv: late is 7 in row 5: criterion 'CrossEntropyLoss' takes labels 0 and 1"
+        DataMissing, match=r"two\.csv: late is 7 in row 5: loss 'CrossEntropyLoss' takes labels 0 and 1"
     ):
         made(settings())
-    assert made(settings(criterion="RegressionMSELoss")).y[3] == 7
+    assert made(settings(loss="RegressionMSELoss")).y[3] == 7
 
 
 @pytest.mark.parametrize(

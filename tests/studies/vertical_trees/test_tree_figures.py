@@ -24,7 +24,7 @@ def block() -> dict:
             "all": {"protocol": "pooled", "title": "in one place"} | TREES,
             "alone": {"protocol": "active_only", "title": "alone"} | TREES,
             "open": {"protocol": "feature_gathering", "title": "orders"} | TREES,
-            "buckets": PUBLISHED | {"bucket_num": 5, "budget": "feature", "title": "buckets"} | TREES,
+            "buckets": PUBLISHED | {"n_bins": 5, "budget": "feature", "title": "buckets"} | TREES,
             "sums": {"protocol": "tables", "cipher": "sized", "title": "tables"} | TREES,
         },
         "cases": {

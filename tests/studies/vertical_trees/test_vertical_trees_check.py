@@ -35,7 +35,7 @@ def planned(settings=None, grid=None, method=None, dataset=None):
         ({"grid": {"parties": [1]}}, "grid.parties is 1: there must be 2 to 14"),
         ({"settings": {"test_share": 1.0}}, r"test_share is 1\.0: it must lie in \[0, 1\)"),
         ({"settings": {"active": "middle"}}, "active is 'middle': it must be one of last, first"),
-        ({"settings": {"criterion": "MSE"}}, "criterion is 'MSE': it must be one of CrossEntropyLoss"),
+        ({"settings": {"loss": "MSE"}}, "loss is 'MSE': it must be one of CrossEntropyLoss"),
         ({"settings": {"dim": [7, 14]}}, r"settings\.dim is unknown: did you mean dims"),
         (
             {"settings": {"test_share": 0.5}, "grid": {"folds": 3}},
@@ -63,9 +63,9 @@ def test_contradictions_are_named(words, says):
         {"settings": {"test_share": 0}},
         {"grid": {"folds": 5}},
         # Codes that cross noised are as large whatever the residuals are.
-        {"settings": {"criterion": "RegressionMSELoss"}, "method": {"protocol": "local_tables"}},
+        {"settings": {"loss": "RegressionMSELoss"}, "method": {"protocol": "local_tables"}},
         {"settings": {"test_share": 0.5, "data_size_for_debug": 500}},
-        {"settings": {"criterion": "RegressionMSELoss", "active": "first"}},
+        {"settings": {"loss": "RegressionMSELoss", "active": "first"}},
     ],
 )
 def test_what_works_is_taken(words):
@@ -78,10 +78,10 @@ def test_what_passive_columns_do_not_declare_is_told_where_a_method_needs_it():
     for method, source, count, says in (
         (gathering, "adult", 7, "column 10 .* has no declared edges, which edges 'public' needs"),
         (
-            gathering | {"bucket_num": 10},
+            gathering | {"n_bins": 10},
             "credit_default",
             3,
-            "column 11 .* has no declared bounds, which bucket_num 10",
+            "column 11 .* has no declared bounds, which n_bins 10",
         ),
         (
             gathering | {"protect": "op_boost"},
@@ -96,11 +96,11 @@ def test_what_passive_columns_do_not_declare_is_told_where_a_method_needs_it():
             planned(grid={"parties": [count]}, method=method, dataset=source)
         assert isinstance(caught.value, ConfigError) and "studies.vertical_trees.cases.made" in str(caught.value)
         assert planned(grid={"parties": [2]}, method=method, dataset=source).n_cells == 1
-    scattering = {"protocol": "label_scattering", "edges": "public", "bucket_num": None}
+    scattering = {"protocol": "label_scattering", "edges": "public", "n_bins": None}
     with pytest.raises(ConfigError, match=r"column 10 .* has no declared edges") as caught:
         planned(grid={"parties": [7]}, method=scattering, dataset="adult")
     assert not isinstance(caught.value, CertificationError)
-    assert planned(grid={"parties": [7]}, method=gathering | {"bucket_num": 10}, dataset="adult").n_cells == 1
+    assert planned(grid={"parties": [7]}, method=gathering | {"n_bins": 10}, dataset="adult").n_cells == 1
 
 
 def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
@@ -121,8 +121,8 @@ def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
     ("words", "says"),
     [
         (
-            {"dataset": "abalone", "settings": {"criterion": "CrossEntropyLoss"}},
-            "criterion is 'CrossEntropyLoss': the lab",
+            {"dataset": "abalone", "settings": {"loss": "CrossEntropyLoss"}},
+            "loss is 'CrossEntropyLoss': the lab",
         ),
         ({"dataset": "adult_split", "grid": {"folds": 5}}, "grid.folds is 5: these data have their own test rows"),
         (
@@ -148,7 +148,7 @@ def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
             {"settings": {"test_share": 0}, "method": {"protocol": "feature_gathering", "inference": "ss"}},
             "inference is 'ss', and test_share 0 leaves no rows to score",
         ),
-        ({"method": GATHERING | {"protect": "dp", "bucket_num": 1}}, r"bucket_num is 1: it must lie in \[2, 10000\]"),
+        ({"method": GATHERING | {"protect": "dp", "n_bins": 1}}, r"n_bins is 1: it must lie in \[2, 10000\]"),
         (
             {"method": GATHERING | {"protect": "op_boost", "lower_bound": 5, "upper_bound": 5}},
             "lower_bound and upper_bound are 5 and 5: they must be increasing",

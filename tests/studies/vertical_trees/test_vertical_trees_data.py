@@ -52,7 +52,7 @@ def test_declared_edges_and_bounds_hold_the_generated_values():
 
 
 def test_regression_has_the_signal_that_is_set():
-    data, _ = made(n=20_000, criterion="RegressionMSELoss", signal=3.0)
+    data, _ = made(n=20_000, loss="RegressionMSELoss", signal=3.0)
     assert data.criterion == "RegressionMSELoss" and abs(data.y.std() - np.sqrt(10)) < 0.05
     labels = made(n=1000)[0].y
     assert set(labels) == {0.0, 1.0}
@@ -100,7 +100,7 @@ def test_fewer_rows_are_drawn_before_they_are_divided():
 
 def test_wrong_values_are_named():
     data, chosen = made(n=50)
-    with pytest.raises(ValueError, match="y has the label 2: criterion 'CrossEntropyLoss' takes 0 and 1"):
+    with pytest.raises(ValueError, match="y has the label 2: loss 'CrossEntropyLoss' takes 0 and 1"):
         TreeData(**{**vars(data), "y": data.y * 2})
     with pytest.raises(ValueError, match="X has a value that is not finite"):
         TreeData(**{**vars(data), "X": np.where(data.X[3, 1] == data.X, np.inf, data.X)})
@@ -137,7 +137,7 @@ def test_other_tables_are_divided_here_and_anew_for_each_replicate(monkeypatch, 
     monkeypatch.setattr(cases, "read_table", lambda name, response, resources: tabled(d=settings.n_columns))
     first, second = (source.generate(settings, None, one, Path("resources")) for one in (rng_for, other_rng_for))
     assert first.train.sum() == second.train.sum() == 35 and (first.train != second.train).any()
-    assert first.criterion == settings.loss and first.X.shape == (50, settings.n_columns)
+    assert first.criterion == settings.loss_in_force and first.X.shape == (50, settings.n_columns)
 
 
 def other_rng_for(*names, shared=False):

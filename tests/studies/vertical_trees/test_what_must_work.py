@@ -122,7 +122,7 @@ def test_several_folds_test_every_record_once(label):
 @pytest.mark.parametrize("label", METHODS)
 def test_regression(label):
     bound = {"residual_bound": 10.0} if label in ("gradients", "noised") else {}
-    found = check(label, cell(label, {"criterion": "RegressionMSELoss"}, **bound))
+    found = check(label, cell(label, {"loss": "RegressionMSELoss"}, **bound))
     assert found["mse"] > 0 and found["log_loss"] is None
 
 

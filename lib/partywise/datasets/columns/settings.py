@@ -19,7 +19,7 @@ class ColumnSettings:
         the number of parties is another one, or there are none, the columns are cut into runs whose lengths differ by
         at most one
     active : whether the ``last`` or the ``first`` party holds the labels
-    criterion : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
+    loss : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
     test_share : share of the rows that test where there is one fold; 0 for none
     data_size_for_debug : so many random rows, of which ``test_share`` test, or so many training rows where the data
         have test rows of their own; 0 for all
@@ -27,7 +27,7 @@ class ColumnSettings:
 
     dims: tuple[Count, ...] | None = None
     active: Literal["last", "first"] = "last"
-    criterion: Criterion | None = None
+    loss: Criterion | None = None
     test_share: Annotated[float, Range(0, 1, "[)")] = 0.2
     data_size_for_debug: Natural = 0
 
@@ -57,9 +57,9 @@ class ColumnSettings:
         return CLASSES
 
     @property
-    def loss(self) -> Criterion:
-        """The criterion in force."""
-        return self.usual if self.criterion is None else self.criterion
+    def loss_in_force(self) -> Criterion:
+        """The loss that is set, or else the usual one."""
+        return self.usual if self.loss is None else self.loss
 
     @property
     def own_test_rows(self) -> bool:

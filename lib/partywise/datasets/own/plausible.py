@@ -126,6 +126,6 @@ def check_classes(values: np.ndarray, table: TextTable, name: str) -> None:
     other = np.flatnonzero(~np.isin(values, (0, 1)))
     if other.size:
         raise DataMissing(
-            f"{table.file}: {name} is {values[other[0]]:g} in row {table.lines[other[0]]}: criterion "
+            f"{table.file}: {name} is {values[other[0]]:g} in row {table.lines[other[0]]}: loss "
             "'CrossEntropyLoss' takes labels 0 and 1; code the two classes so, or use 'RegressionMSELoss'."
         )

@@ -161,7 +161,7 @@ class OwnTables:
     @property
     def matching(self) -> Matching:
         """How rows become records."""
-        classes = getattr(self, "loss", None) == "CrossEntropyLoss"
+        classes = getattr(self, "loss_in_force", None) == "CrossEntropyLoss"
         bounds = getattr(self, "label_bounds", None)
         return Matching(self.id, self.match, self.min_records, self.user, self.rows_per_user, classes, bounds)
 

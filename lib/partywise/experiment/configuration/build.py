@@ -10,6 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import ConfigError
+from .renamed import RENAMED
 
 T = TypeVar("T")
 
@@ -28,15 +29,11 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     """Make a dataclass from a block of the configuration, whose place ``where`` an error names.
 
     Fields are int, float, bool, str, tuples of these, dataclasses, or unions with None: lists become tuples, whole
-    numbers are taken where a float is wanted, nothing else is converted. The class attribute ``elsewhere``, if it has
-    one, holds keys that belong to another place, each with what to do.
+    numbers are taken where a float is wanted, nothing else is converted.
     """
     block = as_block(mapping, where)
     hints = get_type_hints(cls)
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
-    for name, advice in getattr(cls, "elsewhere", ()):
-        if name in block:
-            raise ConfigError(f"{_path(where, name)} is {block[name]!r}: {advice}.")
     refuse_unknown(block, known, where)
     for name, entry in known.items():
         if name not in block and entry.default is MISSING and entry.default_factory is MISSING:
@@ -78,9 +75,16 @@ def as_block(value: object, where: str) -> dict[str, Any]:
 
 
 def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str = "") -> None:
-    """Raise a named error for the first key that is not allowed, with the nearest allowed one."""
+    """Raise a named error for the first key that is not allowed, with its new name or the nearest allowed one."""
     for key in block:
         if key not in allowed:
+            if (new := RENAMED.get(key)) in allowed:
+                raise ConfigError(f"{_path(where, key)} is called {new} now: rename the key.")
+            if new is not None:
+                raise ConfigError(
+                    f"{_path(where, key)} is called {new} now, which is no key of this block: "
+                    f"allowed here: {', '.join(sorted(allowed)) or 'nothing'}."
+                )
             raise ConfigError(f"{_path(where, key)} is unknown: {choices(key, allowed)}.")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ...errors import CubeError
+from ..configuration.renamed import RENAMED
 from .attributes import meanings
 from .cube import DIMS, open_cube
 from .labels import word_of
@@ -92,7 +93,7 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
 
     Attributes are left out, but for units: they tell of the revision and of the configuration.
     """
-    first, second = _with_labels(first), _with_labels(second)
+    first, second = (_with_labels(_with_new_names(cube)) for cube in (first, second))
     missing = [
         f"only in the {which}: {kind} {', '.join(map(str, labels))}"
         for which, one, other in (("first", first, second), ("second", second, first))
@@ -113,6 +114,12 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
         if found[0]:
             moved[name] = found
     return Report(int(both.sum()), len(names), moved, tuple(missing))
+
+
+def _with_new_names(cube: xr.Dataset) -> xr.Dataset:
+    """The cube with coordinates of renamed settings and options under their new names."""
+    names = {f"{word}_{old}": f"{word}_{new}" for old, new in RENAMED.items() for word in ("case", "method")}
+    return cube.rename({old: new for old, new in names.items() if old in cube and new not in cube})
 
 
 def _with_labels(cube: xr.Dataset) -> xr.Dataset:

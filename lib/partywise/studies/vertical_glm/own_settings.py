@@ -63,8 +63,6 @@ class TableSettings(OwnTables, CaseSettings):
     label_bounds: tuple[float, float] | None = None
     eta_start: float | None = None
 
-    elsewhere = (("table", "the source table is a person's own files; a data set by its name is source: dataset"),)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_tables(RESERVED)

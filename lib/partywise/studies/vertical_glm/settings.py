@@ -153,8 +153,6 @@ class DatasetSettings(PartialOverlap):
     family: Family | None = None
     rows: Natural = 0
 
-    elsewhere = (("table", "the name of a data set is called dataset"),)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.family is not None and self.family not in self.response_facts.families:

@@ -30,7 +30,7 @@ def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resourc
     # A linear predictor of uniform features has the variance |beta|^2 bound^2 / 3.
     eta = X @ (beta * settings.signal / (np.linalg.norm(beta) * BOUND / np.sqrt(3)))
     label_bound = 1.0
-    if settings.loss == CLASSES:
+    if settings.loss_in_force == CLASSES:
         y = (rng_for("labels").random(n) < LOGIT.mean(eta)).astype(float)
     else:
         label_bound = DEVIATIONS * float(np.hypot(settings.signal, settings.noise))
@@ -42,7 +42,7 @@ def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resourc
         bounds=np.full(d, BOUND),
         label_bound=label_bound,
         because="range of the generator, a setting",
-        criterion=settings.loss,
+        criterion=settings.loss_in_force,
     )
 
 
@@ -85,7 +85,7 @@ def scale_table(
         bounds=np.ones(X.shape[1]),
         label_bound=1.0,
         because="declared ranges of the columns, which become [-1, 1]",
-        criterion=settings.loss,
+        criterion=settings.loss_in_force,
         label_scale=scale,
     )
 

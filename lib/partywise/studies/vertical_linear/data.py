@@ -49,7 +49,7 @@ class LinearData:
                 raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
         if self.criterion == CLASSES and not np.isin(self.y, (0, 1)).all():
             other = self.y[~np.isin(self.y, (0, 1))][0]
-            raise ValueError(f"y has the label {other:g}: criterion 'CrossEntropyLoss' takes 0 and 1.")
+            raise ValueError(f"y has the label {other:g}: loss 'CrossEntropyLoss' takes 0 and 1.")
 
     @cached_property
     def memo(self) -> dict[Any, Any]:

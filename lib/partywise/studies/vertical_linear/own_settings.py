@@ -38,9 +38,9 @@ class TableSettings(OwnTables, ColumnSettings):
             if column.edges is not None:
                 raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
         increasing("label_bounds", self.label_bounds)
-        if (self.label_bounds is None) != (self.loss == CLASSES):
+        if (self.label_bounds is None) != (self.loss_in_force == CLASSES):
             raise ValueError(
-                f"label_bounds is {self.label_bounds!r}: give the public range of the label with criterion "
+                f"label_bounds is {self.label_bounds!r}: give the public range of the label with loss "
                 f"{NUMBERS!r}, and only there."
             )
 

@@ -27,8 +27,8 @@ class GeneratedSettings(ColumnSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.noise != 1.0 and self.loss == CLASSES:
-            raise ValueError(f"noise is {self.noise!r}: it is read with criterion {NUMBERS!r} only; leave it out.")
+        if self.noise != 1.0 and self.loss_in_force == CLASSES:
+            raise ValueError(f"noise is {self.noise!r}: it is read with loss {NUMBERS!r} only; leave it out.")
 
     @property
     def n_columns(self) -> int:

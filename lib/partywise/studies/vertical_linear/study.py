@@ -60,15 +60,15 @@ def check(plan: Plan) -> None:
                 f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: there are "
                 f"{settings.n} rows; leave it out for all of them."
             )
-        if settings.loss == CLASSES and settings.usual == NUMBERS:
+        if settings.loss_in_force == CLASSES and settings.usual == NUMBERS:
             raise ConfigError(
-                f"{where}.settings.criterion is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
+                f"{where}.settings.loss is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
             )
-        for label in case.methods if settings.loss == NUMBERS else ():
+        for label in case.methods if settings.loss_in_force == NUMBERS else ():
             model = getattr(plan.methods[label].options, "model", "logistic")
             if model != "linear":
                 raise ConfigError(
-                    f"{where} with method {label}: its model is {model!r}, and criterion {NUMBERS!r} needs 'linear'."
+                    f"{where} with method {label}: its model is {model!r}, and loss {NUMBERS!r} needs 'linear'."
                 )
 
 

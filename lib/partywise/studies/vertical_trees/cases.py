@@ -30,7 +30,7 @@ def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resourc
     rng = rng_for("rows")
     X, score = draw_score(settings.n, settings.d, rng)
     score = settings.signal * score
-    if settings.loss == NUMBERS:
+    if settings.loss_in_force == NUMBERS:
         y = score + rng.standard_normal(settings.n)
     else:
         y = (rng.random(settings.n) < LOGIT.mean(score)).astype(float)
@@ -94,5 +94,5 @@ def select_rows(table: Table, settings: ColumnSettings, drawn: Mapping[str, np.n
         ids=None if table.ids is None else table.ids[kept],
         names=table.names,
         column_facts=table.column_facts,
-        criterion=settings.loss,
+        criterion=settings.loss_in_force,
     )

@@ -34,9 +34,9 @@ def check(plan: Plan) -> None:
             continue
         _check_parties(case, where)
         _check_rows(case, where)
-        if case.settings.loss == CLASSES and case.settings.usual == NUMBERS:
+        if case.settings.loss_in_force == CLASSES and case.settings.usual == NUMBERS:
             raise ConfigError(
-                f"{where}.settings.criterion is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
+                f"{where}.settings.loss is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
             )
         for label in case.methods:
             _check_method(case, plan.methods[label], where)
@@ -87,7 +87,7 @@ def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
             raise ConfigError(f"{at}: select_by is {options.select_by!r}, and test_share 0 leaves no test rows.")
         if isinstance(options, DeployedOptions) and options.inference != "none":
             raise ConfigError(f"{at}: inference is {options.inference!r}, and test_share 0 leaves no rows to score.")
-    if case.settings.loss == NUMBERS and getattr(options, "residual_bound", 0) is None:
+    if case.settings.loss_in_force == NUMBERS and getattr(options, "residual_bound", 0) is None:
         _check_bound(options, at)
     _check_declared(case.settings, case.parties, options, at)
 
@@ -132,6 +132,6 @@ def _requirement(options: Any) -> tuple[str, str, bool]:
     cuts = (certified and options.protect == "dp") or isinstance(options, ScatteringOptions)
     if not cuts or options.edges != "public":
         return "edges", "", False
-    if options.bucket_num is None:
+    if options.n_bins is None:
         return "edges", "edges 'public' needs", certified
-    return "bounds", f"bucket_num {options.bucket_num} with edges 'public' cuts", certified
+    return "bounds", f"n_bins {options.n_bins} with edges 'public' cuts", certified

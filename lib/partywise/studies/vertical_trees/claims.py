@@ -12,14 +12,14 @@ from ...experiment.study import Lazy
 
 @dataclass(frozen=True)
 class BucketSettings(ClaimSettings):
-    """n_buckets equally filled buckets."""
+    """n_bins equally filled buckets."""
 
-    n_buckets: Annotated[int, Range(2)] = 50
+    n_bins: Annotated[int, Range(2)] = 50
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n < 2 * self.n_buckets:
-            raise ValueError(f"n is {self.n}: {self.n_buckets} buckets need at least {2 * self.n_buckets} records.")
+        if self.n < 2 * self.n_bins:
+            raise ValueError(f"n is {self.n}: {self.n_bins} buckets need at least {2 * self.n_bins} records.")
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class KeySettings(ClaimSettings):
 
 @dataclass(frozen=True)
 class LaneSettings(ClaimSettings):
-    """Tables of n_features with n_buckets each, and of their pairs."""
+    """Tables of n_features with n_bins each, and of their pairs."""
 
     n_features: Annotated[int, Range(2)] = 3
-    n_buckets: Annotated[int, Range(2)] = 4
+    n_bins: Annotated[int, Range(2)] = 4
 
 
 _EXPOSURES = "partywise.studies.vertical_trees.leaks.ranks:"
@@ -88,7 +88,7 @@ CLAIMS = (
     Claim(
         name="quantile_buckets",
         document="003",
-        title="bucket response - {n_buckets} quantile buckets",
+        title="bucket response - {n_bins} quantile buckets",
         remedy="public edges",
         unit="features",
         settings=BucketSettings,
@@ -99,7 +99,7 @@ CLAIMS = (
     Claim(
         name="many_features",
         document="003",
-        title="bucket response - {n_features} features with {n_buckets} buckets",
+        title="bucket response - {n_features} features with {n_bins} buckets",
         remedy="epsilon shared by the features",
         unit="features",
         settings=FeatureSettings,

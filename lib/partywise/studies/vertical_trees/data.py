@@ -46,7 +46,7 @@ class TreeData:
         if self.criterion == CLASSES and not np.isin(self.y, (0, 1)).all():
             other = self.y[~np.isin(self.y, (0, 1))][0]
             raise ValueError(
-                f"y has the label {other:g}: criterion 'CrossEntropyLoss' takes 0 and 1; code the two classes so, or "
+                f"y has the label {other:g}: loss 'CrossEntropyLoss' takes 0 and 1; code the two classes so, or "
                 "use 'RegressionMSELoss'."
             )
 

@@ -91,7 +91,7 @@ def _order_preserving(
         _check_ends(column, options)
     integers = options.upper_bound - options.lower_bound + 1
     # Buckets of an order are made by who gets the integers.
-    sizes = dict.fromkeys(facts, integers if options.ties == "position" else options.bucket_num or integers)
+    sizes = dict.fromkeys(facts, integers if options.ties == "position" else options.n_bins or integers)
     if options.uses_epsilon and math.isinf(epsilon):
         return Protection(sizes, {}, math.inf, math.inf)
     whole = None
@@ -111,26 +111,26 @@ def indices_moved(options: GatheringOptions, n: int) -> int:
     """
     if options.edges == "public":
         return 1
-    return min(int(options.bucket_num or n), n) if options.ties == "position" else n
+    return min(int(options.n_bins or n), n) if options.ties == "position" else n
 
 
 def public_cuts(column: Column, options: GatheringOptions) -> Accounted:
     """Declared edges of a column: its own, or as many equal parts of its declared bounds as buckets are asked for."""
-    if options.bucket_num is None:
+    if options.n_bins is None:
         if column.edges is None:
             raise CertificationError(
-                f"edges of column {column.name!r} are not declared: declare them with the data, or give bucket_num, "
+                f"edges of column {column.name!r} are not declared: declare them with the data, or give n_bins, "
                 "which cuts declared bounds into equal parts."
             )
         return column.edges
     if column.bounds is None:
         raise CertificationError(
-            f"bounds of column {column.name!r} are not declared: bucket_num {options.bucket_num} with edges 'public' "
-            "cuts them into equal parts; declare them with the data, leave bucket_num out, or use edges 'quantile'."
+            f"bounds of column {column.name!r} are not declared: n_bins {options.n_bins} with edges 'public' "
+            "cuts them into equal parts; declare them with the data, leave n_bins out, or use edges 'quantile'."
         )
     low, high = column.bounds.value
-    cuts = np.linspace(low, high, options.bucket_num + 1)[1:-1]
-    reason = f"{options.bucket_num} equal parts of the declared bounds of {column.name!r}; bucket_num is a setting"
+    cuts = np.linspace(low, high, options.n_bins + 1)[1:-1]
+    reason = f"{options.n_bins} equal parts of the declared bounds of {column.name!r}; n_bins is a setting"
     return derive(cuts, (column.bounds,), name=f"edges of {column.name}", owner=UNNAMED, because=reason)
 
 
@@ -173,7 +173,7 @@ def adjusting_scale(prt: float, ner: float, parts: int, domain: tuple[int, int],
 
 def _buckets(column: Column, options: GatheringOptions) -> int:
     """Number of buckets of a column."""
-    return int(options.bucket_num or 0) if options.edges == "quantile" else len(public_cuts(column, options).value) + 1
+    return int(options.n_bins or 0) if options.edges == "quantile" else len(public_cuts(column, options).value) + 1
 
 
 def _check_ends(column: Column, options: GatheringOptions) -> None:

@@ -58,7 +58,7 @@ def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions
     if options.edges == "public":
         cuts = public_cuts(facts, options)
         return _certified_ranks(bucket_index(x, cuts), np.array(cuts.value, dtype=float))
-    size = int(options.bucket_num or 0)
+    size = int(options.n_bins or 0)
     if options.ties == "position":
         by_rank = bucket_index(x, Quantiles(size))
         return _certified_ranks(by_rank, cuts_by_rank(x, np.asarray(by_rank.value), size))
@@ -84,9 +84,9 @@ def message_of(
 
 def rank(columns: np.ndarray, options: GatheringOptions) -> CodedColumns:
     """Codes of columns (n, d) by the order of their rows: buckets of equal counts, or a rank for every row."""
-    if options.bucket_num is None:
+    if options.n_bins is None:
         return dense_ranks(columns, "position")
-    return quantile_buckets(columns, options.bucket_num, "position")
+    return quantile_buckets(columns, options.n_bins, "position")
 
 
 def cuts_by_rank(x: np.ndarray, codes: np.ndarray, size: int) -> np.ndarray:
@@ -121,11 +121,11 @@ def _mapped_ranks(x: np.ndarray, facts: Column, owner: str, options: GatheringOp
     if options.ties == "position":
         # Cuts are places in the order of what was drawn, and mean the values at the same places of the raw order.
         return _certified_ranks(bounded, rank(x[:, None], options).thresholds[0], options.lower_bound)
-    if options.bucket_num is None:
+    if options.n_bins is None:
         return _certified_ranks(bounded, cuts, options.lower_bound)
     # Buckets are runs of the integers, so that a cut between buckets is one between integers, or at an end.
-    steps = np.arange(len(cuts) + 1) * options.bucket_num // (len(cuts) + 1)
-    last = np.searchsorted(steps, np.arange(options.bucket_num - 1), side="right")
+    steps = np.arange(len(cuts) + 1) * options.n_bins // (len(cuts) + 1)
+    last = np.searchsorted(steps, np.arange(options.n_bins - 1), side="right")
     return _certified_ranks(bounded, np.array([-np.inf, *cuts, np.inf])[last], options.lower_bound, steps)
 
 

@@ -37,9 +37,9 @@ def held_out(fold: Any) -> np.ndarray:
 
 def own_codes(X: np.ndarray, options: TreeOptions) -> CodedColumns:
     """Codes of the active party's training rows (n, d): quantile buckets, or dense ranks."""
-    if options.own_bucket_num is None:
+    if options.own_n_bins is None:
         return dense_ranks(X, options.ties)
-    return quantile_buckets(X, options.own_bucket_num, options.ties)
+    return quantile_buckets(X, options.own_n_bins, options.ties)
 
 
 def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> CodedColumns:

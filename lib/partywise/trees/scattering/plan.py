@@ -76,7 +76,7 @@ def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringO
     """Codes of a passive party's training rows (n, d_k); each column has as many as everyone knows, empty ones too."""
     if options.edges == "public":
         return public_buckets(X, [_edges(column, options) for column in facts])
-    kept = quantile_buckets(X, int(options.bucket_num or 0), options.ties)
+    kept = quantile_buckets(X, int(options.n_bins or 0), options.ties)
     sizes = np.array([_size(column, options) for column in facts], dtype=np.int64)
     # Nothing lies above the last value of a column that has fewer values than buckets.
     above = (np.full(size - 1 - len(cuts), np.inf) for size, cuts in zip(sizes, kept.thresholds, strict=True))
@@ -122,15 +122,15 @@ def _summed_nodes(tree: Tree, depth: int) -> list[int]:
 
 
 def _size(column: Column, options: ScatteringOptions) -> int:
-    return len(_edges(column, options)) + 1 if options.edges == "public" else int(options.bucket_num or 0)
+    return len(_edges(column, options)) + 1 if options.edges == "public" else int(options.n_bins or 0)
 
 
 def _edges(column: Column, options: ScatteringOptions) -> np.ndarray:
     """Cuts that everyone knows: the declared ones, or equal parts of declared bounds."""
-    if options.bucket_num is None:
+    if options.n_bins is None:
         return np.asarray(_declaration(column, "edges"), dtype=float)
     low, high = _declaration(column, "bounds")
-    return np.linspace(low, high, options.bucket_num + 1)[1:-1]
+    return np.linspace(low, high, options.n_bins + 1)[1:-1]
 
 
 def _declaration(column: Column, what: str) -> Any:

@@ -70,7 +70,7 @@ def _buckets(args: Keys) -> tuple[dict[str, Any], float | None]:
     options = {
         "protect": "dp",
         "edges": "quantile",
-        "bucket_num": args.take("bucket_num", int),
+        "n_bins": args.take("bucket_num", int),
     }
     if args.nothing("epsilon"):
         args.refuse_rest({})
@@ -86,7 +86,7 @@ def _order_preserving(args: Keys) -> tuple[dict[str, Any], float | None]:
     options: dict[str, Any] = {"protect": "op_boost", "variant": algo, "extremes": "sample", "budget": "feature"}
     options |= {name: args.take(name, int) for name in ("lower_bound", "upper_bound")}
     if "bucket_num" in args:
-        options["bucket_num"] = args.take("bucket_num", int)
+        options["n_bins"] = args.take("bucket_num", int)
     epsilon = None
     if algo == "global":
         epsilon = _positive(args, "epsilon")
@@ -100,7 +100,7 @@ def _order_preserving(args: Keys) -> tuple[dict[str, Any], float | None]:
 
 def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) -> dict[str, Any]:
     """Gradients under Paillier encryption."""
-    options: dict[str, Any] = {"cipher": "paillier", "bucket_num": args.take("bucket_num", int)}
+    options: dict[str, Any] = {"cipher": "paillier", "n_bins": args.take("bucket_num", int)}
     args.refuse_rest({})
     if KEY_SIZE not in keys:
         raise ValueError(f"{KEY_SIZE} is missing: {METHOD} 'he' needs the bits of its modulus.")

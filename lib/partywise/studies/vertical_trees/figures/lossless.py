@@ -35,7 +35,7 @@ def _rerouting(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
 
 def _buckets(cube: xr.Dataset, case: str, method: str) -> str:
     """The number of buckets, where the title of the method does not say it."""
-    buckets = coordinate_of(cube, "method", method, "bucket_num")
+    buckets = coordinate_of(cube, "method", method, "n_bins")
     told = not buckets or f"{buckets:g}" in title(cube, "method", method)
     return "" if told else f", {buckets:g} buckets"
 

@@ -51,7 +51,7 @@ def public_buckets(task: Task) -> Exposure:
 
 def quantile_buckets(task: Task) -> Exposure:
     """Buckets of equal size, so that one record moves an index across every edge."""
-    return _buckets(task, Quantiles(task.settings.n_buckets), task.epsilon)
+    return _buckets(task, Quantiles(task.settings.n_bins), task.epsilon)
 
 
 def shared_buckets(task: Task) -> Exposure:
@@ -61,13 +61,13 @@ def shared_buckets(task: Task) -> Exposure:
 
 def public_edges(settings: BucketSettings) -> Public:
     """Cuts of [0, 1] into equal parts."""
-    cuts = np.arange(1, settings.n_buckets) / settings.n_buckets
-    return Public(cuts, because="equal parts of [0, 1], to which the source maps every feature; n_buckets is a setting")
+    cuts = np.arange(1, settings.n_bins) / settings.n_bins
+    return Public(cuts, because="equal parts of [0, 1], to which the source maps every feature; n_bins is a setting")
 
 
 def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposure:
     settings = task.settings
-    mechanism = RandomizedResponse(epsilon, settings.n_buckets)
+    mechanism = RandomizedResponse(epsilon, settings.n_bins)
     bounded = _indices(task.worst[0], edges)
     release = mechanism(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     # Public edges move one index a feature, which is enumerated; an attack on many is drawn.
@@ -75,7 +75,7 @@ def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposu
 
     def pair_of(one: World, other: World) -> ResponsePair:
         first, second = (np.ravel(_indices(world, edges).value).astype(int) for world in (one, other))
-        return kind(first, second, epsilon, settings.n_buckets)
+        return kind(first, second, epsilon, settings.n_bins)
 
     worst = pair_of(*task.worst)
     numbers = {"indices_moved": worst.moved, "exact_pure": worst.moved * audit_exact(mechanism.matrix()).epsilon}

@@ -111,7 +111,7 @@ def _exposure(task: Task, masked: bool) -> Exposure:
 def _plan(task: Task) -> TablePlan:
     """The public plan of one owner of features beside whoever has the gradients."""
     settings = task.settings
-    cuts = Public(np.arange(1, settings.n_buckets) / settings.n_buckets, because="equal parts of [0, 1], a setting")
+    cuts = Public(np.arange(1, settings.n_bins) / settings.n_bins, because="equal parts of [0, 1], a setting")
     columns = tuple(Column(f"x{j}", cuts) for j in range(settings.n_features))
     facts = PublicFacts(columns, "CrossEntropyLoss")
     spec = MethodSpec(OPTIONS, SimpleNamespace(delta=task.delta), None, facts)

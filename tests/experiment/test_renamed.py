@@ -1,0 +1,68 @@
+"""Renamed keys: an old one ends in an error with the new name, nothing reads it, and results bear the new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, make_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from partywise.errors import ConfigError
+from partywise.experiment.configuration.build import build
+from partywise.experiment.configuration.renamed import RENAMED
+from partywise.experiment.results.compare import compare_cubes
+from partywise.experiment.results.cube import DIMS
+from partywise.experiment.study import available, load
+
+
+@dataclass(frozen=True)
+class Without:
+    """A block that has no renamed key."""
+
+    kept: int = 0
+
+
+def known_keys() -> set[str]:
+    """Every setting and option of every study."""
+    found: set[str] = set()
+    for name in available():
+        study = load(name)
+        blocks: list[Any] = [source.settings for source in study.sources.values()]
+        blocks += [method.options for method in study.methods.values()]
+        found |= {field.name for block in blocks for field in fields(block)}
+    return found
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+def test_an_old_key_ends_in_an_error_that_names_the_new_one(old, new):
+    kind = make_dataclass("Kind", [(new, int, 0)])
+    assert getattr(build(kind, {new: 1}, "block"), new) == 1
+    with pytest.raises(ConfigError, match=rf"^block\.{old} is called {new} now: rename the key\.$"):
+        build(kind, {old: 1}, "block")
+    with pytest.raises(
+        ConfigError, match=rf"^block\.{old} is called {new} now, which is no key of this block: .* kept"
+    ):
+        build(Without, {old: 1}, "block")
+
+
+def test_no_setting_or_option_bears_an_old_name_and_each_new_one_is_there():
+    keys = known_keys()
+    assert not keys & set(RENAMED)
+    assert set(RENAMED.values()) <= keys
+
+
+@pytest.mark.parametrize("word", ["case", "method"])
+def test_results_of_an_old_name_compare_as_those_of_the_new_one(word):
+    dim = {"case": "case", "method": "method_label"}[word]
+    old, new = (_cube(f"{word}_{name}", dim, 5.0) for name in ("bucket_num", "n_bins"))
+    assert compare_cubes(old, new).equal() and compare_cubes(new, old).equal()
+    assert list(compare_cubes(old, _cube(f"{word}_n_bins", dim, 6.0)).changes) == [f"{word}_n_bins"]
+
+
+def _cube(name: str, dim: str, value: float) -> xr.Dataset:
+    labels: dict[str, Any] = {"case": ["a"], "method_label": ["b"], "replicate": [0]}
+    labels |= {"parties": [2], "fold": [0], "epsilon": [1.0]}
+    status = xr.Variable(DIMS, np.ones([1] * len(DIMS), np.int8))
+    return xr.Dataset({"status": status}, coords=labels | {name: (dim, [value])})
