@@ -28,6 +28,7 @@ from phe import paillier as phe
 
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import take
+from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.randomness import stream
 from partywise.trees.protocols.label_scattering import fit
 from scattering_driver import make_run, pooled
@@ -48,7 +49,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 def ratios() -> dict[str, tuple[float, float]]:
     """For every operation our rate a second, and the median over pairs of phe's time to ours."""
-    key = paillier.generate_key(BITS, stream(1, "key"), kind="paillier")
+    key = generate_key(BITS, stream(1, "key"), kind="paillier")
     theirs = phe.PaillierPublicKey(int(key.public.modulus))
     private = phe.PaillierPrivateKey(theirs, int(key.p), int(key.q))
     values = [int(value) for value in stream(1, "values").integers(-(2**62), 2**62, COUNT)]

@@ -35,10 +35,12 @@ import numpy as np
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
-from partywise.federation.channel import Channel, Public, Release
+from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
+from partywise.privacy.accounted import Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.mechanisms.release import Release
 
 TABLE = ROOT / "docs" / "measured" / "scaling.csv"
 FIELDS = ("curve", "what", "size", "cpu_seconds", "peak_mb", "wire_mb")

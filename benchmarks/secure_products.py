@@ -31,7 +31,8 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 
 from glm_driver import fitted, records
-from partywise.federation.exchanges.cross_product import combined, dealing, private, product, reveal, send_masked
+from partywise.federation.exchanges.cross_product import combined, private, product, reveal, send_masked
+from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.polynomials import polynomials
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.words import WORDS

@@ -27,6 +27,7 @@ from phe import paillier as phe
 from linear_driver import fitted, rows
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import take
+from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.exchanges.homomorphic.weighted import weighted_sums
 from partywise.linear.fixed_point import to_fixed_point
 from partywise.linear.options import CertifiedOptions
@@ -59,7 +60,7 @@ def one_round() -> float:
 
 def ratios() -> tuple[float, float, float]:
     """Seconds of our weighted sums, and how many times as long single powers of ours and phe's take."""
-    key = paillier.generate_key(2048, stream(1, "key"), kind="paillier")
+    key = generate_key(2048, stream(1, "key"), kind="paillier")
     public, theirs = key.public, phe.PaillierPublicKey(int(key.public.modulus))
     residuals = [int(value) for value in stream(1, "residuals").integers(-(2**42), 2**42, BATCH)]
     weights = to_fixed_point(stream(1, "weights").uniform(-2, 2, (BATCH, COLUMNS)))

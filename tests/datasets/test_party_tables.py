@@ -20,7 +20,7 @@ from partywise.datasets.loaders.party_tables.read import load
 from partywise.datasets.public.descriptions import Column, Holder, Response, TableDescription, indicator
 from partywise.datasets.public.tables import TABLES
 from partywise.errors import DataMissing
-from partywise.glm.model import Family
+from partywise.glm.options import Family
 
 FAMILIES = Family.__args__
 

@@ -15,6 +15,7 @@ from partywise.errors import CertificationError, ContractError
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import concatenate, take
+from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.mechanisms import Release
@@ -185,7 +186,7 @@ def neighbours(given, unit, count, seed):
 def subject(protocol, kind="sized"):
     def fit(run):
         a, b = run.parties
-        private = paillier.generate_key(256, run.rng_for("key"), kind=kind)
+        private = generate_key(256, run.rng_for("key"), kind=kind)
         g = np.rint(b.block["y"] * ONE).astype(np.int64)
         closed = [
             paillier.encrypt(private, part, run.rng_for("gradients", k), key_holder="b")
@@ -245,7 +246,7 @@ def test_the_noise_under_encryption_is_the_noise_that_was_drawn():
 
 def test_a_second_draw_has_another_digest():
     run = start(data(0), 0)
-    private = paillier.generate_key(256, run.rng_for("key"), kind="sized")
+    private = generate_key(256, run.rng_for("key"), kind="sized")
     statistic = paillier.encrypt(
         private, np.zeros(CELLS.units(RATIO).size, dtype=int), run.rng_for("g"), key_holder="b"
     )

@@ -15,7 +15,8 @@ from partywise.federation.exchanges.residues import Ring
 from partywise.federation.secure_streams import SecureStreams
 from partywise.functional.moments import Sums
 from partywise.functional.options import LocalOptions, MomentsOptions
-from partywise.functional.protocols.moments import BITS, NoisySums, active_moments
+from partywise.functional.protocols.aggregation import BITS
+from partywise.functional.protocols.moments import NoisySums, active_moments
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.statistics.bounded import clip_curves

@@ -17,7 +17,7 @@ from partywise.audits.contract import Subject, agree, changed_records, check_nei
 from partywise.errors import ContractError
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import noisy_moments
-from partywise.federation.exchanges.dealing import DEALER
+from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.glm.noisy_statistics.submodels import coefficients

@@ -17,7 +17,7 @@ from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions
 from partywise.glm.protocols import noisy_gradient, noisy_newton
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gdp_mu
-from partywise.privacy.ledger.ledger import default_views
+from partywise.privacy.ledger.total import default_views
 
 FITS = {
     "newton": (noisy_newton.fit, NoisyNewtonOptions()),

@@ -10,9 +10,10 @@ import pytest
 from error_rates import accepts_covariance, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.inverse_regression import certified, models, published
+from partywise.inverse_regression import models, published
 from partywise.inverse_regression.estimate import leading
 from partywise.inverse_regression.moments import Moments, client_moments
+from partywise.inverse_regression.options import refuse
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounted import UNPROVED
@@ -228,7 +229,7 @@ def test_the_charitable_reading_is_not_private():
 @pytest.mark.parametrize("what", ["quantile edges", "ccmd", "largest norm", "vgm", "eigengap", "sample centring"])
 def test_certified_mode_refuses(what):
     with pytest.raises(CertificationError, match=f"'{what}' has no certificate"):
-        certified.refuse(what)
+        refuse(what)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from phe import paillier as phe
 
-from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt, generate_key, rerandomised, sums
+from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt, rerandomised, sums
+from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical

@@ -11,7 +11,8 @@ import pytest
 from glm_driver import FAMILIES, fitted, records
 from party_tables import arrays
 from partywise.datasets.public.tables import TABLES
-from partywise.federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
+from partywise.federation.exchanges.cross_product import private, product, reveal, send_masked
+from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.residues import ring_for
 from partywise.glm.diagnostics import diagnose, sums_of
 from partywise.glm.exact import fit_glm as pooled

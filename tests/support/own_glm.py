@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from partywise.alignment.options import AlignmentOptions
-from partywise.alignment.rows import ANALYST, common_rows
+from partywise.alignment.rows import common_rows
 from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
+from partywise.federation.roles import ANALYST
 from partywise.federation.run import Run
 from partywise.glm.model import Estimate, PublicFacts
 from partywise.glm.records import response_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partywise.federation.exchanges.cross_product import private, send_masked
-from partywise.federation.exchanges.dealing import DEALER
+from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted import Clear

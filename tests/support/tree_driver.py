@@ -14,9 +14,10 @@ from partywise.federation.estimator import Spec
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, simulate
+from partywise.models.criteria import Criterion
 from partywise.randomness import Streams, stream
 from partywise.trees.growth.splits import Rule
-from partywise.trees.model import Column, Criterion, Estimate, PublicFacts
+from partywise.trees.model import Column, Estimate, PublicFacts
 
 CLASSES: Criterion = "CrossEntropyLoss"
 SQUARES: Criterion = "RegressionMSELoss"

@@ -7,6 +7,7 @@ import pytest
 
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
+from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.place_checks import PlacedRun
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.randomness import stream
@@ -183,7 +184,7 @@ def test_all_answers_are_rerandomised():
     fit(run)
     seen = {message.name: value for message, value in reversed(run.channel.view("active", "passive 1"))}
     gradients, answer = seen["gradients"], seen["sums"]
-    key = paillier.generate_key(KEY, run.rng_for("encryption", "active", "key"), kind="paillier")
+    key = generate_key(KEY, run.rng_for("encryption", "active", "key"), kind="paillier")
     spec = run.spec
     plan = plan_of(spec.options, spec.public, 20, run.parties[0].columns)
     codes = local_buckets(run.parties[0], run.fold.train, spec)

@@ -18,11 +18,10 @@ from ..federation.channel import Channel
 from ..federation.place_checks import PlacedRun, together
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import OF_PERSONS
-from .noise import DRAWS, check_noise, check_own_laws, own_distance, untried_laws
+from .noise import check_noise, check_own_laws, own_distance, untried_laws
 from .replay import compare, record, replay
 
 __all__ = [
-    "DRAWS",
     "UNITS",
     "Subject",
     "broken",

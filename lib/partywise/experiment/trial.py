@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..audits.contract import DRAWS, PAIRS, SEEDS, Subject, broken, draws_noise, laws_beyond_replay, promises
+from ..audits.contract import PAIRS, SEEDS, Subject, broken, draws_noise, laws_beyond_replay, promises
+from ..audits.noise import DRAWS
 from ..errors import ConfigError
 from ..federation.folds import Fold
 from ..federation.run import Run

@@ -32,7 +32,7 @@ from .run import (
 )
 from .secure_streams import charge_streams_to
 
-__all__ = ["Held", "Link", "PlaceError", "PlacedRun", "Report", "together"]
+__all__ = ["Held", "Link", "PlacedRun", "Report", "together"]
 
 
 class Link(Protocol):

@@ -11,7 +11,7 @@ import numpy as np
 from ..privacy.accounted import Accounted
 from .options import Family
 
-__all__ = ["Estimate", "Family", "PublicFacts", "Status"]
+__all__ = ["Estimate", "PublicFacts", "Status"]
 
 Status = Literal["ok", "not_converged", "diverged"]
 

@@ -28,13 +28,11 @@ from .bounded import (
 )
 from .estimate import Subspace, has_tie, inverse_root, leading
 from .moments import Moments
-from .options import refuse
 
 __all__ = [
     "about_the_mean",
     "covariance_of",
     "reach_of",
-    "refuse",
     "release_second",
     "release_second_and_mean",
     "release_slices",

@@ -14,17 +14,11 @@ from forked import checked, forked
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import cross_places
 from partywise.federation.exchanges import dealing as dealing_module
-from partywise.federation.exchanges.cross_product import (
-    dealing,
-    private,
-    product,
-    released,
-    reveal,
-    send_masked,
-)
-from partywise.federation.exchanges.dealing import DEALER
+from partywise.federation.exchanges.cross_product import private, product, released, reveal, send_masked
+from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.shared_values import LinearCombination
+from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate

@@ -10,10 +10,10 @@ import pytest
 from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.cross_product import dealing
-from partywise.federation.exchanges.dealing import DEALER
+from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from partywise.federation.exchanges.residues import ring_for
+from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.payloads import content_of
 from partywise.federation.run import Run, simulate

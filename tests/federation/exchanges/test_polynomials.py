@@ -7,7 +7,8 @@ import pytest
 
 from forked import checked, forked
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
+from partywise.federation.exchanges.cross_product import private, product, reveal, send_masked
+from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.polynomials import polynomials, shared_between
 from partywise.federation.exchanges.residues import ring_for
 from partywise.federation.run import simulate

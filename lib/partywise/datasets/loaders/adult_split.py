@@ -12,8 +12,9 @@ from ...errors import DataMissing
 from ..catalogue import RESOURCES
 from ..curves import require, to_numbers
 from ..fetch import read_files
+from ..public.adult import COLUMNS, LEVELS, column_facts
 from ..tables import Table
-from .adult import COLUMNS, LEVELS, NOTES, column_facts
+from .adult import NOTES
 
 RESOURCE = "adult_split"
 LABELS = {"<=50K": 0.0, ">50K": 1.0}

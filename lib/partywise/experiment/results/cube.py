@@ -19,9 +19,9 @@ import xarray as xr
 
 from ...errors import CubeError
 from ...files import replacing
-from .attributes import check_attributes, check_variable, meanings
+from .attributes import check_attributes, check_variable
 
-__all__ = ["DIMS", "Layer", "check_attributes", "meanings", "open_cube", "write_cube"]
+__all__ = ["DIMS", "Layer", "open_cube", "write_cube"]
 
 # ``method`` is a parameter of `xarray.Dataset.sel`, so that the dim of the methods has another name.
 DIMS = ("case", "method_label", "replicate", "parties", "fold", "epsilon")

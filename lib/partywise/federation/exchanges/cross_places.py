@@ -11,9 +11,9 @@ from ...privacy.accounted import Accounted, Clear
 from ...privacy.mechanisms.release import Release
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from .dealing import DEALER, Seed, drawn
+from .dealing import Seed, drawn
 from .residues import Ring
-from .sharing import NOBODY, SCHEME
+from .sharing import DEALER, NOBODY, SCHEME
 
 
 def multiplied(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:

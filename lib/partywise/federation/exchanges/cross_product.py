@@ -55,11 +55,12 @@ from .cross_places import (
     local_sealed,
     total,
 )
-from .dealing import DEALER, Dealing, dealing, local_drawn
+from .dealing import Dealing, local_drawn
 from .residues import Ring
 from .shared_values import Masked, Shared, product_shape, require_hidden, scalar_products, smallest
+from .sharing import DEALER
 
-__all__ = ["dealing", "private", "product", "released", "reveal", "send_masked"]
+__all__ = ["private", "product", "released", "reveal", "send_masked"]
 
 
 def private(

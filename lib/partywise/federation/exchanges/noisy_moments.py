@@ -41,10 +41,10 @@ from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..run import PerPlace, Run
 from .cross_product import private, send_masked
-from .dealing import DEALER, Dealing, Seed, drawn
+from .dealing import Dealing, Seed, drawn
 from .residues import Ring
 from .shared_values import Masked
-from .sharing import NOBODY, SCHEME
+from .sharing import DEALER, NOBODY, SCHEME
 
 __all__ = ["CONSTANT", "Chunk", "Draw", "Layout", "Part", "noisy_moments"]
 

@@ -25,10 +25,10 @@ from ..parties import Party
 from ..roles import involved
 from ..run import PerPlace, Run, per_place
 from .cross_places import local_correction
-from .dealing import DEALER, Dealing, Seed, drawn, local_drawn
+from .dealing import Dealing, Seed, drawn, local_drawn
 from .residues import Ring
 from .shared_values import Masked, Shared
-from .sharing import NOBODY, SCHEME, sealed
+from .sharing import DEALER, NOBODY, SCHEME, sealed
 
 __all__ = ["HIGHEST", "polynomials", "shared_between"]
 

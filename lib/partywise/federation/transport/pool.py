@@ -20,7 +20,7 @@ from .connection import HttpCommunicator, HttpConnection, NamedConnection, Own, 
 from .inbox import Inbox
 from .tls import common_name
 
-__all__ = ["FramePool", "NamedCommunicator", "NamedConnection", "Own"]
+__all__ = ["FramePool", "NamedCommunicator"]
 
 LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.NullHandler())

@@ -23,21 +23,12 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms
 from ...privacy.statistics.geometry import Ball, mahalanobis
 from ...privacy.statistics.records import clipped_coefficients
+from ...randomness import Rng
 from ..boosting import BoostingFit, fit_boosting, fit_joint
 from ..coordinates import Coordinates
 from ..model import Estimate
 from ..moments import Sums, block_noise, corrected_moments
-from .common import (
-    UNCLIPPED,
-    Plan,
-    Rng,
-    announced_radii,
-    local_clip,
-    local_known,
-    local_labels,
-    merge_arrived,
-    rests_on,
-)
+from .common import UNCLIPPED, Plan, announced_radii, local_clip, local_known, local_labels, merge_arrived, rests_on
 from .estimate import active_operators, estimate_of, operators_back, path_numbers
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 

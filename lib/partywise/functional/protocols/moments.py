@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...federation.exchanges.cross_product import dealing
+from ...federation.exchanges.dealing import dealing
 from ...federation.exchanges.noisy_moments import noisy_moments
 from ...federation.parties import Party
 from ...federation.run import Run, per_place
@@ -36,12 +36,13 @@ from ...privacy.mechanisms.release import Release
 from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.isometry import to_matrix
+from ...randomness import Rng
 from ..boosting import BoostingFit, fit_boosting
 from ..margin import ReleasedNoise
 from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
 from .aggregation import BITS, PARTS, Aggregation, aggregation
-from .common import Plan, Rng, local_labels
+from .common import Plan, local_labels
 from .estimate import active_operators, estimate_of, operators_back, path_numbers
 
 # Adds up the shares of noisy sums, and holds no data.

@@ -21,21 +21,12 @@ from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.bounded import Bounded
+from ...randomness import Rng
 from ..boosting import BoostingFit, Progress, Walk
 from ..model import Estimate
 from ..moments import Moments, Sums, block_noise, corrected_moments
 from ..paths import PathState, Rotation, noise_floor, path_covariances
-from .common import (
-    UNCLIPPED,
-    Plan,
-    Rng,
-    announced_radii,
-    local_clip,
-    local_labels,
-    local_levels,
-    merge_arrived,
-    rests_on,
-)
+from .common import UNCLIPPED, Plan, announced_radii, local_clip, local_labels, local_levels, merge_arrived, rests_on
 from .estimate import active_operators, estimate_of, operators_back
 
 SHAPE = "noise level of the method and number of rounds times the unit matrix: options and settings"

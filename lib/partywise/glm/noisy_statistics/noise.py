@@ -11,7 +11,8 @@ from math import sqrt
 
 import numpy as np
 
-from ..model import Family, PublicFacts
+from ..model import PublicFacts
+from ..options import Family
 from .moments import Moments
 from .scaling import unscale_coefficients
 from .scores import Matrix

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import digamma, polygamma
 
 from ...models.links import LOGIT
-from ..model import Family
+from ..options import Family
 from .counts import cumulants
 from .moments import Moments
 

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import dealing
+from ...federation.exchanges.dealing import dealing
 from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party

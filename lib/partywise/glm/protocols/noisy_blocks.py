@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...federation.exchanges.dealing import DEALER
+from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST
 from ...models.families import FAMILIES
@@ -18,6 +18,7 @@ from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms, noise_scale
 from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
 from ...privacy.statistics.moments import second_moment_bound
+from ...randomness import Rng
 from ..noisy_statistics.blocks import (
     BITS,
     block_moments,
@@ -32,7 +33,7 @@ from ..noisy_statistics.blocks import (
 from ..noisy_statistics.scaling import constant, local_scaled_block, unscale_coefficients
 from ..noisy_statistics.scores import mean_weight
 from ..noisy_statistics.sweeps import Block, Plan, message_name
-from .central import AFTER, Rng, server_back
+from .central import AFTER, server_back
 
 UNIT = 2.0 ** (-2 * BITS)
 

@@ -36,8 +36,9 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import private, product, released, send_masked
-from ...federation.exchanges.dealing import DEALER, Dealing, dealing
+from ...federation.exchanges.dealing import Dealing, dealing
 from ...federation.exchanges.shared_values import Masked
+from ...federation.exchanges.sharing import DEALER
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run, per_place
 from ..model import Estimate

@@ -48,7 +48,8 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import dealing, private, send_masked
+from ...federation.exchanges.cross_product import private, send_masked
+from ...federation.exchanges.dealing import dealing
 from ...federation.roles import ANALYST, involved, others_than, roles
 from ...federation.run import PerPlace, Run, per_place
 from ..exact import check_size

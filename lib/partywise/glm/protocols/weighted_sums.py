@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
-from ...federation.exchanges.dealing import Dealing
+from ...federation.exchanges.cross_product import private, product, reveal, send_masked
+from ...federation.exchanges.dealing import Dealing, dealing
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.exchanges.shared_values import Masked
 from ...federation.parties import Party

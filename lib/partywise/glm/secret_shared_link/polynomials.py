@@ -27,7 +27,7 @@ import numpy as np
 from numpy.polynomial import chebyshev, polynomial
 
 from ...models.links import LOGIT
-from ..model import Family
+from ..options import Family
 
 __all__ = ["CENTRED", "FineLink", "SharedLink", "centre_of", "largest", "least_squares", "link_of"]
 

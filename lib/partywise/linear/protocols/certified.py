@@ -41,7 +41,8 @@ from ...federation.exchanges.homomorphic.masked import (
     opened_under_masks,
     unmasked,
 )
-from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey, add_plain, encrypt, rerandomised
+from ...federation.exchanges.homomorphic.paillier import add_plain, encrypt, rerandomised
+from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.weighted import weighted_sums
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected

@@ -36,7 +36,8 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
+from ...federation.exchanges.cross_product import private, product, reveal, send_masked
+from ...federation.exchanges.dealing import dealing
 from ...federation.exchanges.masked_sum import bits_for
 from ...federation.exchanges.residues import ring_for
 from ...federation.exchanges.sharing import decoded, encoded, shared

@@ -16,18 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtr, ndtri
 
 from ..accounting.roots import bisect
-from .exact import ExactAudit, audit_exact
-from .one_run import OneRunAudit, audit_one_run
 
-__all__ = [
-    "AuditResult",
-    "ExactAudit",
-    "OneRunAudit",
-    "audit_exact",
-    "audit_one_run",
-    "audit_pair",
-    "clopper_pearson",
-]
+__all__ = ["AuditResult", "audit_pair", "clopper_pearson"]
 
 # Thresholds tried: even ranks for the middle of the scores, ranks that double for both tails.
 EVEN_RANKS = 60

@@ -11,11 +11,10 @@ from typing import Any
 
 from ..accounting.compose import Composition, check_delta, compose
 from ..accounting.law import Law
-from .budget import PrivacyFilter
 from .event import Event
 from .total import warn_of_sampling
 
-__all__ = ["Composition", "PrivacyFilter", "compose", "delta", "epsilon", "subsampled_sigma"]
+__all__ = ["delta", "epsilon", "subsampled_sigma"]
 
 
 def epsilon(events: Iterable[Any], delta: float) -> float:

@@ -23,12 +23,12 @@ from ...files import replacing
 from ..accounted import UNPROVED
 from ..accounting.law import Law
 from .coalitions import Coalitions
-from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, clear_event, line_of
+from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, line_of
 from .odometer import Reading, odometer
 from .reach import Ways, classes_of, reveals
-from .total import Total, default_views, sum_view, total_of, warn_of_sampling
+from .total import Total, sum_view, total_of, warn_of_sampling
 
-__all__ = ["Event", "Ledger", "Total", "clear_event", "default_views"]
+__all__ = ["Ledger"]
 
 GENESIS = "0" * 64
 

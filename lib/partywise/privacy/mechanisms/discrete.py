@@ -16,7 +16,7 @@ from ...errors import CertificationError
 from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..rounding import round_up
-from ..secure.fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
+from ..secure.fixed_point import LIMIT, default_grid, require_power_of_two
 from ..secure.table import LAWS, require_sigma
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.closed import EncryptedIntegers
@@ -24,7 +24,7 @@ from ..statistics.geometry import factor
 from .random import RandomSource, integer_noise, words_of
 from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, resting_on
 
-__all__ = ["DiscreteGaussian", "fixed_point_sum"]
+__all__ = ["DiscreteGaussian"]
 
 # Largest whitened entry: the rounding errors of the whitening then stay below q / 512 grid units.
 WHITENED_LIMIT = 2.0**44

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MECHANISMS",
     "OBSERVER",
-    "UNNAMED",
     "Release",
     "Terms",
     "announcement",

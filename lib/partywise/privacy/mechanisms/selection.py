@@ -12,10 +12,9 @@ from ...errors import CertificationError
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import largest
-from .quantiles import PrivateQuantile, QuantileRadius
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale
 
-__all__ = ["NoisyVotes", "PrivateQuantile", "QuantileRadius", "ReportNoisyMax"]
+__all__ = ["NoisyVotes", "ReportNoisyMax"]
 
 
 @dataclass(frozen=True)

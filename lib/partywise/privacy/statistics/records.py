@@ -15,31 +15,9 @@ from numpy.typing import ArrayLike
 from ..accounted import UNPROVED, Accounted, Public, parameter, parents_of
 from ..rounding import NORMAL
 from .bounded import Bounded, SensitivityCertificate, clip_curves, record_matrix, sum_certificate
-from .counts import counts, membership
-from .geometry import Ball, lengths, mahalanobis
-from .moments import covariance, cross_moment, record_sum, second_moment
-from .slices import Quantiles, bucket_index, slice_means
+from .geometry import lengths
 
-__all__ = [
-    "Ball",
-    "Bounded",
-    "Quantiles",
-    "SensitivityCertificate",
-    "bucket_index",
-    "clip_curves",
-    "clipped_coefficients",
-    "count_at_most",
-    "counts",
-    "covariance",
-    "cross_moment",
-    "entries",
-    "label_dot_product",
-    "mahalanobis",
-    "membership",
-    "record_sum",
-    "second_moment",
-    "slice_means",
-]
+__all__ = ["clipped_coefficients", "count_at_most", "entries", "label_dot_product"]
 
 ONE_ENTRY = Public(1, because="a record holds one entry")
 

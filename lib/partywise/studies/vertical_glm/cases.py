@@ -10,7 +10,7 @@ import numpy as np
 
 from ...datasets.loaders.party_tables.read import load
 from ...datasets.tables import Table
-from ...glm.model import Family
+from ...glm.options import Family
 from ...models.families import FAMILIES
 from ...randomness import Rng
 from .data import Constants, GlmData

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...datasets.division import cut
 from ...federation.parties import Party
-from ...glm.model import Family, PublicFacts
+from ...glm.model import PublicFacts
+from ...glm.options import Family
 from ...models.families import FAMILIES
 from ...privacy.accounted import Public
 from .settings import CaseSettings

@@ -25,16 +25,8 @@ import numpy as np
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic.ciphertexts import carried
 from ...federation.exchanges.homomorphic.keys import shared_key
-from ...federation.exchanges.homomorphic.paillier import (
-    PrivateKey,
-    PublicKey,
-    decrypt,
-    encrypt,
-    pack,
-    rerandomised,
-    sums,
-    times,
-)
+from ...federation.exchanges.homomorphic.paillier import decrypt, encrypt, pack, rerandomised, sums, times
+from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import per_cipher, split_slots
 from ...federation.parties import Party
 from ...federation.roles import involved

@@ -27,7 +27,7 @@ import numpy as np
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.exchanges.homomorphic.keys import shared_key
-from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
+from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import merge_slots
 from ...federation.parties import Party
 from ...federation.roles import involved

@@ -15,7 +15,7 @@ from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.exchanges.homomorphic.ciphertexts import concatenate, take
 from ...federation.exchanges.homomorphic.large_numbers import random_bytes
-from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
+from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import split_slots
 from ...privacy.mechanisms.random import RandomSource
 from .plan import MASK_BITS, Share, TablePlan

@@ -9,7 +9,8 @@ import pytest
 
 from forked import checked, forked
 from partywise.federation.exchanges.homomorphic.keys import drawn_key, shared_key
-from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt
+from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
+from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.accounted import Clear

@@ -16,7 +16,8 @@ from partywise.federation.codec import pack as as_bytes
 from partywise.federation.codec import unpack
 from partywise.federation.exchanges.homomorphic import large_numbers, paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import concatenate, take
-from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt, generate_key
+from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
+from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey, generate_key
 from partywise.federation.exchanges.homomorphic.slots import (
     fixed,
     merge_slots,

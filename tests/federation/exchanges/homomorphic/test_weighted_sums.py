@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partywise.federation.exchanges.homomorphic.masked import masked, masks, opened_under_masks, unmasked
-from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt, generate_key
+from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
+from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.exchanges.homomorphic.weighted import weighted_sums
 from partywise.randomness import stream
 

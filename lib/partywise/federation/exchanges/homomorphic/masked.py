@@ -15,7 +15,8 @@ import numpy as np
 from ....privacy.mechanisms.random import RandomSource
 from ...cipher import Cipher
 from .large_numbers import random_bytes
-from .paillier import PrivateKey, PublicKey, add_plain, decrypt, rerandomised
+from .paillier import add_plain, decrypt, rerandomised
+from .paillier_keys import PrivateKey, PublicKey
 
 __all__ = [
     "MASK_BITS",

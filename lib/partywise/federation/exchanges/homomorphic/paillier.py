@@ -19,23 +19,9 @@ from ...cipher import Cipher
 from . import sized
 from .ciphertexts import cipher_of, integers_of, require_room, values_of
 from .large_numbers import gmpy2
-from .paillier_keys import PrivateKey, PublicKey, generate_key
+from .paillier_keys import PrivateKey, PublicKey
 
-__all__ = [
-    "PrivateKey",
-    "PublicKey",
-    "add",
-    "add_plain",
-    "additions",
-    "decrypt",
-    "encrypt",
-    "generate_key",
-    "pack",
-    "rerandomised",
-    "revealed",
-    "sums",
-    "times",
-]
+__all__ = ["add", "add_plain", "additions", "decrypt", "encrypt", "pack", "rerandomised", "revealed", "sums", "times"]
 
 
 def encrypt(

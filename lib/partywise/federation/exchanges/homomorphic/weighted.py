@@ -15,7 +15,8 @@ import numpy as np
 from ...cipher import Cipher
 from .ciphertexts import take
 from .large_numbers import gmpy2, number_of
-from .paillier import PublicKey, sums, times
+from .paillier import sums, times
+from .paillier_keys import PublicKey
 
 __all__ = ["weighted_sums"]
 

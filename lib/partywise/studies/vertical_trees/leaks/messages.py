@@ -12,7 +12,8 @@ from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair, LawPair, ResponseLawPair
 from ....audits.worlds import AuditData, World
 from ....federation.cipher import Cipher
-from ....federation.exchanges.homomorphic.paillier import encrypt, generate_key
+from ....federation.exchanges.homomorphic.paillier import encrypt
+from ....federation.exchanges.homomorphic.paillier_keys import generate_key
 from ....federation.exchanges.homomorphic.slots import fixed
 from ....privacy.accounted import Clear, Public
 from ....privacy.audit.exact import audit_exact

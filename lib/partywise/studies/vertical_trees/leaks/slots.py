@@ -19,7 +19,7 @@ from ....audits.worlds import AuditData, World
 from ....experiment.study import MethodSpec
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic import paillier
-from ....federation.exchanges.homomorphic.paillier import PrivateKey
+from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
 from ....federation.exchanges.homomorphic.slots import merge_slots
 from ....federation.parties import Party
 from ....privacy.accounted import Public
@@ -119,7 +119,7 @@ def _plan(task: Task) -> TablePlan:
 
 
 def _key(task: Task) -> PrivateKey:
-    return paillier.generate_key(OPTIONS.key_size, task.rng_for("key"), kind=OPTIONS.cipher)
+    return generate_key(OPTIONS.key_size, task.rng_for("key"), kind=OPTIONS.cipher)
 
 
 def _owner(task: Task, world: World) -> Party:
