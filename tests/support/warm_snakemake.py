@@ -52,10 +52,15 @@ def _server() -> subprocess.Popen[str]:
 
 def serve() -> None:
     """Answer requests until standard input ends."""
+    import jinja2  # noqa: F401
+    import nbformat  # noqa: F401
     import numpy  # noqa: F401
-    import snakemake.cli  # noqa: F401
+    import smart_open  # noqa: F401
+    import snakemake.cli
     import yaml  # noqa: F401
 
+    # It loads the plugins, a third of what is left of a dry run.
+    snakemake.cli.get_argument_parser()
     gc.freeze()
     for line in sys.stdin:
         child = os.fork()
