@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -47,11 +48,12 @@ def text(found: Sequence[Difference], only_changed: bool = False) -> str:
     end = [*_versions(found), f"{sum(not one.equal for one in found)} of {len(found)} cubes differ."]
     room = LINES - len(end)
     for most in (*range(LINES, 0, -1), HEADINGS_ONLY, VERDICTS_ONLY):
-        lines = [line for one in shown for line in _cube(one, most, only_changed)]
+        # What is too long is not made to its end.
+        lines = list(islice((line for one in shown for line in _cube(one, most, only_changed)), room + 1))
         if len(lines) <= room:
             break
     if len(lines) > room:
-        lines = [*lines[: room - 1], f"and {len(lines) - room + 1:,} cubes more"]
+        lines = [*lines[: room - 1], f"and {len(shown) - room + 1:,} cubes more"]
     return "\n".join([*lines, *end])
 
 
