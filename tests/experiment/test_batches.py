@@ -89,25 +89,24 @@ def test_cases_that_need_different_files_share_no_job():
     assert found == {frozenset({"one", "three"}), frozenset({"two"})}
 
 
-def changed(before: Plan, after: Plan) -> tuple[set[str], int]:
-    """Blocks that are new or hold other cells, and how many cells of the plan before they hold."""
-    old = {name: block.plain() for name, block in blocks(before).items()}
-    new = {name: block for name, block in blocks(after).items() if old.get(name) != block.plain()}
-    known = {cell for block in blocks(before).values() for cell in cells(block)}
+def changed(before: dict[str, Block], after: dict[str, Block]) -> tuple[set[str], int]:
+    """Blocks that are new or hold other cells, and how many cells of those before they hold."""
+    old = {name: block.plain() for name, block in before.items()}
+    new = {name: block for name, block in after.items() if old.get(name) != block.plain()}
+    known = {cell for block in before.values() for cell in cells(block)}
     return set(new), sum(cell in known for block in new.values() for cell in cells(block))
 
 
 @pytest.mark.parametrize("at", range(len(NAMES)))
 def test_a_new_case_changes_the_block_that_it_joins_and_no_other(at):
     batch = {"cases_per_job": 4, "replicates_per_job": 100, "folds_per_job": 100, "parties_per_job": 100}
-    before = study(batch, NAMES, ["a"])
-    sizes = [len(block.shares) for block in blocks(before).values()]
+    before = blocks(study(batch, NAMES, ["a"]))
+    sizes, old = [len(block.shares) for block in before.values()], {frozenset(one.methods) for one in before.values()}
     for new in ("new", "other", "third"):
-        _, again = changed(before, study(batch, [*NAMES[:at], new, *NAMES[at:]], ["a"]))
+        after = blocks(study(batch, [*NAMES[:at], new, *NAMES[at:]], ["a"]))
+        _, again = changed(before, after)
         assert again <= max(sizes) * 12 * 3 * 3
         # One block at most: the cases that are computed again stood side by side in one job.
-        after = blocks(study(batch, [*NAMES[:at], new, *NAMES[at:]], ["a"]))
-        old = {frozenset(block.methods) for block in blocks(before).values()}
         touched = {case for block in after.values() if frozenset(block.methods) not in old for case in block.methods}
         assert any(touched - {new} <= block for block in old)
 
@@ -127,7 +126,7 @@ def test_a_new_method_changes_the_block_that_it_joins_and_no_other(at):
 def test_more_replicates_are_more_blocks():
     batch = {"cases_per_job": 1000, "methods_per_job": 1000, "replicates_per_job": 6}
     before, after = (study(batch, NAMES[:5], ["a", "b"], replicates=n) for n in (12, 18))
-    _, again = changed(before, after)
+    _, again = changed(blocks(before), blocks(after))
     assert again == 0
     assert [made.part(block.methods) for made in (before, after) for block in list(blocks(made).values())[:1]] == [
         before.part(next(iter(blocks(before).values())).methods)
