@@ -31,10 +31,11 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 
 from glm_driver import fitted, records
-from partywise.federation.exchanges.cross_product import combined, private, product, reveal, send_masked
+from partywise.federation.exchanges.cross_product import private, product, reveal, send_masked
 from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.polynomials import polynomials
 from partywise.federation.exchanges.residues import Ring, ring_for
+from partywise.federation.exchanges.shared_values import LinearCombination
 from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
@@ -110,7 +111,7 @@ def by_triples(X: np.ndarray) -> Any:
 def shared_vector(run: Run, dealt: Any, X: np.ndarray) -> Any:
     """One vector of records in shares of both parties."""
     own = [private(run, dealt, p, run.at(p, local_first), (len(X), 1), 20) for p in run.parties]
-    return combined(run, [(value, 1.0) for value in own], 20)
+    return LinearCombination.of(own).evaluate(run, 20)
 
 
 def cpu_seconds(works: list[Callable[[], object]], repeats: int) -> list[float]:
