@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -20,32 +20,17 @@ from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import draw_index
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, pure_law, resting_on
 
-__all__ = ["DistanceExponential", "charge", "check_domain", "check_positive", "distance_of", "drawing", "position_of"]
+__all__ = ["DistanceExponential", "DistanceLaw", "check_positive"]
 
 
-@dataclass(frozen=True)
-class DistanceExponential:
-    """Output i for input x with probability proportional to ``exp(-|x - i| epsilon / 2)`` over lo..hi.
+class DistanceLaw:
+    """A mechanism on integers lo..hi that draws every entry by itself, charged what its exact law loses.
 
-    Parameters
-    ----------
-    epsilon : float
-        Distance-LDP parameter, positive: two inputs at distance t have a loss of at most ``epsilon t``.
-    domain : Accounted
-        Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
-
-    Notes
-    -----
-    Formal guarantee: pure DP at `epsilon_pure` for one entry that may take any value of the domain. ``epsilon``
-    itself is no LDP parameter: at epsilon = 2 on 1..100 the pure loss is 99.
+    A subclass gives the name of its law, the weights of the outputs of an input, and its exact losses.
     """
 
-    epsilon: float
+    mechanism: ClassVar[str]
     domain: Accounted
-
-    def __post_init__(self) -> None:
-        check_positive("epsilon", self.epsilon)
-        check_domain(*parameter("domain", self.domain))
 
     @property
     def lo(self) -> int:
@@ -63,32 +48,126 @@ class DistanceExponential:
         """Release every entry of an array of integers lo..hi."""
         certificate = certificate_of(bounded, ("hamming", "distance"))
         law = self.privacy_law(certificate)
-        draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)
+        draw = self._drawing(bounded, generator(rng, type(self).__name__))
         preset = certificate.norm == "hamming" and not self.domain.parents
         return charge_and_draw(
-            resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms, rng, preset=preset
+            resting_on(bounded, self.domain), law, self.mechanism, draw, owner, terms, rng, preset=preset
         )
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: c entries of any value are c independent draws, one that moves so far is one."""
-        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
-        return law | {"epsilon_distance": float(self.epsilon)}
+        if certificate.norm == "hamming":
+            law = product_law(self.epsilon_pure, certificate)
+        else:
+            farthest = min(certificate.value, self.hi - self.lo)
+            law = pure_law(self.worst_loss(math.ceil(farthest)), replace(certificate, value=farthest))
+        return law | {"epsilon_distance": self.epsilon_per_step}
 
     def matrix(self) -> np.ndarray:
         """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""
         return np.array([self._row(x) for x in range(self.lo, self.hi + 1)])
+
+    @property
+    def epsilon_pure(self) -> float:
+        """Exact pure-DP parameter over the whole domain."""
+        raise NotImplementedError
+
+    @property
+    def epsilon_per_step(self) -> float:
+        """Two inputs lose at most so much for each step between them."""
+        raise NotImplementedError
+
+    def worst_loss(self, distance: int) -> float:
+        """Exact largest log ratio of the laws of two inputs at a distance of 0..hi - lo."""
+        raise NotImplementedError
+
+    def _row(self, x: int) -> np.ndarray:
+        """Probabilities of all outputs."""
+        raise NotImplementedError
+
+    def _logs(self, x: int) -> np.ndarray:
+        """Logarithms of the weights of all outputs, on any scale."""
+        raise NotImplementedError
+
+    def _drawing(self, bounded: Bounded, rng: np.random.Generator) -> Callable[[], np.ndarray]:
+        """Check the entries now, draw them when called: inverse distribution functions, one for each distinct entry."""
+        values, (lo, hi) = np.asarray(bounded.value), (self.lo, self.hi)
+        integers = values.astype(np.int64)
+        if np.any(integers != values) or np.any((integers < lo) | (integers > hi)):
+            raise ValueError(
+                f"value has entries that are no integers of {lo}..{hi}; map it there by public bounds first."
+            )
+
+        def draw() -> np.ndarray:
+            uniform, drawn = rng.random(integers.shape), np.empty(integers.shape, dtype=np.int64)
+            for x in np.unique(integers):
+                here, x = integers == x, int(x)
+                drawn[here] = lo + draw_index(rng, uniform[here], self._row(x), functools.partial(self._logs, x))
+            return drawn
+
+        return draw
+
+    def _check_domain(self) -> None:
+        """Refuse ends that are no whole numbers in order."""
+        lo, hi = parameter("domain", self.domain)
+        if lo != int(lo) or hi != int(hi) or not lo < hi:
+            raise ValueError(f"lo={lo!r} and hi={hi!r} must be whole numbers with lo < hi.")
+
+    def _position(self, value: int) -> int:
+        """Position of an input in lo..hi, counted from 0."""
+        if value != int(value) or not self.lo <= value <= self.hi:
+            raise ValueError(f"x={value!r} is not an integer of {self.lo}..{self.hi}.")
+        return int(value) - self.lo
+
+    def _distance(self, distance: int) -> int:
+        """A distance of two inputs as an int."""
+        if distance != int(distance) or not 0 <= distance <= self.hi - self.lo:
+            raise ValueError(f"distance={distance!r} must be a whole number of 0..{self.hi - self.lo}.")
+        return int(distance)
+
+
+@dataclass(frozen=True)
+class DistanceExponential(DistanceLaw):
+    """Output i for input x with probability proportional to ``exp(-|x - i| epsilon / 2)`` over lo..hi.
+
+    Parameters
+    ----------
+    epsilon : float
+        Distance-LDP parameter, positive: two inputs at distance t have a loss of at most ``epsilon t``.
+    domain : Accounted
+        Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
+
+    Notes
+    -----
+    Formal guarantee: pure DP at `epsilon_pure` for one entry that may take any value of the domain. ``epsilon``
+    itself is no LDP parameter: at epsilon = 2 on 1..100 the pure loss is 99.
+    """
+
+    mechanism: ClassVar[str] = "distance_exponential"
+
+    epsilon: float
+    domain: Accounted
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        self._check_domain()
+
+    @property
+    def epsilon_per_step(self) -> float:
+        """Two inputs lose at most so much for each step between them: the parameter."""
+        return float(self.epsilon)
 
     def pair_loss(self, x: int, x2: int) -> float:
         """Exact largest log ratio of the laws of two inputs.
 
         The two tails give ``|x - x2| epsilon / 2``; the ratio of the normalising sums adds to one of them.
         """
-        first, second = (position_of(value, self.lo, self.hi) for value in (x, x2))
+        first, second = map(self._position, (x, x2))
         return abs(first - second) * self.epsilon / 2 + abs(self._log_sums[first] - self._log_sums[second])
 
     def worst_loss(self, distance: int) -> float:
         """Exact largest `pair_loss` of two inputs at a distance of 0..hi - lo."""
-        t = distance_of(distance, self.lo, self.hi)
+        t = self._distance(distance)
         sums = self._log_sums
         return t * self.epsilon / 2 + float(np.max(np.abs(sums[t:] - sums[: len(sums) - t])))
 
@@ -117,61 +196,7 @@ class DistanceExponential:
         return weights / weights.sum()
 
 
-def charge(
-    certificate: SensitivityCertificate, pure: float, worst: Callable[[int], float], longest: int
-) -> dict[str, Any]:
-    """Charge of a certificate: the whole domain for each entry that moves, or the loss at its distance."""
-    if certificate.norm == "hamming":
-        return product_law(pure, certificate)
-    farthest = min(certificate.value, longest)
-    return pure_law(worst(math.ceil(farthest)), replace(certificate, value=farthest))
-
-
-def drawing(
-    bounded: Bounded,
-    rng: np.random.Generator,
-    lo: int,
-    hi: int,
-    row: Callable[[int], np.ndarray],
-    logs: Callable[[int], np.ndarray],
-) -> Callable[[], np.ndarray]:
-    """Check the entries now, draw them when called: inverse distribution functions, one for each distinct entry."""
-    values = np.asarray(bounded.value)
-    integers = values.astype(np.int64)
-    if np.any(integers != values) or np.any((integers < lo) | (integers > hi)):
-        raise ValueError(f"value has entries that are no integers of {lo}..{hi}; map it there by public bounds first.")
-
-    def draw() -> np.ndarray:
-        uniform, drawn = rng.random(integers.shape), np.empty(integers.shape, dtype=np.int64)
-        for x in np.unique(integers):
-            here, x = integers == x, int(x)
-            drawn[here] = lo + draw_index(rng, uniform[here], row(x), functools.partial(logs, x))
-        return drawn
-
-    return draw
-
-
 def check_positive(name: str, value: float) -> None:
     """Refuse a parameter that is not positive and finite."""
     if not 0 < value < math.inf:
         raise ValueError(f"{name}={value!r} must be positive and finite.")
-
-
-def check_domain(lo: int, hi: int) -> None:
-    """Refuse ends that are no whole numbers in order."""
-    if lo != int(lo) or hi != int(hi) or not lo < hi:
-        raise ValueError(f"lo={lo!r} and hi={hi!r} must be whole numbers with lo < hi.")
-
-
-def position_of(value: int, lo: int, hi: int) -> int:
-    """Position of an input in lo..hi, counted from 0."""
-    if value != int(value) or not lo <= value <= hi:
-        raise ValueError(f"x={value!r} is not an integer of {lo}..{hi}.")
-    return int(value) - lo
-
-
-def distance_of(distance: int, lo: int, hi: int) -> int:
-    """A distance of two inputs as an int."""
-    if distance != int(distance) or not 0 <= distance <= hi - lo:
-        raise ValueError(f"distance={distance!r} must be a whole number of 0..{hi - lo}.")
-    return int(distance)

@@ -3,21 +3,18 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Unpack
+from typing import ClassVar
 
 import numpy as np
 
-from ..accounted import Accounted, parameter
-from ..ledger.event import UNNAMED
-from ..statistics.bounded import Bounded, SensitivityCertificate
-from .distance import charge, check_domain, check_positive, distance_of, drawing, position_of
-from .release import Release, Terms, certificate_of, charge_and_draw, generator, resting_on
+from ..accounted import Accounted
+from .distance import DistanceLaw, check_positive
 
 __all__ = ["AdjustedDistanceExponential"]
 
 
 @dataclass(frozen=True)
-class AdjustedDistanceExponential:
+class AdjustedDistanceExponential(DistanceLaw):
     """First a bucket of theta integers, near buckets preferred, then an integer of it, near integers preferred.
 
     Parameters
@@ -40,6 +37,8 @@ class AdjustedDistanceExponential:
     over that bucket. In the source both sums run over lo..hi, which is not a law: see `printed_matrix`.
     """
 
+    mechanism: ClassVar[str] = "adjusted_distance_exponential"
+
     epsilon_prt: float
     epsilon_ner: float
     theta: int
@@ -48,57 +47,23 @@ class AdjustedDistanceExponential:
     def __post_init__(self) -> None:
         check_positive("epsilon_prt", self.epsilon_prt)
         check_positive("epsilon_ner", self.epsilon_ner)
-        check_domain(*parameter("domain", self.domain))
+        self._check_domain()
         if self.theta != int(self.theta) or not 1 <= self.theta <= self.hi - self.lo + 1:
             raise ValueError(f"theta={self.theta!r} must be a whole number from 1 to {self.hi - self.lo + 1}.")
 
     @property
-    def lo(self) -> int:
-        """Lower end of the domain."""
-        return self.domain.value[0]
-
-    @property
-    def hi(self) -> int:
-        """Upper end of the domain."""
-        return self.domain.value[1]
-
-    def __call__(
-        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
-    ) -> Release:
-        """Release every entry of an array of integers lo..hi; parameters and errors as in `DistanceExponential`."""
-        certificate = certificate_of(bounded, ("hamming", "distance"))
-        law = self.privacy_law(certificate)
-        draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row, self._logs)
-        preset = certificate.norm == "hamming" and not self.domain.parents
-        return charge_and_draw(
-            resting_on(bounded, self.domain),
-            law,
-            "adjusted_distance_exponential",
-            draw,
-            owner,
-            terms,
-            rng,
-            preset=preset,
-        )
-
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
-        """Fields of `Event`: as of `DistanceExponential`, by the losses of this law."""
-        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
-        # Losses obey the triangle inequality: no distance costs more than so much a step.
-        return law | {"epsilon_distance": self.worst_loss(1)}
-
-    def matrix(self) -> np.ndarray:
-        """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""
-        return np.array([self._row(x) for x in range(self.lo, self.hi + 1)])
+    def epsilon_per_step(self) -> float:
+        """Loss of one step: losses obey the triangle inequality."""
+        return self.worst_loss(1)
 
     def pair_loss(self, x: int, x2: int) -> float:
         """Exact largest log ratio of the laws of two inputs."""
-        first, second = (position_of(value, self.lo, self.hi) for value in (x, x2))
+        first, second = map(self._position, (x, x2))
         return self._largest(self._log_matrix[first] - self._log_matrix[second])
 
     def worst_loss(self, distance: int) -> float:
         """Exact largest `pair_loss` of two inputs at a distance of 0..hi - lo."""
-        t, logs = distance_of(distance, self.lo, self.hi), self._log_matrix
+        t, logs = self._distance(distance), self._log_matrix
         return self._largest(logs[t:] - logs[: len(logs) - t])
 
     @cached_property
@@ -114,7 +79,7 @@ class AdjustedDistanceExponential:
 
     def policy(self, distance: int) -> float:
         """Proved bound of the loss at a distance: ``ceil(t / theta) epsilon_prt + theta epsilon_ner``."""
-        t = distance_of(distance, self.lo, self.hi)
+        t = self._distance(distance)
         return -(-t // self.theta) * self.epsilon_prt + self.theta * self.epsilon_ner
 
     def printed_matrix(self) -> tuple[np.ndarray, np.ndarray]:
