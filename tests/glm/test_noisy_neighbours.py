@@ -16,6 +16,7 @@ from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions, Nois
 from partywise.glm.protocols import noisy_blocks, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from partywise.privacy.statistics.clips import ClipResult
 from partywise.randomness import SimulationRandom
 
 NEWTON = noisy_newton.fit, NoisyNewtonOptions()
@@ -54,7 +55,7 @@ def certificate_halved(*given):
     ("module", "name", "value", "tried"),
     [
         (scores, "second_moments_bound", halved(scores, "second_moments_bound"), NEWTON),
-        (scores, "clip_curves", lambda values, *_: (values, 0.0), GRADIENT),
+        (scores.ScoreClip, "of", lambda self, terms: ClipResult(terms, 0, len(terms)), GRADIENT),
         (blocks, "second_moment_bound", halved(blocks, "second_moment_bound"), PREDICTOR),
         (noisy_blocks, "score_certificate", certificate_halved, PREDICTOR),
         (noisy_blocks, "whole_blocks", lambda x, length: np.rint(x * 2**36) / 2**36, PREDICTOR),

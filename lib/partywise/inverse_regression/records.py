@@ -71,7 +71,7 @@ class ArrayRecords:
         if clipped and columns is None and "means_fixed" in self.block:
             return self._stored_moments(own)
         X, y = self.records(columns)
-        return client_moments(X, y, self.slices(y, own), clip=case_clip(self.settings.radius if clipped else None))
+        return client_moments(X, y, self.slices(y, own), clip=case_clip(self.settings.radius) if clipped else None)
 
     def differences(self, *, own: bool) -> np.ndarray:
         """As in `Records`."""

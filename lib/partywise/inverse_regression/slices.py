@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..privacy.accounted import Accounted, Public, parameter
-from ..privacy.statistics.clips import BoxClip
+from ..privacy.statistics.clips import BoxClip, Clip
 
 __all__ = ["Slices", "class_slices", "equal_frequency", "public_slices"]
 
@@ -65,9 +65,9 @@ def case_edges(values: Any) -> Public:
     return Public(values, because="edges or classes of the case, settings")
 
 
-def case_clip(value: float | None) -> BoxClip | None:
-    """The clip of a case, to its radius; None where nothing is clipped."""
-    return None if value is None else BoxClip(Public(value, because="radius of the case, a setting"))
+def case_clip(radius: float) -> Clip:
+    """The rule by which records of a case are clipped, at its radius: all bounds are this object's."""
+    return BoxClip(Public(radius, because="radius of the case, a setting"))
 
 
 def public_slices(edges: Accounted, n_slices: int | None = None) -> Slices:

@@ -18,7 +18,8 @@ from ...privacy.mechanisms.quantiles import QuantileRadius
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.bounded import Bounded
-from ...privacy.statistics.records import clipped_coefficients
+from ...privacy.statistics.clips import NormClip
+from ...privacy.statistics.records import clipped_curves
 from ...randomness import Rng
 from ..coordinates import Coordinates, coordinates_of
 from .noise import claimed_epsilon, levels_share_radii, noise_levels
@@ -204,7 +205,7 @@ def radii(public: Any, value: float | None) -> tuple[Accounted, ...]:
 def local_clip(party: Party, column: int, coordinates: Coordinates, radius: Accounted) -> Bounded:
     """Curves of one predictor in working coordinates, clipped to the radius: (N, q) with sensitivity 2 S."""
     curves = coordinates.predictors(party.block["X"][:, party.columns.index(column)])
-    return clipped_coefficients(curves, coordinates.metric, radius)
+    return clipped_curves(curves, NormClip(radius, coordinates.metric))
 
 
 def local_labels(party: Party) -> Clear:

@@ -21,8 +21,9 @@ from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.ledger.budget import PrivacyFilter
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms
+from ...privacy.statistics.clips import NormClip
 from ...privacy.statistics.geometry import Ball, mahalanobis
-from ...privacy.statistics.records import clipped_coefficients
+from ...privacy.statistics.records import clipped_curves
 from ...randomness import Rng
 from ..boosting import BoostingFit, fit_boosting, fit_joint
 from ..coordinates import Coordinates
@@ -137,8 +138,8 @@ def local_response(active: Party, plan: Plan, rng_for: Rng) -> Release | Clear:
     options = plan.options
     if options.sy == 0:
         return local_labels(active)
-    radius = Public(options.y_radius, because="y_radius of the method, an option")
-    bounded = clipped_coefficients(active.block["Y"], None, radius, unit="label", depends_on=("label",))
+    clip = NormClip(Public(options.y_radius, because="y_radius of the method, an option"))
+    bounded = clipped_curves(active.block["Y"], clip, unit="label", depends_on=("label",))
     rng, name = rng_for("response", *plan.world), plan.name_of("response")
     return Gaussian(sigma=options.sy)(bounded, rng, owner=active.name, release_id=name)
 

@@ -34,7 +34,7 @@ from ...federation.run import Run, per_place
 from ...privacy.accounted import Accounted
 from ...privacy.mechanisms.release import Release
 from ...privacy.secure.fixed_point import whole_records
-from ...privacy.statistics.bounded import clip_curves
+from ...privacy.statistics.clips import NormClip
 from ...privacy.statistics.isometry import to_matrix
 from ...randomness import Rng
 from ..boosting import BoostingFit, fit_boosting
@@ -59,7 +59,7 @@ def local_curves(party: Party, sums: Aggregation) -> np.ndarray:
 
 def local_response(active: Party, radius: Accounted) -> np.ndarray:
     """The response (N, Qy), clipped to the public radius."""
-    return clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), radius.value)[0]
+    return NormClip(radius).of(active.block["Y"]).records
 
 
 def local_steps(active: Party, sums: Aggregation) -> np.ndarray:

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...privacy.accounted import Accounted, Public
 from ...privacy.secure.fixed_point import whole_records
-from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, product, sum_certificate
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, product, sum_certificate
+from ...privacy.statistics.clips import NormClip
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import cross_moment, second_moment_bound
 from .scores import BOTH, with_constant
@@ -52,12 +53,13 @@ def radius_with_constant(radius: Accounted, p: int) -> Accounted:
 
 def block_moments(x: np.ndarray, radius: Accounted) -> Bounded:
     """Mean of x x' as isometric vector; l2 sensitivity sqrt(2) c^2 / n."""
-    n, length = len(x), float(radius.value)
-    x, share = clip_curves(x, None, length)
+    n, clip = len(x), NormClip(radius)
+    clipped = clip.of(x)
     certificate = sum_certificate(
-        second_moment_bound(length, n), "sqrt(2) c^2 / n from |xx' - yy'|", "row", ("features",)
+        second_moment_bound(clip.size, n), "sqrt(2) c^2 / n from |xx' - yy'|", "row", ("features",)
     )
-    return Bounded(to_vector(x.T @ x / n), certificate, clip_share=share, parents=radius.parents)
+    x = clipped.records
+    return Bounded(to_vector(x.T @ x / n), certificate, clip_share=clipped.share, parents=clip.parents)
 
 
 def score_certificate(radius: Accounted, residual: Accounted) -> SensitivityCertificate:
@@ -79,12 +81,12 @@ def block_score(x: np.ndarray, r: np.ndarray, radius: Accounted, residual: Accou
 
 def block_predictor(z: np.ndarray, beta: Accounted, radius: Accounted, intercept: float = 0.0) -> Bounded:
     """Linear predictors (n,) of a block, b without the intercept (a constant); one entry moves, by 2 c ||b||."""
-    slopes = np.asarray(beta.value, dtype=float)
-    z, share = clip_curves(z, None, float(radius.value))
-    bound = 2 * float(radius.value) * float(np.linalg.norm(slopes))
+    slopes, clip = np.asarray(beta.value, dtype=float), NormClip(radius)
+    clipped = clip.of(z)
+    bound = 2 * clip.size * float(np.linalg.norm(slopes))
     certificate = sum_certificate(bound, "one entry moves, by 2 c |b|", "row", ("features",))
-    parents = (*radius.parents, *beta.parents)
-    return Bounded(intercept + z @ slopes, certificate, clip_share=share, parents=parents)
+    parents = (*clip.parents, *beta.parents)
+    return Bounded(intercept + clipped.records @ slopes, certificate, clip_share=clipped.share, parents=parents)
 
 
 def regularise(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from ...federation.parties import Party
 from ...privacy.accounted import Accounted, Public, parameter
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.rounding import bounded_entries
-from ...privacy.statistics.bounded import clip_curves
+from ...privacy.statistics.clips import NormClip
 from ...privacy.statistics.geometry import lengths
 from ..model import PublicFacts
 from ..records import response_of
@@ -76,7 +76,7 @@ def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> n
     X = columns_of(party.block, rows, [public.names[column] for column in own], party.name)
     with np.errstate(over="ignore"):
         z = (X - location) / scale
-    return clip_curves(bounded_entries(z), None, radius_of(public, party).value)[0]
+    return NormClip(radius_of(public, party)).of(bounded_entries(z)).records
 
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:

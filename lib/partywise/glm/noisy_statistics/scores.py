@@ -3,7 +3,7 @@
 x = (1, z), z the scaled columns of all parties, each block clipped to its public radius, so that ||z|| <= S. Replacing
 one record at all parties together moves the mean of clipped x r by 2 C / n at most (r and -r of one long record reach
 it), and the mean of v v', v = (S / sqrt(p), z), by sqrt(2) r^2 / n, r^2 = S^2 / p + S^2 (orthogonal records reach it).
-Nothing here is chosen by a look at the data: see `Clip` and `mean_weight`.
+Nothing here is chosen by a look at the data: see `ScoreClip` and `mean_weight`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ import numpy as np
 
 from ...models.families import FAMILIES
 from ...privacy.accounted import Accounted, Public
-from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, sum_certificate
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, sum_certificate
+from ...privacy.statistics.clips import ClipResult, NormClip
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import second_moment_bound
 from ..model import PublicFacts
 from .scaling import constant, statistic_range
 
 __all__ = [
-    "Clip",
     "Matrix",
+    "ScoreClip",
     "clip_of",
     "mean_score",
     "mean_score_certificate",
@@ -40,14 +41,17 @@ BY_RECORD = ("gaussian", "binomial", "poisson")
 
 
 @dataclass(frozen=True)
-class Clip:
+class ScoreClip(NormClip):
     """How far one record can move a score.
 
-    length : C, to which x r is clipped; residual : to which r is clipped before, infinite where it is not
+    radius : C, to which x r is clipped; residual : to which r is clipped before, infinite where it is not
     """
 
-    length: Accounted
-    residual: float
+    residual: float = np.inf
+
+    def of_scores(self, x: np.ndarray, r: np.ndarray) -> ClipResult:
+        """Clipped x r (n, 1 + p) of records and the scores (n,) of their responses."""
+        return self.of(x * np.clip(r, -self.residual, self.residual)[:, None])
 
 
 def mean_weight(public: PublicFacts) -> float:
@@ -69,7 +73,7 @@ def residual_bound(public: PublicFacts) -> float:
     return 4 * mean_weight(public)
 
 
-def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: Accounted) -> Clip:
+def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: Accounted) -> ScoreClip:
     """The clipping of a protocol's options, or of the family: the whole x r by record, or r alone."""
     how = clip or ("record" if public.family in BY_RECORD else "residual")
     size = residual_bound(public) if bound is None else bound
@@ -77,10 +81,11 @@ def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: 
         length = size if bound is not None else size * sqrt(len(public.names) + 1)
         facts = [one for one in (public.statistic, public.eta_start) if one is not None]
         because = "bound of the method, an option" if bound is not None else "the family's, from public constants"
-        return Clip(Public(length, because=because, made_of=(radius, *facts)), np.inf)
+        return ScoreClip(Public(length, because=because, made_of=(radius, *facts)))
     facts = [one for one in (public.statistic, public.eta_start) if one is not None]
     because = "bound of the residual times that of a record"
-    return Clip(Public(sqrt(1 + radius.value**2) * size, because=because, made_of=(radius, *facts)), size)
+    longest = Public(sqrt(1 + radius.value**2) * size, because=because, made_of=(radius, *facts))
+    return ScoreClip(longest, residual=size)
 
 
 def with_constant(z: np.ndarray, value: float = 1.0) -> np.ndarray:
@@ -88,18 +93,17 @@ def with_constant(z: np.ndarray, value: float = 1.0) -> np.ndarray:
     return np.column_stack([np.full(len(z), value), z])
 
 
-def mean_score(z: np.ndarray, y: np.ndarray, beta: Accounted, clip: Clip, public: PublicFacts) -> Bounded:
+def mean_score(z: np.ndarray, y: np.ndarray, beta: Accounted, clip: ScoreClip, public: PublicFacts) -> Bounded:
     """Mean over records (n, p) of x r, r the family's score at beta (1 + p,), clipped; l2 sensitivity 2 C / n."""
-    x, length = with_constant(z), float(clip.length.value)
-    r = np.clip(FAMILIES[public.family].score(y, x @ beta.value), -clip.residual, clip.residual)
-    terms, share = clip_curves(x * r[:, None], None, length)
-    certificate = mean_score_certificate(clip, len(y))
-    return Bounded(terms.mean(axis=0), certificate, clip_share=share, parents=(*clip.length.parents, *beta.parents))
+    x = with_constant(z)
+    terms = clip.of_scores(x, FAMILIES[public.family].score(y, x @ beta.value))
+    certificate, parents = mean_score_certificate(clip, len(y)), (*clip.parents, *beta.parents)
+    return Bounded(terms.records.mean(axis=0), certificate, clip_share=terms.share, parents=parents)
 
 
-def mean_score_certificate(clip: Clip, n: int) -> SensitivityCertificate:
+def mean_score_certificate(clip: ScoreClip, n: int) -> SensitivityCertificate:
     """That of `mean_score` of n records, public."""
-    return sum_certificate(2 * float(clip.length.value) / n, "triangle inequality: 2 C / n", "row", BOTH)
+    return sum_certificate(2 * clip.size / n, "triangle inequality: 2 C / n", "row", BOTH)
 
 
 def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
@@ -107,9 +111,8 @@ def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
 
     l2 sensitivity sqrt(2) (S^2 / p + S^2) / n.
     """
-    n, p = z.shape
-    S = float(radius.value)
-    v = with_constant(clip_curves(z, None, S)[0], S / sqrt(p))
+    (n, p), clip = z.shape, NormClip(radius)
+    v = with_constant(clip.of(z).records, clip.size / sqrt(p))
     certificate = second_moments_certificate(radius, p, n)
     return Bounded(to_vector(v.T @ v / n)[1:], certificate, parents=radius.parents)
 

@@ -41,7 +41,7 @@ from ..noisy_statistics.scaling import (
     total_radius,
     unscale_coefficients,
 )
-from ..noisy_statistics.scores import Clip, clip_of, mean_score, mean_score_certificate
+from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, mean_score_certificate
 
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.
@@ -63,7 +63,7 @@ class Plan:
     epsilon: float
     n: int
     radius: Accounted
-    clip: Clip
+    clip: ScoreClip
     mu: tuple[float, ...]
     party_columns: tuple[tuple[int, ...], ...]
 
@@ -107,7 +107,7 @@ def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan:
 def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
     """What the mean scores of all steps cost every party; their columns are given away once, for all of them."""
     certificate = mean_score_certificate(plan.clip, plan.n)
-    parents = parents_of(plan.clip.length, plan.public.eta_start)
+    parents = parents_of(plan.clip.radius, plan.public.eta_start)
     return tuple(
         announcement(certificate, {"mu": float(mu)}, "gaussian", f"score {step}", parents, trust_model="central")
         for step, mu in enumerate(mus)

@@ -11,7 +11,6 @@ noises its own moments.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from ...randomness import Rng, once
 from ..certified import about_the_mean, covariance_of, release_second, release_slices, second_sigma
 from ..model import Estimate
 from ..published import covariance_release
+from ..slices import case_clip
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     local_clip_share,
@@ -80,7 +80,7 @@ def server_fit(
     found, errors = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation), None
     if aggregation == "mean" and spec.options.second == "goe" and np.all(np.isfinite(found.basis)):
         sd = merged_sd(releases[0], weights)
-        length = spec.settings.radius * math.sqrt(len(M))
+        length = case_clip(spec.settings.radius).length(len(M))
         sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
         errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
     return server_estimate(

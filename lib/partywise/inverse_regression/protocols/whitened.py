@@ -31,6 +31,7 @@ from ..certified import covariance_of, reach_of, release_second_and_mean, releas
 from ..estimate import inverse_root
 from ..model import Estimate
 from ..moments import client_moments, whitened_means
+from ..slices import case_clip
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     failed_subspace,
@@ -175,7 +176,7 @@ def server_fit(
 def deviations(plan: CertifiedPlan, releases: Sequence[Any], weights: Sequence[int], p: int) -> Deviations:
     """Noise of what was merged; the mean beside the second moment is released times sqrt(2) c."""
     radius = public_radius(plan, p, (sum(weights), len(weights)))
-    length = plan.spec.settings.radius * math.sqrt(p) if radius is None else radius
+    length = case_clip(plan.spec.settings.radius).length(p) if radius is None else radius
     means, second = merged_sd(releases[1], weights), merged_sd(releases[0], weights)
     return Deviations(means, means / plan.spec.options.ball, second, second / math.sqrt(2 * MEAN_SHARE) / length)
 

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..accounted import Accounted, parameter
+from ..accounted import Accounted, parameter, parents_of
+from .bounded import clip_curves
 
-__all__ = ["BallClip", "BoxClip", "Clip", "ClipResult"]
+__all__ = ["BallClip", "BoxClip", "Clip", "ClipResult", "NormClip"]
 
 
 @dataclass(frozen=True, eq=False)
 class ClipResult:
-    """Records (n, p) that went through a clip, and the number of ``units`` (entries, or records) that it moved."""
+    """Records (n, ..., p) that went through a clip, and the number of ``units`` (entries, or records) it moved."""
 
     records: np.ndarray
     number: int
@@ -95,3 +96,36 @@ class BallClip(Clip):
         long = norms > self.size
         shrink = np.divide(self.size, norms, out=np.ones_like(norms), where=long)
         return ClipResult(records * shrink[:, None], int(np.count_nonzero(long)), len(records))
+
+
+@dataclass(frozen=True)
+class NormClip(Clip):
+    """A record or curve c is shrunk to S in the norm sqrt(c' M c), however large or small its entries are.
+
+    Without ``gram`` M coordinates are orthonormal. The radius may be infinite, or one for each curve of a record.
+    """
+
+    gram: Accounted | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", float(np.max(parameter("radius", self.radius))))
+
+    @property
+    def metric(self) -> np.ndarray | None:
+        """M; None for the identity."""
+        return None if self.gram is None else np.asarray(parameter("gram", self.gram), dtype=float)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Ids of the releases that the radius and M came from."""
+        return parents_of(self.gram, self.radius)
+
+    def length(self, p: int) -> float:
+        """S, in the norm of M."""
+        return self.size
+
+    def of(self, records: np.ndarray) -> ClipResult:
+        """As of `Clip`, counted in curves."""
+        kept, share = clip_curves(records, self.metric, self.radius.value)
+        units = int(np.prod(kept.shape[:-1]))
+        return ClipResult(kept, round(share * units), units)

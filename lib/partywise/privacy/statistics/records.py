@@ -12,12 +12,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import UNPROVED, Accounted, Public, parameter, parents_of
+from ..accounted import UNPROVED, Accounted, Public, parameter
 from ..rounding import NORMAL
-from .bounded import Bounded, SensitivityCertificate, clip_curves, record_matrix, sum_certificate
+from .bounded import Bounded, SensitivityCertificate, record_matrix, sum_certificate
+from .clips import NormClip
 from .geometry import lengths
 
-__all__ = ["clipped_coefficients", "count_at_most", "entries", "label_dot_product"]
+__all__ = ["clipped_coefficients", "clipped_curves", "count_at_most", "entries", "label_dot_product"]
 
 ONE_ENTRY = Public(1, because="a record holds one entry")
 
@@ -56,10 +57,20 @@ def clipped_coefficients(
     ``radius`` reach it. The matrix M belongs to the norm: the plain length of the coefficients can be
     1/sqrt(lambda_min(M)) times larger.
     """
-    c, length = np.asarray(c, dtype=float), parameter("radius", radius)
-    metric = None if gram is None else parameter("gram", gram)
-    clipped, share = clip_curves(c, metric, length)
-    per_curve = np.broadcast_to(np.asarray(length, dtype=float), c.shape[:-1])
+    return clipped_curves(c, NormClip(radius, gram), unit=unit, depends_on=depends_on, stratum=stratum)
+
+
+def clipped_curves(
+    c: ArrayLike,
+    clip: NormClip,
+    *,
+    unit: str = "features",
+    depends_on: Iterable[str] = ("features",),
+    stratum: str = "*",
+) -> Bounded:
+    """As `clipped_coefficients`, by a clip that knows its radius and its norm."""
+    metric, clipped = clip.metric, clip.of(np.asarray(c, dtype=float))
+    per_curve = np.broadcast_to(np.asarray(clip.radius.value, dtype=float), clipped.records.shape[:-1])
     record = per_curve.reshape(per_curve.shape[0], -1) if per_curve.ndim > 1 else per_curve[..., None]
     bound = 2 * float(np.max(lengths(record), initial=0.0))
     certificate = SensitivityCertificate(
@@ -70,10 +81,10 @@ def clipped_coefficients(
         depends_on=frozenset(depends_on),
         assumptions=("number of records public", "Gram matrix public", "radius public or charged"),
         source="triangle inequality after clipping: 2 S",
-        metric=None if metric is None else np.array(metric, dtype=float),
+        metric=metric,
         records=1,
     )
-    return Bounded(clipped, certificate, stratum, share, parents_of(gram, radius))
+    return Bounded(clipped.records, certificate, stratum, clipped.share, clip.parents)
 
 
 def count_at_most(
