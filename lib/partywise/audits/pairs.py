@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted import Public
+from ..privacy.accounted import Clear, Public
 from ..privacy.accounting.calibration import gaussian_epsilon
 from ..privacy.audit.exact import finite_epsilon, response_epsilon
 from ..privacy.audit.pairs import audit_pair
-from ..privacy.mechanisms.gaussian import Gaussian
+from ..privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
-from .exposure import Verdict
+from .exposure import Exposure, Task, Verdict
+from .worlds import World
 
 # Entries drawn at once: memory of a job stays far below its limit.
 CHUNK = 50_000
@@ -194,3 +197,33 @@ def canaries(pair: GaussianPair, rng: np.random.Generator, count: int) -> tuple[
     bits = rng.integers(0, 2, count)
     scores = [pair.scores(rng, count, world) for world in (0, 1)]
     return np.where(bits == 1, scores[0], scores[1]), bits
+
+
+def clear_exposure(task: Task, message: Callable[[World], np.ndarray | float], unit: str, **numbers: Any) -> Exposure:
+    """A message in the clear."""
+    payload = Clear(message(task.worst[0]), units=(unit,), owner=task.owner)
+    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(message(one), message(other))), numbers)
+
+
+def gaussian_exposure(
+    task: Task,
+    statistic: Callable[[World], Bounded],
+    noise: float,
+    numbers: Mapping[str, Any] | None = None,
+    *,
+    symmetric: bool = False,
+    **booked: Any,
+) -> Exposure:
+    """A statistic with independent Gaussian noise of one deviation, in the upper triangle of a symmetric matrix.
+
+    booked : what the release says of itself besides its owner
+    """
+    mechanism = SymmetricGaussian(noise) if symmetric else Gaussian(sigma=noise)
+    release = mechanism(statistic(task.worst[0]), task.noise(), owner=task.owner, **booked)
+
+    def pair_of(one: World, other: World) -> GaussianPair:
+        first, second = (np.asarray(statistic(world).value) for world in (one, other))
+        upper = np.triu_indices(len(first)) if symmetric else ...
+        return GaussianPair(first[upper], second[upper], noise)
+
+    return Exposure({0: release}, task.pairs(pair_of), dict(numbers or {}))

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...audits.exposure import AttackedPair, Exposure, Task, fixed
-from ...audits.pairs import ClearPair, GaussianPair, LawPair, canaries
+from ...audits.pairs import GaussianPair, LawPair, canaries, clear_exposure
 from ...audits.worlds import AuditData, World
 from ...functional.bases import BSplineBasis
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted import Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.quantiles import PrivateQuantile
 from ...privacy.statistics.bounded import clip_curves
@@ -120,9 +120,7 @@ def _orthonormal(task: Task, multiplier: float) -> Exposure:
 
 def radius_published(task: Task) -> Exposure:
     """``adapt_Sx``: the 95 % quantile of the norms, announced and not charged."""
-    payload = Clear(float(np.quantile(_norms(task.worst[0]), SHARE)), units=("features",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(np.quantile(_norms(one), SHARE), np.quantile(_norms(other), SHARE)))
-    return Exposure({0: payload}, pairs)
+    return clear_exposure(task, lambda world: float(np.quantile(_norms(world), SHARE)), "features")
 
 
 def radius_repaired(task: Task) -> Exposure:
@@ -164,8 +162,7 @@ def _budget(task: Task, multiplier: float, shares: int) -> Exposure:
 
 def residuals(task: Task) -> Exposure:
     """Residuals: the first are the response curves less their mean, in the clear."""
-    payload = Clear(_residuals(task.worst[0]), units=("label",), owner=task.owner)
-    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(_residuals(one), _residuals(other))))
+    return clear_exposure(task, lambda world: world.x - world.x.mean(axis=0), "label")
 
 
 def response(task: Task) -> Exposure:
@@ -194,10 +191,6 @@ def _clipped_curves(world: World, n_basis: int, radius: float) -> np.ndarray:
 
 def _norms(world: World) -> np.ndarray:
     return np.linalg.norm(world.x, axis=1)
-
-
-def _residuals(world: World) -> np.ndarray:
-    return world.x - world.x.mean(axis=0)
 
 
 def _quantile_laws(quantile: PrivateQuantile, *values: np.ndarray) -> list[np.ndarray]:

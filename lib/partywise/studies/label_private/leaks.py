@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...audits.exposure import Exposure, Task
-from ...audits.pairs import GaussianPair
+from ...audits.pairs import gaussian_exposure
 from ...audits.worlds import AuditData, World
-from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import label_dot_product
 from .claims import SumSettings
@@ -42,13 +41,8 @@ def label_sum_repaired(task: Task) -> Exposure:
 
 def _label_sum_exposure(task: Task, multiplier: float) -> Exposure:
     """The guarantee is about one label; the features are public to whoever measures the labels."""
-    first = _sum(task.worst[0])
-    noise = first.certificate.value * multiplier
-    release = Gaussian(sigma=noise)(
-        first, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon, trust_model="label"
-    )
-    pairs = task.pairs(lambda one, other: GaussianPair(_sum(one).value, _sum(other).value, noise))
-    return Exposure({0: release}, pairs, {"noise_sd": noise})
+    noise = _sum(task.worst[0]).certificate.value * multiplier
+    return gaussian_exposure(task, _sum, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon, trust_model="label")
 
 
 def _sum(world: World) -> Bounded:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from ...audits.exposure import Exposure, Task, fixed, unproved
-from ...audits.pairs import ClearPair, GaussianPair, NoLaw
+from ...audits.pairs import GaussianPair, NoLaw, clear_exposure, gaussian_exposure
 from ...audits.worlds import World
 from ...inverse_regression.estimate import eigengap_dimension
 from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.accounting.calibration import analytic_gaussian_sigma
-from ...privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
+from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import resting_on
 from ...privacy.mechanisms.selection import NoisyVotes
 from ...privacy.statistics.bounded import Bounded
@@ -147,26 +148,16 @@ def _lemma(task: Task) -> float:
 
 def _moments(task: Task, scale_of: Callable[[World], Accounted], noise: float | None = None) -> Exposure:
     """X X' / n of records divided by a scale, with symmetric noise (None: of the analytic level)."""
-    settings, first = task.settings, _moment(task.worst[0], scale_of)
     if noise is None:
-        noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, first.certificate.value))
-    release = SymmetricGaussian(noise)(first, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
-    # The upper triangle holds the entries with independent noise.
-    upper = np.triu_indices(settings.p)
-
-    def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (np.asarray(_moment(world, scale_of).value)[upper] for world in (one, other))
-        return GaussianPair(first, second, noise)
-
-    return Exposure({0: release}, task.pairs(pair_of), {"noise_sd": noise})
+        sensitivity = _moment(task.worst[0], scale_of).certificate.value
+        noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
+    moment = partial(_moment, scale_of=scale_of)
+    return gaussian_exposure(task, moment, noise, {"noise_sd": noise}, symmetric=True, epsilon_claimed=task.epsilon)
 
 
 def screened_indices(task: Task) -> Exposure:
     """CCMD filter: the indices j with |mean(x_j in h) - mean(x_j)| > t, per slice, uploaded."""
-    settings = task.settings
-    payload = Clear(screening_matrix(settings, task.worst[0]), units=("row",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(screening_matrix(settings, one), screening_matrix(settings, other)))
-    return Exposure({0: payload}, pairs)
+    return clear_exposure(task, partial(screening_matrix, task.settings), "row")
 
 
 def noisy_votes(task: Task) -> Exposure:
@@ -196,14 +187,8 @@ def screening_matrix(settings: ScreeningSettings, world: World) -> np.ndarray:
 
 def _means_exposure(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:
     """Slice means with independent noise."""
-    bounded = means(task.settings, task.worst[0], edges)
-    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
-
-    def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (means(task.settings, world, edges).value for world in (one, other))
-        return GaussianPair(first, second, noise)
-
-    return Exposure({0: release}, task.pairs(pair_of), {"noise_sd": noise})
+    slice_mean = partial(means, task.settings, edges=edges)
+    return gaussian_exposure(task, slice_mean, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon)
 
 
 def _longest(world: World) -> float:

@@ -10,11 +10,10 @@ import numpy as np
 from ....attacks.predictors import column_space
 from ....attacks.rotations import recover_rows
 from ....audits.exposure import Exposure, Task
-from ....audits.pairs import ClearPair, GaussianPair
+from ....audits.pairs import clear_exposure, gaussian_exposure
 from ....audits.worlds import AuditData, World
 from ....pca.rotations import scores_of_block
-from ....privacy.accounted import Clear, Public
-from ....privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
+from ....privacy.accounted import Public
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.moments import second_moment
 from ....privacy.statistics.records import label_dot_product
@@ -52,9 +51,8 @@ def scores(task: Task) -> Exposure:
     block = task.worst[0].x
     sent, known = scores_of_block(block), np.arange(1, block.shape[1] + 1)
     recovered = recover_rows(sent, known, block[known])
-    payload = Clear(sent, units=("features",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(scores_of_block(one.x), scores_of_block(other.x)))
-    return Exposure({0: payload}, pairs, _recovery_numbers(block, recovered, known))
+    numbers = _recovery_numbers(block, recovered, known)
+    return clear_exposure(task, lambda world: scores_of_block(world.x), "features", **numbers)
 
 
 def predictor(task: Task) -> Exposure:
@@ -63,30 +61,24 @@ def predictor(task: Task) -> Exposure:
     path = task.rng_for("iterations").standard_normal((block.shape[1], block.shape[1]))
     sent, known = block @ path, np.arange(1, block.shape[1] + 1)
     recovered = recover_rows(column_space(sent), known, block[known], law="linear")
-    payload = Clear(sent, units=("features",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(one.x @ path, other.x @ path))
-    return Exposure({0: payload}, pairs, _recovery_numbers(block, recovered, known))
+    numbers = _recovery_numbers(block, recovered, known)
+    return clear_exposure(task, lambda world: world.x @ path, "features", **numbers)
 
 
 def response(task: Task) -> Exposure:
     """y in the clear, as every institution needs it for its own steps."""
-    sent = task.worst[0].y
-    payload = Clear(sent, units=("label",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(one.y, other.y))
-    return Exposure({0: payload}, pairs, {"recovered_share": 1.0, "recovered_entries": len(sent)})
+    numbers = {"recovered_share": 1.0, "recovered_entries": len(task.worst[0].y)}
+    return clear_exposure(task, lambda world: world.y, "label", **numbers)
 
 
 def cross_products(task: Task) -> Exposure:
     """X'y with noise: all that a linear or a logistic model needs of y."""
-    first = label_dot_product(task.worst[0].x, task.worst[0].y)
-    noise = first.certificate.value / task.mu
-    release = Gaussian(sigma=noise)(first, task.noise(), owner=task.owner)
+    noise = _products(task.worst[0]).certificate.value / task.mu
+    return gaussian_exposure(task, _products, noise)
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (np.asarray(label_dot_product(world.x, world.y).value) for world in (one, other))
-        return GaussianPair(first, second, noise)
 
-    return Exposure({0: release}, task.pairs(pair_of))
+def _products(world: World) -> Bounded:
+    return label_dot_product(world.x, world.y)
 
 
 def _recovery_numbers(block: np.ndarray, recovered: np.ndarray, known: np.ndarray) -> dict[str, float | int]:
@@ -104,16 +96,7 @@ def _recovery_numbers(block: np.ndarray, recovered: np.ndarray, known: np.ndarra
 
 def gram_matrix(task: Task) -> Exposure:
     """X'X of rows clipped to a public radius, with symmetric noise: enough for correlations, components and models."""
-    first = _moment(task.worst[0])
-    noise = first.certificate.value / task.mu
-    release = SymmetricGaussian(noise)(first, task.noise(), owner=task.owner)
-    upper = np.triu_indices(task.settings.p)
-
-    def pair_of(one: World, other: World) -> GaussianPair:
-        first, second = (np.asarray(_moment(world).value)[upper] for world in (one, other))
-        return GaussianPair(first, second, noise)
-
-    return Exposure({0: release}, task.pairs(pair_of))
+    return gaussian_exposure(task, _moment, _moment(task.worst[0]).certificate.value / task.mu, symmetric=True)
 
 
 def _moment(world: World) -> Bounded:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ....audits.exposure import Exposure, Task
-from ....audits.pairs import ClearPair, LawPair, ResponseLawPair
+from ....audits.pairs import LawPair, ResponseLawPair, clear_exposure
 from ....audits.worlds import AuditData, World
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import encrypt
 from ....federation.exchanges.homomorphic.paillier_keys import generate_key
 from ....federation.exchanges.homomorphic.slots import fixed
-from ....privacy.accounted import Clear, Public
+from ....privacy.accounted import Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded
@@ -51,7 +51,7 @@ def mask(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def encryption_published(task: Task) -> Exposure:
     """ "he" with ``abstract_paillier``: gradients cross as they are."""
-    return _clear_exposure(task, lambda world: abstract_encrypt(world.y), "label")
+    return clear_exposure(task, lambda world: abstract_encrypt(world.y), "label")
 
 
 def encryption_repaired(task: Task) -> Exposure:
@@ -63,7 +63,7 @@ def encryption_repaired(task: Task) -> Exposure:
 
 def row_gradients_published(task: Task) -> Exposure:
     """The linear model: the key holder opens a gradient of every row, which is a multiple of its features."""
-    return _clear_exposure(task, lambda world: np.abs(world.y[:, None]) * world.x, "features")
+    return clear_exposure(task, lambda world: np.abs(world.y[:, None]) * world.x, "features")
 
 
 def row_gradients_repaired(task: Task) -> Exposure:
@@ -76,7 +76,7 @@ def row_gradients_repaired(task: Task) -> Exposure:
 
 def split_indicators_published(task: Task) -> Exposure:
     """Label scattering: the owner of a split says of every row whether it goes left, encrypted gradients or not."""
-    return _clear_exposure(task, lambda world: np.packbits(np.asarray(_sides(world).value) == 0), "features")
+    return clear_exposure(task, lambda world: np.packbits(np.asarray(_sides(world).value) == 0), "features")
 
 
 def split_indicators_repaired(task: Task) -> Exposure:
@@ -94,9 +94,3 @@ def split_indicators_repaired(task: Task) -> Exposure:
 def _sides(world: World) -> Bounded:
     """0 on the left of the cut, 1 on its right."""
     return bucket_index(world.x[:, 0], CUT)
-
-
-def _clear_exposure(task: Task, message: Callable[[World], np.ndarray], unit: str) -> Exposure:
-    """A message in the clear."""
-    payload = Clear(message(task.worst[0]), units=(unit,), owner=task.owner)
-    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(message(one), message(other))))

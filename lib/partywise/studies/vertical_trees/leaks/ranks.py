@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ....audits.exposure import Exposure, Task, fixed, unproved
-from ....audits.pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
+from ....audits.pairs import LawPair, NoLaw, ResponseLawPair, ResponsePair, clear_exposure
 from ....audits.worlds import AuditData, World
-from ....privacy.accounted import Accounted, Clear, Public
+from ....privacy.accounted import Accounted, Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.distance import DistanceExponential
 from ....privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
@@ -142,9 +142,4 @@ def _integers(settings: DomainSettings, world: World) -> np.ndarray:
 
 def affine(task: Task) -> Exposure:
     """The map to [lb, ub] by the sample's own minimum and maximum, which the receiver can undo."""
-    payload = Clear(_range(task.worst[0]), units=("features",), owner=task.owner)
-    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(_range(one), _range(other))))
-
-
-def _range(world: World) -> np.ndarray:
-    return np.array([world.x.min(), world.x.max()])
+    return clear_exposure(task, lambda world: np.array([world.x.min(), world.x.max()]), "features")
