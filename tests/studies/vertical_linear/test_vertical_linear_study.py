@@ -170,7 +170,10 @@ def test_every_method_keeps_the_contract(method):
     [
         ({"settings": {"dims": [7, 13]}}, r"dims is \[7, 13\]: its last end must be 14, the number of columns"),
         ({"settings": {"dims": [7, 7, 14]}}, r"dims is \[7, 7, 14\]: the ends of the parties' columns must be increas"),
-        ({"settings": {"dims": [7, 14]}, "grid": {"parties": [3]}}, r"dims is \[7, 14\]: grid\.parties is \[3\]"),
+        (
+            {"settings": {"dims": [7, 14]}, "grid": {"parties": [3]}},
+            "2 parties where grid.parties is .3.; give one end",
+        ),
         (
             {"grid": {"parties": [16]}},
             r"grid\.parties is 16: there must be 2 to 15 for 14 columns and one",

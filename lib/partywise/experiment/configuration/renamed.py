@@ -1,4 +1,4 @@
-"""Keys of earlier versions: an old one ends in an error that names the new one, and no old one is read."""
+"""Names of earlier versions: an old key ends in an error that names the new one, and no old one is read."""
 
 from __future__ import annotations
 
@@ -7,5 +7,13 @@ RENAMED = {
     "criterion": "loss",
     "n_buckets": "n_bins",
     "own_bucket_num": "own_n_bins",
+    "shown": "n_shown",
     "table": "dataset",
+}
+# Variables of cubes, by which a cube of an earlier version is compared.
+RENAMED_VARIABLES = {
+    "floored": "floored_eigenvalues",
+    "recovered": "recovered_entries",
+    "selected": "selected_columns",
+    "skipped": "skipped_clients",
 }

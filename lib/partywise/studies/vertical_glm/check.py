@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...datasets.columns.check import check_groups
 from ...errors import ConfigError
 from ...glm.options import NoisyPredictorOptions
-from .own_settings import TableSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import CasePlan, MethodPlan, Plan
@@ -20,13 +20,7 @@ def check(plan: Plan) -> None:
     plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_glm.cases.{name}"
-        for count in case.parties:
-            try:
-                case.settings.groups(count)
-                if isinstance(case.settings, TableSettings):
-                    case.settings.check_folds(case.folds)
-            except ValueError as error:
-                raise ConfigError(f"{where}.grid.{error}") from None
+        check_groups(case, where)
         if case.folds > 1 and not case.settings.aligned:
             raise ConfigError(
                 f"{where}.grid.folds is {case.folds}: records that arrive unaligned are one fold, no party knows which "

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...checks import Checked, Delta, UserUnit
+from ...datasets.columns.check import check_columns
 from ...errors import ConfigError
 from ...experiment.study import Figure, Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
-from ...models.criteria import CLASSES, NUMBERS
+from ...models.criteria import NUMBERS
 from .measures import LinearExamples, LinearMeasures
 from .own_settings import TableSettings
 from .settings import GeneratedSettings, ScaledDatasetSettings
@@ -35,36 +36,8 @@ def check(plan: Plan) -> None:
     plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_linear.cases.{name}"
-        settings = case.settings
-        for count in case.parties:
-            try:
-                settings.groups(count)
-                if isinstance(settings, TableSettings):
-                    settings.check_folds(case.folds)
-            except ValueError as error:
-                raise ConfigError(f"{where}.grid.{error}") from None
-        if settings.dims is not None and len(settings.dims) not in case.parties:
-            raise ConfigError(
-                f"{where}.settings.dims is {list(settings.dims)}: grid.parties is {list(case.parties)}, and no number "
-                "of parties is that of its ends; give one end for each party."
-            )
-        if case.folds > 1:
-            for key in ("test_share", "data_size_for_debug"):
-                if key in case.explicit_settings:
-                    raise ConfigError(
-                        f"{where}.settings.{key} is {getattr(settings, key)}: it is read with 1 fold, several folds "
-                        "test every row; leave it out."
-                    )
-        if isinstance(settings, GeneratedSettings) and settings.data_size_for_debug > settings.n:
-            raise ConfigError(
-                f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: there are "
-                f"{settings.n} rows; leave it out for all of them."
-            )
-        if settings.loss_in_force == CLASSES and settings.usual == NUMBERS:
-            raise ConfigError(
-                f"{where}.settings.loss is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
-            )
-        for label in case.methods if settings.loss_in_force == NUMBERS else ():
+        check_columns(case, where)
+        for label in case.methods if case.settings.loss_in_force == NUMBERS else ():
             model = getattr(plan.methods[label].options, "model", "logistic")
             if model != "linear":
                 raise ConfigError(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...datasets.columns.check import check_columns
 from ...datasets.columns.settings import ColumnSettings
 from ...errors import CertificationError, ConfigError
-from ...models.criteria import CLASSES, NUMBERS
+from ...models.criteria import NUMBERS
 from ...trees.options import (
     DeployedOptions,
     GatheringOptions,
@@ -14,8 +15,6 @@ from ...trees.options import (
     TableOptions,
     TablesOptions,
 )
-from .own_settings import TableSettings
-from .settings import GeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import CasePlan, MethodPlan, Plan
@@ -32,52 +31,9 @@ def check(plan: Plan) -> None:
         where = f"studies.vertical_trees.cases.{name}"
         if not isinstance(case.settings, ColumnSettings):
             continue
-        _check_parties(case, where)
-        _check_rows(case, where)
-        if case.settings.loss_in_force == CLASSES and case.settings.usual == NUMBERS:
-            raise ConfigError(
-                f"{where}.settings.loss is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
-            )
+        check_columns(case, where)
         for label in case.methods:
             _check_method(case, plan.methods[label], where)
-
-
-def _check_parties(case: CasePlan, where: str) -> None:
-    settings = case.settings
-    for count in case.parties:
-        try:
-            settings.groups(count)
-            if isinstance(settings, TableSettings):
-                settings.check_folds(case.folds)
-        except ValueError as error:
-            raise ConfigError(f"{where}.grid.{error}") from None
-        if settings.party_counts is not None and count not in settings.party_counts:
-            allowed = " or ".join(map(str, settings.party_counts))
-            raise ConfigError(f"{where}.grid.parties is {count}: the settings name {allowed} parties.")
-    if settings.dims is not None and len(settings.dims) not in case.parties:
-        raise ConfigError(
-            f"{where}.settings.dims is {list(settings.dims)}: that makes {len(settings.dims)} parties where "
-            f"grid.parties is {list(case.parties)}; give one end for each party."
-        )
-
-
-def _check_rows(case: CasePlan, where: str) -> None:
-    """Options of the rows that the folds or the data leave unread."""
-    settings, given = case.settings, case.explicit_settings
-    if case.folds > 1:
-        if settings.own_test_rows:
-            raise ConfigError(f"{where}.grid.folds is {case.folds}: these data have their own test rows, so it is 1.")
-        for name in ("test_share", "data_size_for_debug"):
-            if name in given:
-                raise ConfigError(
-                    f"{where}.settings.{name} is {getattr(settings, name)}: it is read with 1 fold, several folds test "
-                    "every row; leave it out."
-                )
-    if isinstance(settings, GeneratedSettings) and settings.data_size_for_debug > settings.n:
-        raise ConfigError(
-            f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: there are {settings.n} rows; "
-            "leave it out for all of them."
-        )
 
 
 def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
