@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import ConfigError
-from .renamed import RENAMED
+from .new_names import RENAMED
 
 T = TypeVar("T")
 

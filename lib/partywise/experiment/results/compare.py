@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ...errors import CubeError
-from ..configuration.renamed import RENAMED, RENAMED_VARIABLES
+from ..configuration.new_names import RENAMED, RENAMED_VARIABLES
 from .attributes import meanings
 from .cube import DIMS, open_cube
 from .labels import word_of
@@ -118,7 +118,9 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
 
 def _with_new_names(cube: xr.Dataset) -> xr.Dataset:
     """The cube with renamed variables, and coordinates of renamed settings and options, under their new names."""
-    names = RENAMED_VARIABLES | {f"{word}_{old}": f"{word}_{new}" for old, new in RENAMED.items() for word in ("case", "method")}
+    names = RENAMED_VARIABLES | {
+        f"{word}_{old}": f"{word}_{new}" for old, new in RENAMED.items() for word in ("case", "method")
+    }
     return cube.rename({old: new for old, new in names.items() if old in cube and new not in cube})
 
 

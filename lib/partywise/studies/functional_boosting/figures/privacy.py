@@ -23,7 +23,7 @@ from ....experiment.plotting.style import (
 )
 
 
-def _estimated(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
+def _estimating_methods(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
     """Methods of a case without the truth."""
     truths = having(cube, "method", protocol="baseline", kind="oracle")
     return {"": [method for method in methods_of(cube, case) if method not in truths]}
@@ -39,7 +39,7 @@ error_by_epsilon = Lines(
         },
         log=True,
     ),
-    groups=_estimated,
+    groups=_estimating_methods,
     least=2,
     none="No case with several targets of epsilon in this configuration.",
     caption="Held-out error against the target epsilon of the whole release, a panel for each case. 1 is the risk of "

@@ -11,7 +11,7 @@ import xarray as xr
 
 from partywise.errors import ConfigError
 from partywise.experiment.configuration.build import build
-from partywise.experiment.configuration.renamed import RENAMED
+from partywise.experiment.configuration.new_names import RENAMED, RENAMED_VARIABLES
 from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS
 from partywise.experiment.study import available, load
@@ -59,6 +59,18 @@ def test_results_of_an_old_name_compare_as_those_of_the_new_one(word):
     old, new = (_cube(f"{word}_{name}", dim, 5.0) for name in ("bucket_num", "n_bins"))
     assert compare_cubes(old, new).equal() and compare_cubes(new, old).equal()
     assert list(compare_cubes(old, _cube(f"{word}_n_bins", dim, 6.0)).changes) == [f"{word}_n_bins"]
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_VARIABLES.items())
+def test_variables_of_an_old_name_compare_as_those_of_the_new_one(old, new):
+    assert not any(old in study.measures.__dataclass_fields__ for study in map(load, available()))
+    assert any(new in study.measures.__dataclass_fields__ for study in map(load, available()))
+    plain = _cube("case_n", "case", 5.0)
+    first, second, other = (
+        plain.assign({name: plain["status"] * value}) for name, value in ((old, 3), (new, 3), (new, 4))
+    )
+    assert compare_cubes(first, second).equal() and compare_cubes(second, first).equal()
+    assert list(compare_cubes(first, other).changes) == [new]
 
 
 def _cube(name: str, dim: str, value: float) -> xr.Dataset:
