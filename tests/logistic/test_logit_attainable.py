@@ -21,7 +21,7 @@ from partywise.randomness import stream
 
 X, Y = logistic(300, 5)
 PLANS = {
-    "rr": lambda e, ridge: fixed_plan(X, e, 1e-3, law="rr", ridge=ridge),
+    "rr": lambda e, ridge: fixed_plan(X, e, 1e-3, distribution="rr", ridge=ridge),
     "iid": lambda e, ridge: fixed_plan(X, e, 1e-3, ridge=ridge),
     "published": lambda e, ridge: fixed_plan(X, e, 1e-3, sigma="classic", bound="sqrt_k", ridge=ridge),
 }

@@ -102,7 +102,11 @@ def test_privacy_parameters(make):
 
 
 def test_randomised_response_needs_no_delta():
-    assert plan_label_dp(X, 1.0, 0.0, law="rr").law == fixed_plan(X, 1.0, 0.0, law="rr").law == "rr"
+    assert (
+        plan_label_dp(X, 1.0, 0.0, distribution="rr").distribution
+        == fixed_plan(X, 1.0, 0.0, distribution="rr").distribution
+        == "rr"
+    )
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1])
@@ -157,8 +161,8 @@ def test_options_of_the_trainers():
         (lambda: label_noise_plan(X, 1.0, 1e-5, 0), "rounds=0"),
         (lambda: label_noise_plan(X, 1.0, 1e-5, 3, rate=1.5), "rate=1.5"),
         (lambda: plan_label_dp(X, 1.0, 1e-5, tau=0.0), "tau=0.0"),
-        (lambda: plan_label_dp(X, 1.0, 1e-5, law="laplace"), "law='laplace' is unknown"),
-        (lambda: fixed_plan(X, 1.0, 1e-5, law="auto"), "law='auto' is unknown"),
+        (lambda: plan_label_dp(X, 1.0, 1e-5, distribution="laplace"), "distribution='laplace' is unknown"),
+        (lambda: fixed_plan(X, 1.0, 1e-5, distribution="auto"), "distribution='auto' is unknown"),
         (lambda: fixed_plan(X, 1.0, 1e-5, sigma="exact"), "sigma='exact' is unknown"),
         (lambda: fixed_plan(X, 1.0, 1e-5, bound="l1"), "bound='l1' is unknown"),
         (lambda: redraw_dot_products(X, Y, PLAN, 0, rng), "draws=0"),

@@ -29,7 +29,7 @@ def test_the_spread_over_draws_is_what_is_said(epsilon):
     """400 draws know a standard deviation to 4 %; what is said of eight of them is within 20 % of it."""
     X, y = data()
     X = np.column_stack([np.ones(len(X)), X])
-    plan = plan_label_dp(X, epsilon, 1e-5, 2.0, law="gaussian")
+    plan = plan_label_dp(X, epsilon, 1e-5, 2.0, distribution="gaussian")
     rng = stream(2, "draws")
     noise = rng.standard_normal((DRAWS, X.shape[1])) @ np.linalg.cholesky(plan.covariance).T
     theta = fit_many(X, dot_product(X, y) + noise, plan)
@@ -56,7 +56,7 @@ def test_the_spread_of_descents_over_releases_is_what_is_said(rounds, epsilon):
     X = np.column_stack([np.ones(len(X)), X])
     plan, steps, rate = label_noise_plan(X, epsilon, 1e-5, rounds), 20, 1.5
     if rounds == 1:
-        plan = fixed_plan(X, epsilon, 1e-5, law="rr", ridge=0.02)
+        plan = fixed_plan(X, epsilon, 1e-5, distribution="rr", ridge=0.02)
     theta = []
     for seed in range(DRAWS):
         dots = release_dot_product(X, y, plan, stream(seed, "dots"), owner="holder", release_id="dots").value

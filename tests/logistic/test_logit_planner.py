@@ -56,7 +56,7 @@ def test_every_shape_reaches_exactly_the_wanted_mu(seed, n, k, epsilon):
 def test_a_planned_covariance_keeps_every_row_below_mu_to_1e_12():
     X, _ = logistic(2000, 8)
     for epsilon in EPSILONS:
-        plan = plan_label_dp(X, epsilon, 1e-5, law="gaussian")
+        plan = plan_label_dp(X, epsilon, 1e-5, distribution="gaussian")
         share = squared_lengths(X, plan.covariance) / (len(X) * plan.mu) ** 2
         assert share.max() <= 1 + 1e-12 and share.max() == pytest.approx(1, abs=1e-12)
         assert reach(X, plan.covariance) == pytest.approx(plan.mu, rel=1e-12)
@@ -105,7 +105,11 @@ def test_the_prediction_is_the_trace_formula_where_the_features_are_centred():
 
 def test_more_noise_is_never_predicted_to_cost_less():
     X, _ = logistic(300, 8)
-    plans = [plan_label_dp(X, epsilon, 1e-5, law=law) for law in ("rr", "gaussian") for epsilon in (8.0, 1.0, 0.3, 0.1)]
+    plans = [
+        plan_label_dp(X, epsilon, 1e-5, distribution=law)
+        for law in ("rr", "gaussian")
+        for epsilon in (8.0, 1.0, 0.3, 0.1)
+    ]
     excess = np.array([plan.predicted_excess for plan in plans]).reshape(2, 4)
     assert np.all(np.diff(excess, axis=1) > 0)
 
@@ -120,7 +124,7 @@ def test_the_prediction_does_not_depend_on_the_units_of_the_features():
             predicted_excess(expectation(Z.T @ Z / 300, 300, 2.0), [rr_covariance(Z.T @ Z / 300, 300, 1.0)], [ridge])
             for Z, ridge in ((X, 0.1), (rough, 0.1 / 256))
         )
-        plans = [plan_label_dp(Z, 1.0, 1e-5, law=law) for Z in (X, rough)]
+        plans = [plan_label_dp(Z, 1.0, 1e-5, distribution=law) for Z in (X, rough)]
         if law == "rr":
             assert plans[0].ridge[1] == pytest.approx(256 * plans[1].ridge[1])
     np.testing.assert_allclose(fine, coarse, rtol=1e-2)
@@ -149,8 +153,8 @@ def test_randomised_response_is_chosen_for_few_rows_and_the_gaussian_for_many():
     """The predicted crossover for well-conditioned features: N* = k sigma_1^2 (e^eps - 1)^2 / e^eps."""
     k, epsilon, delta = 6, 2.0, 1e-5
     star = k / certified_mu(epsilon, delta) ** 2 * 4 * math.sinh(epsilon / 2) ** 2
-    assert plan_label_dp(logistic(int(star / 8), k)[0], epsilon, delta).law == "rr"
-    assert plan_label_dp(logistic(int(star * 8), k)[0], epsilon, delta).law == "gaussian"
+    assert plan_label_dp(logistic(int(star / 8), k)[0], epsilon, delta).distribution == "rr"
+    assert plan_label_dp(logistic(int(star * 8), k)[0], epsilon, delta).distribution == "gaussian"
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(100, 1.0), (100, 4.0), (4000, 0.3), (4000, 4.0), (600, 1.0)])
@@ -158,10 +162,10 @@ def test_auto_takes_the_law_that_turns_out_better(n, epsilon):
     X, y = logistic(n, 8, "train")
     realised = {}
     for law in ("gaussian", "rr"):
-        plan = plan_label_dp(X, epsilon, 1e-5, law=law)
+        plan = plan_label_dp(X, epsilon, 1e-5, distribution=law)
         thetas = fit_many(X, redraw_dot_products(X, y, plan, 60, stream(7, "auto", law)), plan)
         realised[law] = np.mean([log_loss(X, y, theta) for theta in thetas])
-    assert plan_label_dp(X, epsilon, 1e-5).law == min(realised, key=realised.get)
+    assert plan_label_dp(X, epsilon, 1e-5).distribution == min(realised, key=realised.get)
 
 
 def test_the_prediction_is_close_to_what_happens():
@@ -205,7 +209,10 @@ def test_column_0_is_constant_or_said_to_be_no_intercept():
     assert len(set(plan.ridge)) == 1 and plan.ridge[0] > 0
     # The order of columns then means nothing.
     turned = plan_label_dp(bare[:, ::-1], 2.0, 1e-5, intercept=False)
-    assert turned.predicted_excess == pytest.approx(plan.predicted_excess, rel=1e-9) and turned.law == plan.law
+    assert (
+        turned.predicted_excess == pytest.approx(plan.predicted_excess, rel=1e-9)
+        and turned.distribution == plan.distribution
+    )
     silent = plan_label_dp(bare, math.inf, 1e-5, intercept=False)
     found = fit_walr(bare, release_dot_product(bare, y, silent, stream(7, "order")).value, silent).theta
     np.testing.assert_allclose(found, penalised_optimum(bare, y, silent.ridge), atol=1e-8)
@@ -242,7 +249,7 @@ def test_the_classic_formula_wastes_noise_below():
 def test_plans_without_noise():
     X, _ = logistic(100, 4)
     for law in ("auto", "gaussian", "rr"):
-        plan = plan_label_dp(X, math.inf, 1e-5, law=law)
+        plan = plan_label_dp(X, math.inf, 1e-5, distribution=law)
         assert plan.covariance is None and plan.epsilon == math.inf and plan.deviation == 0
     assert fixed_plan(X, math.inf, 1e-5, ridge="fixed").ridge[1] == 0
 
@@ -259,7 +266,7 @@ def test_rounds_share_the_budget():
 
 
 PLANS = {
-    "planned": lambda X, epsilon, delta: plan_label_dp(X, epsilon, delta, law="gaussian"),
+    "planned": lambda X, epsilon, delta: plan_label_dp(X, epsilon, delta, distribution="gaussian"),
     "auto": lambda X, epsilon, delta: plan_label_dp(X, epsilon, delta),
     "fixed": fixed_plan,
     "rounds": lambda X, epsilon, delta: label_noise_plan(X, epsilon, delta, 3),
@@ -284,7 +291,7 @@ def test_a_plan_at_the_edge_of_the_scales_releases_what_it_certifies(plan, scale
     event = release_dot_product(X, y, made, stream(1, "a")).event
     assert made.certified and made.epsilon <= 1
     assert 0.999 < accounting.epsilon([event], 1e-5) <= 1 + 1e-9
-    assert made.law == "rr" or np.all(np.diagonal(made.covariance) > 0)
+    assert made.distribution == "rr" or np.all(np.diagonal(made.covariance) > 0)
 
 
 def test_a_plan_without_a_finite_positive_covariance_is_none():

@@ -42,7 +42,7 @@ def test_a_flipped_label_moves_v_by_its_row(seed, n, k):
 def test_the_gaussian_release_has_the_planned_law_and_mu(kind):
     X, y = logistic(300, 4)
     plan = {
-        "shaped": plan_label_dp(X, 1.0, 1e-5, law="gaussian"),
+        "shaped": plan_label_dp(X, 1.0, 1e-5, distribution="gaussian"),
         "iid": fixed_plan(X, 1.0, 1e-5),
         "published": fixed_plan(X, 1.0, 1e-5, sigma="classic", bound="sqrt_k"),
     }[kind]
@@ -60,14 +60,14 @@ def test_the_gaussian_release_has_the_planned_law_and_mu(kind):
 
 def test_shaped_noise_differs_from_plain_noise():
     X, y = logistic(300, 4)
-    shaped, plain = plan_label_dp(X, 1.0, 1e-5, law="gaussian"), fixed_plan(X, 1.0, 1e-5)
+    shaped, plain = plan_label_dp(X, 1.0, 1e-5, distribution="gaussian"), fixed_plan(X, 1.0, 1e-5)
     noise = redraw_dot_products(X, y, shaped, 20_000, stream(7, "shape")) - dot_product(X, y)
     assert shaped.power > 0 and not accepts_covariance(noise, plain.covariance)
 
 
 def test_randomised_response_is_unbiased_with_the_stated_covariance():
     X, y = logistic(150, 3)
-    plan = fixed_plan(X, 1.5, 1e-5, law="rr", ridge="fixed")
+    plan = fixed_plan(X, 1.5, 1e-5, distribution="rr", ridge="fixed")
     noise = redraw_dot_products(X, y, plan, 40_000, stream(7, "rr")) - dot_product(X, y)
     covariance = rr_covariance(X.T @ X / 150, 150, 1.5)
     deviation = math.sqrt(covariance[0, 0])
@@ -84,7 +84,7 @@ def test_randomised_response_is_unbiased_with_the_stated_covariance():
 
 def test_a_redraw_is_the_release_with_the_same_generator():
     X, y = logistic(200, 4)
-    for plan in (plan_label_dp(X, 1.0, 1e-5, law="gaussian"), fixed_plan(X, 1.0, 1e-5)):
+    for plan in (plan_label_dp(X, 1.0, 1e-5, distribution="gaussian"), fixed_plan(X, 1.0, 1e-5)):
         release = release_dot_product(X, y, plan, stream(7, "same"))
         np.testing.assert_allclose(redraw_dot_products(X, y, plan, 3, stream(7, "same"))[0], release.value, rtol=1e-12)
 
@@ -102,11 +102,11 @@ def test_one_generator_at_two_noise_levels_is_one_draw_rescaled():
 def test_without_noise_the_event_is_infinite_and_zero_features_cost_nothing():
     X, y = logistic(100, 3)
     for law in ("gaussian", "rr"):
-        release = release_dot_product(X, y, plan_label_dp(X, math.inf, 1e-5, law=law), stream(7, "clear"))
+        release = release_dot_product(X, y, plan_label_dp(X, math.inf, 1e-5, distribution=law), stream(7, "clear"))
         np.testing.assert_allclose(release.value, dot_product(X, y), rtol=1e-12)
         assert total([release], 1e-5) == math.inf
     zero = np.zeros((100, 3))
-    for plan in (plan_label_dp(zero, 1.0, 1e-5, law="gaussian"), fixed_plan(zero, 1.0, 1e-5)):
+    for plan in (plan_label_dp(zero, 1.0, 1e-5, distribution="gaussian"), fixed_plan(zero, 1.0, 1e-5)):
         release = release_dot_product(zero, y, plan, stream(7, "zero"))
         assert not np.any(release.value) and release.event.mu == 0
 

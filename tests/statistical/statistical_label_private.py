@@ -45,9 +45,9 @@ PLANS: dict[str, Callable[[np.ndarray, float, float], Plan]] = {
     "A": lambda X, e, d: fixed_plan(X, e, d, sigma="classic", bound="sqrt_k"),
     "B": lambda X, e, d: fixed_plan(X, e, d, sigma="classic", bound="sqrt_k", ridge="fixed"),
     "C": lambda X, e, d: fixed_plan(X, e, d, ridge="fixed"),
-    "P": lambda X, e, d: plan_label_dp(X, e, d, law="gaussian"),
-    "RR": lambda X, e, d: fixed_plan(X, e, d, law="rr", ridge="fixed"),
-    "RRp": lambda X, e, d: plan_label_dp(X, e, d, law="rr"),
+    "P": lambda X, e, d: plan_label_dp(X, e, d, distribution="gaussian"),
+    "RR": lambda X, e, d: fixed_plan(X, e, d, distribution="rr", ridge="fixed"),
+    "RRp": lambda X, e, d: plan_label_dp(X, e, d, distribution="rr"),
     "auto": plan_label_dp,
 }
 
@@ -187,10 +187,10 @@ def test_the_planner_takes_the_better_law():
             X, y, Xt, yt = split(name, 0)
         losses = {}
         for law in ("gaussian", "rr"):
-            plan = plan_label_dp(X, epsilon, DELTA[name], law=law)
+            plan = plan_label_dp(X, epsilon, DELTA[name], distribution=law)
             dots = redraw_dot_products(X, y, plan, 12 if name == "adult" else 60, stream(7, "choice", law, n, k))
             losses[law] = float(np.mean([log_loss(Xt, yt, theta) for theta in fit_many(X, dots, plan)]))
-        chosen = plan_label_dp(X, epsilon, DELTA[name]).law
+        chosen = plan_label_dp(X, epsilon, DELTA[name]).distribution
         right.append(losses[chosen] == min(losses.values()))
         print(f"{name:14s} n={n:<6d} k={k:<3d} epsilon={epsilon:<4g} {losses} chosen {chosen} right {right[-1]}")
     assert np.mean(right) >= 0.9
@@ -244,7 +244,7 @@ def test_the_audit_of_the_release_comes_close_to_mu(epsilon, kind, true):
     """The best attack on the longest row: a bound on mu between 0.95 and 1 of it, and claims that fail."""
     X, y, _, _ = split("breast_cancer", 0)
     plan = {
-        "shaped": lambda: plan_label_dp(X, epsilon, 1e-5, law="gaussian"),
+        "shaped": lambda: plan_label_dp(X, epsilon, 1e-5, distribution="gaussian"),
         "iid": lambda: fixed_plan(X, epsilon, 1e-5),
         "classic": lambda: fixed_plan(X, epsilon, 1e-5, sigma="classic"),
     }[kind]()

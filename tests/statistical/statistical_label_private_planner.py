@@ -108,7 +108,7 @@ def old_fits(X: np.ndarray, dots: np.ndarray, plan: Plan) -> list[np.ndarray]:
 def losses(part: Split, plan: Plan, draws: int, fits, *names: str | int) -> float:
     """Mean test log-loss over draws of the noise; plans of one law share them."""
     X, y, Xt, yt = part
-    dots = redraw_dot_products(X, y, plan, draws, stream(23, "planner", "noise", plan.law, *names))
+    dots = redraw_dot_products(X, y, plan, draws, stream(23, "planner", "noise", plan.distribution, *names))
     return float(np.mean([log_loss(Xt, yt, theta) for theta in fits(X, dots, plan)]))
 
 
@@ -122,7 +122,7 @@ def compare(name: str, epsilons: tuple[float, ...], draws: int = DRAWS) -> dict[
             for law in ("gaussian", "rr"):
                 plan = old_plan(part[0], epsilon, delta_of(name), law)
                 old[law] = plan.predicted_excess, losses(part, plan, draws, old_fits, name, number)
-                plan = plan_label_dp(part[0], epsilon, delta_of(name), law=law)
+                plan = plan_label_dp(part[0], epsilon, delta_of(name), distribution=law)
                 new[law] = plan.predicted_excess, losses(part, plan, draws, fit_many, name, number)
                 found.setdefault((law, epsilon), []).append((old[law][1], new[law][1]))
             # Each rule takes the law that it predicts to be better.
@@ -165,7 +165,7 @@ def test_breast_cancer_is_not_over_regularised():
     """Planned Gaussian noise at epsilon .3: the old ridge was 75 / (4 N) where 31.6 / (4 N) reaches what can be had."""
     pairs = compare("breast_cancer", (0.1, 0.3, 1.0, 4.0, 8.0))
     change, error = paired(pairs["gaussian", 0.3])
-    best, multiple = reachable("breast_cancer", 0.3, lambda X: plan_label_dp(X, 0.3, 1e-3, law="gaussian"))
+    best, multiple = reachable("breast_cancer", 0.3, lambda X: plan_label_dp(X, 0.3, 1e-3, distribution="gaussian"))
     print(f"breast_cancer epsilon=0.3: the best single ridge in hindsight, {multiple:.3g} / (4 N), gives {best:.4f}")
     assert change < -5 * error and pairs["gaussian", 0.3][:, 1].mean() < best + 0.02
     assert_none_loses(pairs)
@@ -203,7 +203,7 @@ def test_no_split_of_breast_cancer_runs_off_with_its_intercept(law, sigma, bound
     pairs = []
     for number in range(2 * SPLITS):
         part = split("breast_cancer", number)
-        plan = fixed_plan(part[0], 0.3, 1e-3, law=law, sigma=sigma, bound=bound, ridge="fixed")
+        plan = fixed_plan(part[0], 0.3, 1e-3, distribution=law, sigma=sigma, bound=bound, ridge="fixed")
         pairs.append([losses(part, plan, DRAWS, fits, "runs off", number) for fits in (old_fits, fit_many)])
     (old, new), (worst_old, worst_new) = np.mean(pairs, axis=0), np.max(pairs, axis=0)
     change, error = paired(np.array(pairs))

@@ -33,7 +33,7 @@ class Plan:
 
     Parameters
     ----------
-    law : {"gaussian", "rr"}
+    distribution : {"gaussian", "rr"}
         Gaussian noise on v (central), or randomised response on every label (local), debiased.
     covariance : ndarray of shape (k, k) or None
         Of the Gaussian noise of one round, on the scale of v; None for randomised response and without noise.
@@ -67,7 +67,7 @@ class Plan:
         what it costs.
     """
 
-    law: str
+    distribution: str
     covariance: np.ndarray | None
     ridge: np.ndarray
     epsilon: float

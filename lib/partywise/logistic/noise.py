@@ -102,7 +102,7 @@ def attainable(X: np.ndarray, noisy_dots: np.ndarray, plan: Plan) -> np.ndarray:
 
 def first_column(X: np.ndarray, plan: Plan) -> np.ndarray:
     """Covariances (k,) of the noise on the share of positives with that on all entries of the dot-product."""
-    if plan.law == "rr":
+    if plan.distribution == "rr":
         return rr_covariance(X[:, INTERCEPT] @ X / len(X), len(X), plan.epsilon)
     return np.zeros(X.shape[1]) if plan.covariance is None else plan.covariance[INTERCEPT]
 
@@ -161,7 +161,7 @@ def _hessian(X: np.ndarray, theta: np.ndarray, ridge: np.ndarray, link: Link) ->
 
 def noise_covariance(X: np.ndarray, plan: Plan) -> np.ndarray:
     """Covariance (k, k) of the noise of one round, zero without noise."""
-    if plan.law == "rr":
+    if plan.distribution == "rr":
         return rr_covariance(X.T @ X / len(X), len(X), plan.epsilon)
     return np.zeros((X.shape[1],) * 2) if plan.covariance is None else plan.covariance
 

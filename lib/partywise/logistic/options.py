@@ -22,7 +22,7 @@ class WalrOptions:
     trainer : ``newton`` (exact), ``hybrid`` (published: mini-batch on the left, the release on the right) or
         ``full_batch``
     noise : ``iid`` (published), ``shaped`` (planned covariance), ``rr`` (randomised labels) or ``auto`` (the planner
-        chooses the law)
+        chooses the distribution)
     sigma : ``analytic`` (exact) or ``classic`` (published); bound : ``max_norm`` or ``sqrt_k`` (published)
     ridge : ``none`` (published), ``fixed`` (sigma sqrt(k) / radius) or ``planned``
     steps, batch_size, learning_rate : of a first-order trainer; a batch is never larger than the data

@@ -118,8 +118,8 @@ def objective_perturbation(
         return fit.theta
 
     terms.setdefault("trust_model", "central")
-    law = {"epsilon": float(epsilon), "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta}
-    return charge_and_draw(bounded, law, "objective_perturbation", draw, owner, terms, rng, preset=True)
+    parameters = {"epsilon": float(epsilon), "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta}
+    return charge_and_draw(bounded, parameters, "objective_perturbation", draw, owner, terms, rng, preset=True)
 
 
 def tilt_deviations(X: np.ndarray, theta: np.ndarray, epsilon: float, delta: float) -> np.ndarray:

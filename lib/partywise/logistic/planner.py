@@ -33,13 +33,13 @@ def plan_label_dp(
     delta: float,
     tau: float = 2.0,
     *,
-    law: str = "auto",
+    distribution: str = "auto",
     group: int = 1,
     features_public: bool = True,
     intercept: bool = True,
     link: Link = LOGIT,
 ) -> Plan:
-    """Choose law, shape of the noise and ridge by the predicted excess risk.
+    """Choose distribution and shape of the noise and ridge by the predicted excess risk.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ def plan_label_dp(
     epsilon : float
         Positive; infinity gives a plan without noise.
     delta : float
-        In (0, 1); ignored for ``law="rr"``, which is pure.
+        In (0, 1); ignored for ``distribution="rr"``, which is pure.
     tau : float
         Expected standard deviation of the logits over the rows.
-    law : {"auto", "gaussian", "rr"}
-        ``"auto"`` takes the law with the smaller prediction.
+    distribution : {"auto", "gaussian", "rr"}
+        ``"auto"`` takes the one with the smaller prediction.
     group : int
         Labels of one person, at most: epsilon is what all of them together cost, a public bound. The plan's own
         ``epsilon`` and ``mu`` stay those of one label.
@@ -88,22 +88,24 @@ def plan_label_dp(
     require_logit(link, "plan_label_dp predicts the excess risk", "use fixed_plan")
     X = public_features(X, features_public, intercept=intercept)
     n = len(X)
-    _one_of("law", law, ("auto", "gaussian", "rr"))
-    target = noise_epsilon(epsilon, delta, law)
+    _one_of("distribution", distribution, ("auto", "gaussian", "rr"))
+    target = noise_epsilon(epsilon, delta, distribution)
     if not (np.isfinite(tau) and tau > 0):
         raise ValueError(f"tau={tau!r} must be positive and finite: it is the expected spread of the logits.")
     gram = X.T @ X / n
     candidates: list[tuple[np.ndarray, dict[str, Any]]] = []
     if math.isinf(epsilon):
-        silent = {"law": "rr", "mu": None} if law == "rr" else {"law": "gaussian", "mu": math.inf}
+        silent = (
+            {"distribution": "rr", "mu": None} if distribution == "rr" else {"distribution": "gaussian", "mu": math.inf}
+        )
         candidates.append((np.zeros_like(gram), {"epsilon": epsilon, **silent}))
-    elif law != "rr":
+    elif distribution != "rr":
         mu = certified_mu(target, delta) / group
-        gaussian = {"law": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
+        gaussian = {"distribution": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
         candidates += [(shape, {"power": a, **gaussian}) for a, shape in gaussian_shapes(X, gram, mu)]
-    if law != "gaussian" and math.isfinite(epsilon):
+    if distribution != "gaussian" and math.isfinite(epsilon):
         candidates.append(
-            (rr_covariance(gram, n, target / group), {"law": "rr", "epsilon": target / group, "mu": None})
+            (rr_covariance(gram, n, target / group), {"distribution": "rr", "epsilon": target / group, "mu": None})
         )
     expected = expectation(gram, n, tau, intercept)
     return _best(expected, candidates, delta=delta, epsilon_claimed=epsilon, intercept=intercept)
@@ -114,7 +116,7 @@ def fixed_plan(
     epsilon: float,
     delta: float,
     *,
-    law: str = "gaussian",
+    distribution: str = "gaussian",
     sigma: str = "analytic",
     bound: str = "max_norm",
     ridge: float | str | np.ndarray = 0.0,
@@ -130,8 +132,8 @@ def fixed_plan(
     ----------
     X, epsilon, delta, group, features_public, intercept
         As in `plan_label_dp`; the classic formula claims for one label, and does so whatever the group.
-    law : {"gaussian", "rr"}
-        Law of the noise.
+    distribution : {"gaussian", "rr"}
+        Distribution of the noise.
     sigma : {"analytic", "classic"}
         Calibration. The classic formula is reproduced beyond its validity too: ``epsilon`` of the plan and the mu of
         its event are then the true ones, above ``epsilon_claimed``, and ``certified`` is False.
@@ -152,12 +154,12 @@ def fixed_plan(
     """
     X = public_features(X, features_public, unit_box=bound == "sqrt_k", intercept=intercept)
     n, k = X.shape
-    _one_of("law", law, ("gaussian", "rr"))
-    target = noise_epsilon(epsilon, delta, law)
+    _one_of("distribution", distribution, ("gaussian", "rr"))
+    target = noise_epsilon(epsilon, delta, distribution)
     _one_of("sigma", sigma, ("analytic", "classic"))
     _one_of("bound", bound, ("max_norm", "sqrt_k"))
     mu, deviation, covariance, certified = None, 0.0, None, target
-    if law == "rr":
+    if distribution == "rr":
         certified = target = target / group
         if math.isfinite(epsilon):
             deviation = math.sqrt(np.trace(rr_covariance(X.T @ X / n, n, target)) / k)
@@ -172,7 +174,7 @@ def fixed_plan(
         _one_of("ridge", ridge, ("fixed",))
         ridge = deviation * math.sqrt(k) / radius
     return Plan(
-        law=law,
+        distribution=distribution,
         covariance=covariance,
         ridge=check_ridge(ridge, k, intercept),
         epsilon=certified,
@@ -181,7 +183,7 @@ def fixed_plan(
         predicted_excess=math.nan,
         certified=certified <= epsilon,
         epsilon_claimed=epsilon,
-        power=0.0 if law == "gaussian" else None,
+        power=0.0 if distribution == "gaussian" else None,
         intercept=intercept,
         link=link,
     )
@@ -241,7 +243,7 @@ def label_noise_plan(
     deviation = sensitivity / mu
     covariance = deviation**2 * np.eye(k) if deviation > 0 else None
     return Plan(
-        law="gaussian",
+        distribution="gaussian",
         covariance=covariance,
         ridge=np.zeros(k),
         epsilon=certified,
@@ -267,7 +269,7 @@ def _sampled_sigma(epsilon: float, delta: float, rate: float, rounds: int) -> fl
     return subsampled_sigma(epsilon, delta, rate, rounds)
 
 
-def noise_epsilon(epsilon: float, delta: float, law: str) -> float:
+def noise_epsilon(epsilon: float, delta: float, distribution: str) -> float:
     """The epsilon that noise is computed for: the given one, or below infinity at most `LARGEST_EPSILON`.
 
     Raises a named `ValueError` for an epsilon that is not positive or too small for its noise to be a float, or a
@@ -277,8 +279,8 @@ def noise_epsilon(epsilon: float, delta: float, law: str) -> float:
         raise ValueError(f"epsilon={epsilon!r} must be positive; infinity means no noise.")
     if epsilon < SMALLEST_EPSILON:
         raise ValueError(f"epsilon={epsilon!r} must be at least {SMALLEST_EPSILON:g}: less leaves nothing but noise.")
-    if law != "rr" and not 0 < delta < 1:
-        raise ValueError(f"delta={delta!r} must lie in (0, 1) for Gaussian noise; law='rr' needs no delta.")
+    if distribution != "rr" and not 0 < delta < 1:
+        raise ValueError(f"delta={delta!r} must lie in (0, 1) for Gaussian noise; distribution='rr' needs no delta.")
     return epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
 
 
@@ -306,7 +308,7 @@ def _best(expected: Expectation, candidates, **fields) -> Plan:
     table = predicted_excess(expected, [covariance for covariance, _ in candidates], strengths)
     row, column = np.unravel_index(int(np.argmin(table)), table.shape)
     covariance, own = candidates[row]
-    kept = covariance if own["law"] == "gaussian" and np.any(covariance) else None
+    kept = covariance if own["distribution"] == "gaussian" and np.any(covariance) else None
     ridge = ridge_vector(float(strengths[column]), len(covariance), expected.intercept)
     excess = float(table[row, column])
     return Plan(covariance=kept, ridge=ridge, predicted_excess=excess, certified=True, **own, **fields)

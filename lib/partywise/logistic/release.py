@@ -46,7 +46,7 @@ def release_dot_product(
     y : ndarray of shape (N,)
         Labels in {0, 1}.
     plan : Plan
-        Law, covariance and rounds.
+        Distribution, covariance and rounds.
     rng : numpy.random.Generator
     owner : str
         Party whose labels they are.
@@ -80,7 +80,7 @@ def release_dot_product(
     X = check_features(X)
     y = check_labels(y, len(X))
     terms.setdefault("epsilon_claimed", float(plan.epsilon_claimed))
-    if plan.law == "rr":
+    if plan.distribution == "rr":
         terms.setdefault("trust_model", "local")
         mechanism = RandomizedResponse(plan.epsilon, 2)
         # What becomes of the labels reads the features too: the event must not promise anything about them.
@@ -98,7 +98,7 @@ def redraw_dot_products(X, y, plan: Plan, draws: int, rng: np.random.Generator) 
     y = check_labels(y, len(X))
     if draws < 1 or plan.rounds > 1:
         raise ValueError(f"draws={draws!r} with {plan.rounds} rounds: give at least one draw of a plan of one round.")
-    gaussian = plan.law == "gaussian"
+    gaussian = plan.distribution == "gaussian"
     size, found = max(1, CHUNK // (X.shape[1] if gaussian else len(X))), []
     bounded = bounded_dot_products(X, y, plan) if gaussian else entries(y)
     mechanism = gaussian_of(plan) if gaussian else RandomizedResponse(plan.epsilon, 2)
@@ -161,5 +161,5 @@ def _sampled_rounds(X: np.ndarray, y: np.ndarray, plan: Plan, rng: np.random.Gen
             value[step] = X[kept].sum(axis=0) / (plan.rate * len(X))
         return value + plan.deviation * rng.standard_normal(value.shape)
 
-    law = {"mu": plan.mu, "rate": plan.rate, "count": plan.rounds}
-    return charge_and_draw(bounded, law, "subsampled_gaussian", draw, owner, terms, rng, preset=True)
+    parameters = {"mu": plan.mu, "rate": plan.rate, "count": plan.rounds}
+    return charge_and_draw(bounded, parameters, "subsampled_gaussian", draw, owner, terms, rng, preset=True)

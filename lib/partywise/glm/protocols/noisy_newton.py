@@ -66,8 +66,8 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
 def announced_second(plan: Plan) -> Event:
     """What the second moments cost every party."""
     certificate = second_moments_certificate(plan.radius, plan.p, plan.n)
-    law = {"mu": float(plan.mu[0])}
-    return announcement(certificate, law, "gaussian", SECOND, plan.radius.parents, trust_model="central")
+    parameters = {"mu": float(plan.mu[0])}
+    return announcement(certificate, parameters, "gaussian", SECOND, plan.radius.parents, trust_model="central")
 
 
 def noisy_second(

@@ -31,10 +31,10 @@ from .common import local_features
 def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
     """The measurer's noisy dot-product (k,).
 
-    Its noise depends on the law alone, so that methods and epsilons of one law share it.
+    Its noise depends on the distribution alone, so that methods and epsilons of one share it.
     """
     y = measurer.block["y"][train]
-    rng = rng_for("dot-product", plan.law)
+    rng = rng_for("dot-product", plan.distribution)
     return release_dot_product(X, y, plan, rng, owner=measurer.name, release_id="dot-product")
 
 
@@ -42,13 +42,13 @@ def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
     """Noise and ridge from the public features, by anyone who has them."""
     options, delta = spec.options, delta_of(spec)
     if options.ridge == "planned":
-        law = {"shaped": "gaussian"}.get(options.noise, options.noise)
-        return plan_label_dp(X, epsilon, delta, spec.settings.tau, law=law, group=labels_of(spec))
+        distribution = {"shaped": "gaussian"}.get(options.noise, options.noise)
+        return plan_label_dp(X, epsilon, delta, spec.settings.tau, distribution=distribution, group=labels_of(spec))
     return fixed_plan(
         X,
         epsilon,
         delta,
-        law="rr" if options.noise == "rr" else "gaussian",
+        distribution="rr" if options.noise == "rr" else "gaussian",
         sigma=options.sigma,
         bound=options.bound,
         ridge="fixed" if options.ridge == "fixed" else 0.0,
@@ -73,7 +73,7 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
         "steps": fitted.steps,
         "bounded": fitted.bounded,
         "predicted_excess": plan.predicted_excess if np.isfinite(plan.predicted_excess) else None,
-        "chosen_law": plan.law,
+        "chosen_law": plan.distribution,
         "ridge": float(plan.ridge[-1]),
     }
     if options.trainer == "newton" and not fitted.converged:

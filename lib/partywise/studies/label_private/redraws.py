@@ -25,7 +25,7 @@ from .measures import LabelPrivateMeasures
 
 def draws(data: LabelData, plan: Plan, count: int, purpose: str) -> np.ndarray:
     """(count, k) what-if releases."""
-    return redraw_dot_products(*data.training, plan, count, evaluator(data, purpose, plan.law))
+    return redraw_dot_products(*data.training, plan, count, evaluator(data, purpose, plan.distribution))
 
 
 def evaluator(data: LabelData, *names: str | int) -> np.random.Generator:
