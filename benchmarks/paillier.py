@@ -1,7 +1,7 @@
 """Paillier encryption against phe, and label scattering with real ciphers, at 2048 bits.
 
 Against phe: pairs of runs side by side, medians of their ratios.  Encryption of 400 integers by the key holder, and by
-everybody; sums of 400 ciphertexts over 50 buckets of 7 columns; decryption.  Additions are compared with phe's of the
+everybody; sums of 400 ciphertexts over 50 bins of 7 columns; decryption.  Additions are compared with phe's of the
 same integers, where both spend most of the time in one product modulo n^2, and of gradients as its users have them,
 encrypted floats whose exponents have to be aligned.  Fails below 25 times phe's encryption or 2 times its addition of
 gradients.  Label scattering: CPU seconds of fits of 14 generated columns at two parties, which fail above 2 s (200

@@ -28,11 +28,11 @@ from partywise.federation.run import Run, simulate
 from partywise.privacy.mechanisms.random import integer_noise
 from partywise.privacy.statistics.newton import Cells
 from partywise.randomness import stream
-from partywise.trees.codes import public_buckets
+from partywise.trees.codes import public_bins
 from partywise.trees.options import TablesOptions
 from partywise.trees.protocols import tables
 
-# Buckets of age, workclass, fnlwgt, education, education-num, marital-status and occupation; columns of the others.
+# Bins of age, workclass, fnlwgt, education, education-num, marital-status and occupation; columns of the others.
 SIZES, OTHERS = (11, 7, 8, 16, 16, 7, 14), 7
 CELLS = Cells(SIZES)
 LIMITS = {300: 4.0, 2000: 6.0}
@@ -66,7 +66,7 @@ def check_decrypted(n: int) -> None:
     share = plan.share(owner.name)
     ensemble = tables.local_boosted(active, run.fold.train, run.spec, run.rng_for)
     g, h = tables.local_gradients(active, run.fold.train, ensemble, run.spec.public, plan)
-    codes = public_buckets(owner.block["X"], [edges.value for edges in share.edges]).codes
+    codes = public_bins(owner.block["X"], [edges.value for edges in share.edges]).codes
     units, rng = share.cells.units(share.ratio), run.rng_for("table noise", owner.name)
     parts = [(units[0], CELLS.margins), (units[-1], CELLS.count)]
     noise = np.concatenate([integer_noise(rng, plan.sigma / unit, size, "rounded") for unit, size in parts])

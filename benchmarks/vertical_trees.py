@@ -29,12 +29,12 @@ import numpy as np
 
 from partywise.datasets.loaders import adult
 from partywise.randomness import stream
-from partywise.trees.codes import CodedColumns, dense_ranks, quantile_buckets
+from partywise.trees.codes import CodedColumns, dense_ranks, quantile_bins
 from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import Ensemble
 from partywise.trees.options import PooledOptions
 
-BUCKETS, MEGABYTES = 50, 400
+BINS, MEGABYTES = 50, 400
 Data = tuple[np.ndarray, np.ndarray]
 
 
@@ -75,14 +75,14 @@ def compare(name: str, data: Data, options: PooledOptions, limit: float, repeats
     import xgboost
 
     (X, y), count = data, options.num_of_trees
-    codes = quantile_buckets(X, BUCKETS)
+    codes = quantile_bins(X, BINS)
     values = codes.codes.astype(float)
     settings = {
         "objective": "binary:logistic",
         "base_score": 0.5,
         "tree_method": "hist",
         "max_depth": options.max_tree_depth,
-        "max_bin": BUCKETS + 1,
+        "max_bin": BINS + 1,
         "eta": options.eta,
         "lambda": options.lambda_,
         "min_child_weight": 0,

@@ -15,7 +15,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
-from partywise.trees.codes import quantile_buckets
+from partywise.trees.codes import quantile_bins
 from partywise.trees.ensemble import grow_trees
 from partywise.trees.gathering.routing import rows_rerouted
 from partywise.trees.options import PooledOptions
@@ -54,7 +54,7 @@ def test_ties_cut_by_position_in_all_columns_send_rows_another_way(source, colum
     for one in data.values():
         X, y = one.X[one.train], one.y[one.train]
         for ties in ("position", "kept"):
-            codes = quantile_buckets(X, 50, ties)
+            codes = quantile_bins(X, 50, ties)
             trees = grow_trees(codes, y, options, one.criterion, [(list(columns), None)] * 10)
             moved = rows_rerouted(trees, codes, X)
             shares += [moved] if ties == "position" else []
@@ -83,7 +83,7 @@ def test_passive_columns_alone_lose_rows_by_position_and_none_where_ties_are_kep
 
 
 def test_the_printed_example_runs_and_predicts_as_measured():
-    """Adult, 2000 rows of which 1600 train, dp with 100 buckets at 10 a feature: what 30 other splits gave."""
+    """Adult, 2000 rows of which 1600 train, dp with 100 bins at 10 a feature: what 30 other splits gave."""
     found = from_source(yaml.safe_load((ROOT / "tests" / "data" / "source" / "example.yaml").read_text()))
     config = found.configuration()
     config["studies"]["vertical_trees"]["methods"]["source"]["select_by"] = "none"
@@ -100,12 +100,12 @@ def test_the_printed_example_runs_and_predicts_as_measured():
     assert {round(cell.scalars["epsilon_certified"]) for cell in cells} == {7000}
 
 
-BUCKETS = {"protect": "dp", "edges": "quantile", "ties": "position"}
+BINS = {"protect": "dp", "edges": "quantile", "ties": "position"}
 # Log-loss and its standard error: of published ties on 8 other splits, else of the prototype; and before, where rows
 # that are tied at a cut went left.
 FORMS = {
-    "dp_100_at_10": (BUCKETS | {"n_bins": 100}, 10.0, 0.3504, 0.0006, 0.3491),
-    "dp_50_at_3": (BUCKETS | {"n_bins": 50}, 3.0, 0.3859, 0.0023, 0.3720),
+    "dp_100_at_10": (BINS | {"n_bins": 100}, 10.0, 0.3504, 0.0006, 0.3491),
+    "dp_50_at_3": (BINS | {"n_bins": 50}, 3.0, 0.3859, 0.0023, 0.3720),
     "op_boost_2": ({"protect": "op_boost", "extremes": "sample", "ties": "position"}, 2.0, 0.3688, 0.0046, 0.3451),
     "op_boost_2_kept": ({"protect": "op_boost"}, 2.0, 0.3451, 0.002, 0.3451),
     "op_boost_2_2_kept": ({"protect": "op_boost", "variant": "adjusting"}, 2.0, 0.3467, 0.002, 0.3467),

@@ -216,7 +216,7 @@ def _trees(fit: Fit) -> dict[str, Any]:
 
 
 def _trees_arrays(fit: Fit) -> Arrays:
-    steps, buckets = np.arange(0.0, 11), np.arange(1.0, 9)
+    steps, bins = np.arange(0.0, 11), np.arange(1.0, 9)
     found: Arrays = {
         "path_trees": (("path_step",), steps),
         "path_train_loss": (("path_step",), 0.7 * np.exp(-0.1 * steps)),
@@ -225,10 +225,10 @@ def _trees_arrays(fit: Fit) -> Arrays:
     if fit.method.protocol_name not in ("tables", "local_tables"):
         return found
     width = sum(map(len, fit.case.settings.groups(fit.parties)))
-    both, values = ("table", "bucket"), np.sin(buckets) * np.ones((width, 1))
+    both, values = ("table", "bucket"), np.sin(bins) * np.ones((width, 1))
     return found | {
         "table_column": (("table",), np.arange(float(width))),
-        "table_edges": (both, 1000 * buckets * np.ones((width, 1))),
+        "table_edges": (both, 1000 * bins * np.ones((width, 1))),
         "table_values": (both, values),
         "table_noise": (both, 0.2 * np.ones_like(values)),
     }

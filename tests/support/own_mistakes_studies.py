@@ -40,7 +40,7 @@ ONLY["vertical_trees"] = [
     ("a name of a protocol", shop(party="dealer"), "tables has the party 'dealer': that name belongs to a protocol"),
     ("too deep", protocol(max_tree_depth=60), "max_tree_depth is 60"),
     ("too many trees", protocol(num_of_trees=10**9), "num_of_trees is 1000000000"),
-    ("too many buckets", protocol(n_bins=10**9), "n_bins is 1000000000"),
+    ("too many bins", protocol(n_bins=10**9), "n_bins is 1000000000"),
     ("test share", setting(test_share=1.5), "test_share is 1.5: it must lie in [0, 1)"),
 ]
 ONLY["vertical_linear"] = [

@@ -1,4 +1,4 @@
-"""A method of vertical trees by address: every passive party releases the buckets of its first column alone."""
+"""A method of vertical trees by address: every passive party releases the bins of its first column alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from partywise.federation.run import Run
 from partywise.privacy.accounted import Public
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.release import Release
-from partywise.privacy.statistics.slices import bucket_index
+from partywise.privacy.statistics.slices import bin_index
 from partywise.trees.codes import from_codes, side_by_side
 from partywise.trees.ensemble import grow_trees, with_thresholds
 from partywise.trees.model import Estimate
@@ -30,10 +30,10 @@ class FirstColumnsOptions(TreeOptions):
     uses_epsilon = True
 
 
-def local_buckets(passive: Party, train: np.ndarray, share: float, spec: Any, rng_for: Callable) -> Release:
-    """Buckets (n,) of the first column by declared edges, randomised: one record has one at each party."""
+def local_bins(passive: Party, train: np.ndarray, share: float, spec: Any, rng_for: Callable) -> Release:
+    """Bins (n,) of the first column by declared edges, randomised: one record has one at each party."""
     edges = spec.public.columns[passive.columns[0]].edges
-    bounded = bucket_index(passive.block["X"][train, 0], edges)
+    bounded = bin_index(passive.block["X"][train, 0], edges)
     law = RandomizedResponse(share, len(edges.value) + 1)
     return law(bounded, rng_for("first", passive.name), owner=passive.name, release_id=f"first/{passive.name}")
 
@@ -43,9 +43,9 @@ def local_mean(passive: Party, train: np.ndarray) -> Public:
     return Public(passive.block["X"][train].mean(axis=0), because="a mean of many records says little of one")
 
 
-def local_trees(active: Party, train: np.ndarray, buckets: Sequence[np.ndarray], groups: Any, run_spec: Any, rng: Any):
+def local_trees(active: Party, train: np.ndarray, bins: Sequence[np.ndarray], groups: Any, run_spec: Any, rng: Any):
     """Trees on own columns and on what was released; columns that nobody released have one code."""
-    y, received, facts = active.block["y"][train], iter(buckets), run_spec.public.columns
+    y, received, facts = active.block["y"][train], iter(bins), run_spec.public.columns
     parts = []
     for name, columns in groups:
         if name == active.name:
@@ -65,10 +65,10 @@ def fit(run: Run) -> Estimate:
     """One message of every passive party, then trees."""
     active, passive, spec, train = active_of(run.parties), passive_of(run.parties), run.spec, run.fold.train
     share = run.epsilon / len(passive)
-    buckets = run.gather(passive, active, "first buckets", local_buckets, train, share, spec, run.rng_for)
+    bins = run.gather(passive, active, "first bins", local_bins, train, share, spec, run.rng_for)
     if spec.options.leak:
         run.gather(passive, active, "means", local_mean, train)
-    ensemble = run.at(active, local_trees, train, buckets, columns_of(run.parties), spec, run.rng_for)
+    ensemble = run.at(active, local_trees, train, bins, columns_of(run.parties), spec, run.rng_for)
     return run.assemble(lambda value: Estimate(value, run.epsilon), ensemble)
 
 

@@ -18,7 +18,7 @@ from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import Column, Ensemble, PublicFacts
 from partywise.trees.options import ScatteringOptions
 from partywise.trees.protocols.common import columns_of, draws_of, own_codes
-from partywise.trees.scattering.plan import STEP, passive_buckets
+from partywise.trees.scattering.plan import STEP, passive_bins
 
 KINDS = {"CrossEntropyLoss": {}, "RegressionMSELoss": {"residual_bound": 16.0}}
 
@@ -77,7 +77,7 @@ def pooled(run: Run) -> Ensemble:
             parts.append(own_codes(X, options))
             y = party.block["y"][train]
         else:
-            parts.append(passive_buckets(X, [public.columns[column] for column in party.columns], options))
+            parts.append(passive_bins(X, [public.columns[column] for column in party.columns], options))
     data = side_by_side(parts, [party.columns for party in run.parties])
     draws = draws_of(columns_of(run.parties), len(y), options, run.rng_for)
     return grow_trees(data, y, options, public.criterion, draws, STEP)

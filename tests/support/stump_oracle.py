@@ -22,7 +22,7 @@ def boosted_by_records(codes, sizes, residual, h, options):
                     continue
                 parts = [s**2 / (w + options.stump_lambda) for s, w in (*sums, (g.sum(), h.sum()))]
                 gain = (parts[0] + parts[1] - parts[2]) / 2
-                # Ties across an empty bucket go to the lower cut.
+                # Ties across an empty bin go to the lower cut.
                 if gain > best[0] * (1 + 1e-9) + 1e-15:
                     leaves = [-options.stump_eta * s / (w + options.stump_lambda) for s, w in sums]
                     best = (gain, (f, j, left, *leaves))

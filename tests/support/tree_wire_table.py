@@ -18,8 +18,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "vertical_trees.md"
 BEGIN, END = "<!-- wire table: begin -->", "<!-- wire table: end -->"
 DEPLOYED = {"protocol": "feature_gathering", "inference_rows": 20}
 METHODS: dict[str, dict[str, Any]] = {
-    "orders": {"protocol": "feature_gathering"},
-    "noised buckets, ε of a record": {"protocol": "feature_gathering", "protect": "dp"},
+    "ranks": {"protocol": "feature_gathering"},
+    "randomised bins, ε of a record": {"protocol": "feature_gathering", "protect": "dp"},
     "OpBoost, ε of a record": {"protocol": "feature_gathering", "protect": "op_boost"},
     "encrypted gradients": {"protocol": "label_scattering", "cipher": "sized"},
     "encrypted gradients, hidden rows": {"protocol": "label_scattering", "cipher": "sized", "hide_instances": True},

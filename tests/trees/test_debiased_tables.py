@@ -50,7 +50,7 @@ def test_without_noise_they_are_the_tables():
     np.testing.assert_allclose(tables.G, G, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(tables.H, H, rtol=1e-12, atol=1e-12)
     assert not tables.noisy
-    # Empty buckets are exactly empty.
+    # Empty bins are exactly empty.
     assert np.array_equal(tables.H == 0, H == 0)
 
 

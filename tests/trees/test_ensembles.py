@@ -9,7 +9,7 @@ import pytest
 
 from partywise.models.losses import derivatives
 from partywise.randomness import Streams
-from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
+from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_bins
 from partywise.trees.ensemble import grow_trees, renumber, with_thresholds
 from partywise.trees.model import LEAF, Ensemble
 from partywise.trees.options import GatheringOptions, PooledOptions
@@ -26,7 +26,7 @@ def everything(codes: CodedColumns, options: PooledOptions) -> list:
 
 
 def fit(X: np.ndarray, y: np.ndarray, criterion=CLASSES, codes: CodedColumns | None = None, **options) -> Ensemble:
-    chosen, codes = PooledOptions(**options), quantile_buckets(X, 20) if codes is None else codes
+    chosen, codes = PooledOptions(**options), quantile_bins(X, 20) if codes is None else codes
     return grow_trees(codes, y, chosen, criterion, everything(codes, chosen))
 
 
@@ -59,7 +59,7 @@ def test_a_tree_of_no_levels_is_the_formula_of_its_leaf(criterion):
 
 def test_gbdt_of_squares_is_xgb():
     X, y = data(criterion=SQUARES)
-    codes = quantile_buckets(X, 20)
+    codes = quantile_bins(X, 20)
     # Gains differ by the factor .5, so that gamma does too.
     settings = {"num_of_trees": 6, "max_tree_depth": 4, "lambda_": 0.7, "eta": 0.3}
     a = fit(X, y, SQUARES, codes, algo="gbdt", gamma=1.0, **settings)
@@ -73,7 +73,7 @@ def test_gbdt_of_squares_is_xgb():
 @pytest.mark.parametrize("criterion", [CLASSES, SQUARES])
 def test_training_scores_are_what_the_thresholds_give(algo, criterion):
     X, y = data(criterion=criterion)
-    codes = quantile_buckets(X, 20)
+    codes = quantile_bins(X, 20)
     found = fit(X, y, criterion, codes, algo=algo, max_tree_depth=3)
     by_codes = sum(found.weight * tree.value[tree.leaves_of_codes(codes.codes)] for tree in found.trees)
     assert np.allclose(found.scores(X), by_codes, rtol=0, atol=1e-15 * len(found.trees))
@@ -147,7 +147,7 @@ def test_a_tree_uses_only_columns_that_were_drawn():
     X, y = data(d=14)
     options = PooledOptions(feature_subsample_ratio=0.3, max_tree_depth=4)
     draws = draws_of(GROUPS, len(y), options, Streams(3, "draws"))
-    found = grow_trees(quantile_buckets(X, 20), y, options, CLASSES, draws)
+    found = grow_trees(quantile_bins(X, 20), y, options, CLASSES, draws)
     used = [set(tree.feature[tree.feature != LEAF]) for tree in found.trees]
     assert all(own <= set(columns) for own, (columns, _) in zip(used, draws, strict=True)) and any(used)
 
@@ -156,7 +156,7 @@ def test_a_forest_of_one_row_is_that_row():
     X, y = data(criterion=SQUARES)
     options = PooledOptions(algo="rf", batch_size=1, num_of_trees=5)
     draws = draws_of((("active", tuple(range(7))),), len(y), options, Streams(3))
-    found = grow_trees(quantile_buckets(X, 20), y, options, SQUARES, draws)
+    found = grow_trees(quantile_bins(X, 20), y, options, SQUARES, draws)
     assert [tree.value[0] for tree in found.trees] == pytest.approx([y[times > 0][0] for _, times in draws])
     assert found.scores(X) == pytest.approx(np.mean([y[times > 0][0] for _, times in draws]))
 
@@ -166,7 +166,7 @@ def test_a_forest_of_one_row_is_that_row():
 
 def test_codes_may_be_others_for_each_tree():
     X, y = data()
-    one, two = quantile_buckets(X, 5), quantile_buckets(X, 20)
+    one, two = quantile_bins(X, 5), quantile_bins(X, 20)
     options = PooledOptions(num_of_trees=2)
     found = grow_trees(lambda number: (one, two)[number], y, options, CLASSES, everything(one, options))
     assert [len(one.thresholds[0]), len(two.thresholds[0])] == [4, 19]
@@ -210,11 +210,11 @@ def test_a_shortened_model_is_a_shorter_fit_and_a_point_of_the_path(algo):
 
 def test_partitions_differ_if_and_only_if_some_node_does():
     X, y = data()
-    codes = quantile_buckets(X, 20)
+    codes = quantile_bins(X, 20)
     found = fit(X, y, codes=codes)
     tree = found.trees[0]
     assert len(partitions_of(found, codes.codes)[0]) == len(tree.feature) == 7
-    # Empty buckets: another cut, the same rows. A moved cut: other rows.
+    # Empty bins: another cut, the same rows. A moved cut: other rows.
     wide = grow_trees(
         from_codes(3 * codes.codes, 3 * codes.sizes), y, PooledOptions(), CLASSES, everything(codes, PooledOptions())
     )
@@ -226,7 +226,7 @@ def test_partitions_differ_if_and_only_if_some_node_does():
 
 def test_a_coarse_grid_is_taken_and_one_that_overflows_is_refused():
     X, y = data(criterion=SQUARES)
-    codes, options = quantile_buckets(X, 20), PooledOptions()
+    codes, options = quantile_bins(X, 20), PooledOptions()
     fine = grow_trees(codes, y, options, SQUARES, everything(codes, options))
     integers = grow_trees(codes, y, options, SQUARES, everything(codes, options), step=2.0**-32)
     assert np.allclose(fine.scores(X), integers.scores(X), rtol=0, atol=1e-8)

@@ -16,7 +16,7 @@ from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.privacy.accounted import Clear
 from partywise.randomness import stream
-from partywise.trees.codes import dense_ranks, public_buckets, quantile_buckets, side_by_side
+from partywise.trees.codes import dense_ranks, public_bins, quantile_bins, side_by_side
 from partywise.trees.ensemble import grow_trees
 from partywise.trees.options import GatheringOptions, PooledOptions
 from partywise.trees.protocols import feature_gathering, pooled
@@ -71,7 +71,7 @@ def noise(*names):
 
 
 @pytest.mark.parametrize("changes", [{}, {"feature_subsample_ratio": 0.5}, {"algo": "rf", "batch_size": 50}])
-def test_quantile_buckets_of_the_active_party_and_drawn_columns_are_those_of_the_pooled_protocol(changes):
+def test_quantile_bins_of_the_active_party_and_drawn_columns_are_those_of_the_pooled_protocol(changes):
     X, y = table()
     groups = [[4, 0], [1], [2, 3, 5]]
     federated, _ = fitted(GatheringOptions(**changes), X, y, groups, held_out=40)
@@ -84,9 +84,9 @@ def test_quantile_buckets_of_the_active_party_and_drawn_columns_are_those_of_the
 
 @pytest.mark.parametrize("edges", ["public", "quantile"])
 @pytest.mark.parametrize("algo", ["xgb", "gbdt", "rf"])
-def test_buckets_without_noise_are_lossless_for_the_buckets_that_they_are(algo, edges):
+def test_bins_without_noise_are_lossless_for_the_bins_that_they_are(algo, edges):
     X, y = table(d=7)
-    # The last buckets of the third column hold nobody.
+    # The last bins of the third column hold nobody.
     cuts = [np.linspace(-2, 2, 4 + j) for j in range(7)]
     cuts[2] = np.linspace(-2, 60, 30)
     options = GatheringOptions(
@@ -101,9 +101,9 @@ def test_buckets_without_noise_are_lossless_for_the_buckets_that_they_are(algo, 
     for groups in dealings(7):
         estimate, run = fitted(options, X, y, groups, public=facts(7, edges=cuts))
         own, others = groups[-1], [column for group in groups[:-1] for column in group]
-        known = public_buckets(X[:, others], [cuts[j] for j in others])
-        passive = known if edges == "public" else quantile_buckets(X[:, others], 8)
-        data = side_by_side([passive, quantile_buckets(X[:, own], 50)], [others, own])
+        known = public_bins(X[:, others], [cuts[j] for j in others])
+        passive = known if edges == "public" else quantile_bins(X[:, others], 8)
+        data = side_by_side([passive, quantile_bins(X[:, own], 50)], [others, own])
         reference = grow_trees(
             data, y, options, "CrossEntropyLoss", [(range(7), rows) for _, rows in draws_of([], len(y), options, noise)]
         )
@@ -113,7 +113,7 @@ def test_buckets_without_noise_are_lossless_for_the_buckets_that_they_are(algo, 
 
 
 def test_ties_cut_by_position_send_rows_another_way_and_kept_ties_do_not():
-    """The published buckets: with values that are all different they are lossless, with ties they are not."""
+    """The published bins: with values that are all different they are lossless, with ties they are not."""
     published = {"protect": "dp", "randomise": False, "edges": "quantile", "n_bins": 12, "ties": "position"}
     groups = [[0, 1, 2, 3], [4, 5]]
     tied, y = table(digits=0)
@@ -140,7 +140,7 @@ def test_integers_without_noise_are_lossless(extremes, n_bins):
     np.testing.assert_array_equal(noised.ensemble.scores(X), estimate.ensemble.scores(X))
 
 
-def test_fewer_rows_than_buckets_and_one_column_each():
+def test_fewer_rows_than_bins_and_one_column_each():
     X, y = table(n=12, d=3, digits=None)
     for options in (
         GatheringOptions(protect="dp", edges="quantile", n_bins=50, ties="position", budget="feature"),

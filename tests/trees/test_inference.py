@@ -197,7 +197,7 @@ def hops_of(monkeypatch, rerandomising: bool):
     run, ensemble, rows = deployment("he", 3, n_test=8, full=True, trees=3, seed=3, record=True)
     simulate(trained(ensemble), run)
     layout = laid_out(ensemble, range(5), run.spec.public.columns)
-    form = skeleton(layout.inner, layout.buckets)
+    form = skeleton(layout.inner, layout.bins)
     own = layout.of(run.parties[0].columns)
     left = layout.threshold[own[:, 0], None] >= rows[:, own[:, 1]].T
     sent = {m.receiver: value for m, value in run.channel.view("passive 1", "passive 2") if m.name == "leaf weights"}

@@ -16,7 +16,7 @@ from partywise.trees.model import LEAF, Ensemble
 from partywise.trees.options import ScatteringOptions
 from partywise.trees.protocols.label_scattering import fit
 from partywise.trees.scattering.cells import integers_of, marks_of, nodes_of
-from partywise.trees.scattering.passive import local_buckets
+from partywise.trees.scattering.passive import local_bins
 from partywise.trees.scattering.plan import plan_of
 from scattering_driver import make_run, pooled
 
@@ -57,7 +57,7 @@ VARIANTS = {
     "drawn_columns": {"feature_subsample_ratio": 0.4, "parties": 2, "num_of_trees": 3},
     "declared_edges": {"edges": "public", "n_bins": None},
     "declared_bounds": {"edges": "public", "n_bins": 5},
-    "fewer_rows_than_buckets": {"n": 12, "n_bins": 40},
+    "fewer_rows_than_bins": {"n": 12, "n_bins": 40},
     "stump": {"max_tree_depth": 1},
     "full_exponents": {"full_exponents": True},
     "deep": {"max_tree_depth": 9, "n": 90, "own_n_bins": None},
@@ -187,12 +187,12 @@ def test_all_answers_are_rerandomised():
     key = generate_key(KEY, run.rng_for("encryption", "active", "key"), kind="paillier")
     spec = run.spec
     plan = plan_of(spec.options, spec.public, 20, run.parties[0].columns)
-    codes = local_buckets(run.parties[0], run.fold.train, spec)
+    codes = local_bins(run.parties[0], run.fold.train, spec)
     cells = codes.codes.T.astype(np.int64)
     plain = paillier.pack(key.public, paillier.sums(key.public, gradients, cells, 30), plan.per, 2 * plan.bits)
     assert paillier.decrypt(key, plain) == paillier.decrypt(key, answer)
     assert not (plain.content == answer.content).all(axis=1).any()
-    # Thirty buckets of at most twenty rows: packs of empty ones are the constant 1 unless they are re-randomised.
+    # Thirty bins of at most twenty rows: packs of empty ones are the constant 1 unless they are re-randomised.
     ones = [int.from_bytes(row.tobytes(), "big") == 1 for row in plain.content]
     assert any(ones) and not any(int.from_bytes(row.tobytes(), "big") == 1 for row in answer.content)
 

@@ -32,7 +32,7 @@ def test_one_leaf_of_each_part_stays_open_and_it_is_where_the_row_ends(seed, dep
     tables = tuple(Table(f, cuts_of(5)[f], rng.normal(size=CUTS + 1)) for f in (1, 3))
     ensemble = with_thresholds(Ensemble(tuple(trees), 0.0, 0.7, tables), dict(enumerate(cuts_of(5))))
     layout = laid_out(ensemble, range(5), EVERY)
-    form = skeleton(layout.inner, layout.buckets)
+    form = skeleton(layout.inner, layout.bins)
     X = rng.integers(0, 8, (60, 5)).astype(float)
     left = layout.threshold[:, None] >= X[:, layout.splits[:, 1]].T
     numbers = layout.splits[:, 0]
@@ -91,7 +91,7 @@ def test_a_table_is_cut_where_its_value_changes():
     constant, table = Table(2, cuts_of(5)[2], np.full(CUTS + 1, 0.25)), Table(3, edges, values)
     layout = laid_out(Ensemble((), 0.0, 1.0, (constant, table)), range(5), EVERY)
     assert layout.splits.tolist() == [[0, 3, 1], [1, 3, 3]]
-    assert layout.weight.tolist() == [0.5, -1.0, 2.0] and layout.buckets.tolist() == [3]
+    assert layout.weight.tolist() == [0.5, -1.0, 2.0] and layout.bins.tolist() == [3]
     X = np.zeros((90, 5))
     X[:, 3] = np.linspace(-1, 8, 90)
     assert np.array_equal(stepwise(table).at(X), table.at(X))

@@ -18,7 +18,7 @@ from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.audit.sampled import audit
 from partywise.randomness import stream
-from partywise.trees.codes import public_buckets
+from partywise.trees.codes import public_bins
 from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import ActiveOnlyOptions, LocalTablesOptions
 from partywise.trees.protocols import active_only, local_tables
@@ -46,7 +46,7 @@ def test_without_noise_any_parties_boost_stumps_on_the_pooled_residual(passive):
     estimate, run = fitted(X, y, passive, INF, options)
     alone = simulate(active_only.fit, execution(ActiveOnlyOptions(), X, y, [*passive, [5, 6]])).ensemble.scores(X)
     known = [column.edges.value for column in run.spec.public.columns[:5]]
-    codes = public_buckets(X[:, :5], known)
+    codes = public_bins(X[:, :5], known)
     expected, splits = boosted_by_records(codes.codes, codes.sizes, y - alone, np.ones(len(y)), options)
     assert len({f for f, _ in splits}) > 2
     np.testing.assert_allclose(estimate.ensemble.scores(X), alone + expected, rtol=0, atol=1e-10)
@@ -63,7 +63,7 @@ def test_classes_take_hessians_of_the_first_model(algo):
     alone = first.ensemble.scores(X)
     p = 1 / (1 + np.exp(-alone))
     h = p * (1 - p) if algo == "xgb" else np.full(len(y), 0.25)
-    codes = public_buckets(X[:, :5], [column.edges.value for column in run.spec.public.columns[:5]])
+    codes = public_bins(X[:, :5], [column.edges.value for column in run.spec.public.columns[:5]])
     expected, splits = boosted_by_records(codes.codes, codes.sizes, y - p, h, options)
     assert len(splits) == 30
     np.testing.assert_allclose(estimate.ensemble.scores(X), alone + expected, rtol=0, atol=1e-10)
@@ -135,11 +135,11 @@ def test_the_number_of_features_of_a_record(epsilon, one, d, m):
     assert features_of(LocalTablesOptions(epsilon_per_feature=one), epsilon, d) == m
 
 
-def test_nothing_but_noised_codes_crosses():
+def test_nothing_but_randomised_codes_crosses():
     X, y = table(n=400, d=7)
     estimate, run = fitted(X, y, DEALINGS[2], 8.0)
     messages = run.channel.messages
-    assert [message.name for message in messages] == ["noised codes"] * 3
+    assert [message.name for message in messages] == ["randomised-response codes"] * 3
     assert {message.receiver for message in messages} == {"active"}
     assert run.channel.bytes_total == 400 * 3 == estimate.numbers["bytes_formula"]
     values = [value for _, value in run.channel.view("active")]
@@ -151,7 +151,7 @@ def test_codes_are_kept_as_often_as_their_epsilon_says():
     estimate, run = fitted(X, y, DEALINGS[0], 1.0, LocalTablesOptions(num_of_trees=1))
     plan = feature_sets(run.spec, (("passive 1", (0, 1, 2, 3, 4)),), 20_000, 1.0, run.rng_for)
     known = [column.edges.value for column in run.spec.public.columns[:5]]
-    true, sent = public_buckets(X[:, :5], known), run.channel.view("active")[0][1]
+    true, sent = public_bins(X[:, :5], known), run.channel.view("active")[0][1]
     feature, kept = np.nonzero(plan.released_features)[1], true.codes[plan.released_features] == sent
     one = math.exp(estimate.numbers["epsilon_per_index"])
     for f, size in enumerate(true.sizes):
@@ -166,7 +166,7 @@ def test_noise_does_not_depend_on_epsilon():
     known = facts(7)
     edges = [column.edges.value for column in known.columns[:5]]
     drawn = stream(5, "noise", "released features").random((500, 5)).argmin(1)
-    true = public_buckets(X[:, :5], edges).codes[np.arange(500), drawn]
+    true = public_bins(X[:, :5], edges).codes[np.arange(500), drawn]
     kept = {e: codes == true for e, codes in sent.items()}
     assert not (kept[0.5] & ~kept[2.0]).any() and kept[2.0].sum() > kept[0.5].sum() > 0
 
@@ -180,7 +180,7 @@ def test_an_attack_on_a_record_shows_most_of_the_target_and_no_more():
     low, high = (Party("passive 1", "passive", {"X": np.full((1, 2), x)}, (0, 1)) for x in (-3.0, 3.0))
 
     def codes(party, rng):
-        return local_tables.local_noised_codes(party, np.ones(1, bool), plan, lambda *names: rng).value
+        return local_tables.local_randomised_codes(party, np.ones(1, bool), plan, lambda *names: rng).value
 
     found = audit(codes, low, high, rng=3, delta=0.0, draws=4000)
     assert 1.5 < found.epsilon_lower <= 2.0
@@ -269,7 +269,7 @@ def test_undeclared_edges_and_what_is_not_read_are_named_before_anything_is_sent
 
 @pytest.mark.parametrize("n", [3, 12])
 @pytest.mark.parametrize("epsilon", [1.0, 6.0, INF])
-def test_few_records_constant_columns_and_empty_buckets_are_no_obstacle(n, epsilon):
+def test_few_records_constant_columns_and_empty_bins_are_no_obstacle(n, epsilon):
     X, y = table(n=n, d=7, criterion=REGRESSION)
     X[:, 2] = 40.0
     for passive in (DEALINGS[0], DEALINGS[3]):

@@ -25,7 +25,7 @@ OPTIONS = LocalTablesOptions()
 
 
 def codes_of(n: int, sizes: tuple[int, ...], seed: int = 0) -> np.ndarray:
-    """(n, d) codes of features that hang together; the last but one bucket of each feature stays empty."""
+    """(n, d) codes of features that hang together; the last but one bin of each feature stays empty."""
     rng = np.random.default_rng(seed)
     common = rng.random((n, 1))
     codes = np.floor((0.5 * common + 0.5 * rng.random((n, len(sizes)))) * sizes).astype(int)
@@ -33,7 +33,7 @@ def codes_of(n: int, sizes: tuple[int, ...], seed: int = 0) -> np.ndarray:
 
 
 def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.ndarray, **more) -> NewtonTables:
-    """Exact tables from indicators of all buckets."""
+    """Exact tables from indicators of all bins."""
     Z = np.hstack([np.eye(size)[codes[:, f]] for f, size in enumerate(sizes)])
     exact = {
         "variance": tuple(np.zeros(size - 1) for size in sizes),
@@ -227,7 +227,7 @@ def test_tables_that_do_not_fit_are_refused(wrong):
         NewtonTables(**(vars(tables) | wrong))
 
 
-def test_the_noise_of_a_step_is_that_of_a_bucket_brought_to_the_known_total():
+def test_the_noise_of_a_step_is_that_of_a_bin_brought_to_the_known_total():
     sizes, sigma, rng = (6, 4), 3.0, np.random.default_rng(4)
     codes = codes_of(400, sizes)
     variance = tuple(even_variance(size, sigma**2) for size in sizes)
@@ -242,7 +242,7 @@ def test_the_noise_of_a_step_is_that_of_a_bucket_brought_to_the_known_total():
 
 
 def test_noise_of_a_step_that_nothing_bounds_is_infinite():
-    """All records are in the first of two buckets; a bucket alone has no noise, whatever bounds it."""
+    """All records are in the first of two bins; a bin alone has no noise, whatever bounds it."""
     open_ended = LocalTablesOptions(least_hessian=0.0, stump_lambda=0.0)
     given = np.zeros((3, 2), dtype=int), (2, 1), np.ones(3), np.ones(3)
     tables = tables_of(*given, variance=(even_variance(2, 8.0), np.zeros(0)))
@@ -253,7 +253,7 @@ def test_noise_of_a_step_that_nothing_bounds_is_infinite():
 
 
 def test_the_ridge_is_the_posterior_mean_of_a_leaf():
-    """Two buckets of equal hessian: effects of the prior's variance, seen under noise, are met best so."""
+    """Two bins of equal hessian: effects of the prior's variance, seen under noise, are met best so."""
     noise, hessian, n, rng = 30.0, 40.0, 80, np.random.default_rng(8)
     shared = {"variance": (even_variance(2, noise),), "gradient": 0.0, "hessian": hessian, "n": n, "groups": (0,)}
     squares = 0.5 * n

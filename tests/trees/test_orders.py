@@ -16,7 +16,7 @@ from partywise.privacy.accounted import Clear
 from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
 from partywise.privacy.statistics.bounded import repeat
 from partywise.privacy.statistics.moments import record_sum
-from partywise.privacy.statistics.slices import bucket_index
+from partywise.privacy.statistics.slices import bin_index
 from partywise.randomness import Streams
 from partywise.trees.gathering.protection import Protection, adjusting_scale, protection, public_cuts
 from partywise.trees.gathering.ranks import cuts_by_rank, message_of, order_of
@@ -30,7 +30,7 @@ FORMS = {
     "position": GatheringOptions(protect="dp", edges="quantile", ties="position", n_bins=5),
     "kept": GatheringOptions(protect="dp", edges="quantile", n_bins=5),
     "integers": GatheringOptions(protect="op_boost"),
-    "bucketed integers": GatheringOptions(protect="op_boost", n_bins=6),
+    "bined integers": GatheringOptions(protect="op_boost", n_bins=6),
 }
 VALUES = st.floats(-4, 4).map(lambda x: round(x, 1))
 
@@ -80,7 +80,7 @@ def test_the_cuts_say_what_the_codes_say_where_equal_values_stay_together(form, 
             np.testing.assert_array_equal(x <= order.thresholds[cut], codes <= cut)
 
 
-def test_cuts_of_empty_buckets_are_at_the_ends():
+def test_cuts_of_empty_bins_are_at_the_ends():
     x = np.array([3.0, 1.0, 2.0])
     low, high = np.nextafter([1.5, 2.5], 0)
     np.testing.assert_array_equal(cuts_by_rank(x, np.array([3, 1, 3]), 6), [-np.inf, low, low, np.inf, np.inf])
@@ -88,7 +88,7 @@ def test_cuts_of_empty_buckets_are_at_the_ends():
 
 
 def test_repeated_entries_are_charged_as_often_as_they_are_drawn():
-    once = bucket_index(np.array([0.0, 1.0, 2.0]), fixed([0.5, 1.5]))
+    once = bin_index(np.array([0.0, 1.0, 2.0]), fixed([0.5, 1.5]))
     thrice = repeat(once, 3)
     assert thrice.value.shape == (3, 3) and np.array_equal(thrice.value[2], once.value)
     assert (thrice.certificate.value, thrice.certificate.norm, thrice.parents) == (3, "hamming", once.parents)

@@ -79,21 +79,21 @@ def test_unprotected_orders_are_cut_between_rows(fit):
     assert np.mean(np.abs(kept - expected) > 1e-6) > 0.3
 
 
-BUCKETED = {"own_n_bins": 10, "n_bins": 10, "edges": "quantile"}
+BINED = {"own_n_bins": 10, "n_bins": 10, "edges": "quantile"}
 
 
 @pytest.mark.parametrize("protocol", ["gathering", "scattering"])
-def test_buckets_of_equal_counts_are_cut_at_means_that_go_right(protocol):
+def test_bins_of_equal_counts_are_cut_at_means_that_go_right(protocol):
     X, y, new = tied()
     orders = [np.argsort(x, kind="stable") for x in X.T]
     places = np.arange(1, 10) * len(X) // 10
     ranked = [x[order] for x, order in zip(X.T, orders, strict=True)]
     expected = program(X, -y, orders, places, lambda f, p: (ranked[f][p - 1] + ranked[f][p]) / 2, 3, new)
     if protocol == "gathering":
-        options = GatheringOptions(**COMMON, **BUCKETED, protect="dp", randomise=False)
+        options = GatheringOptions(**COMMON, **BINED, protect="dp", randomise=False)
         found = first_tree(options, X, y, feature_gathering.fit)
     else:
-        found = first_tree(ScatteringOptions(**COMMON, **BUCKETED, cipher="identity"), X, y, label_scattering.fit)
+        found = first_tree(ScatteringOptions(**COMMON, **BINED, cipher="identity"), X, y, label_scattering.fit)
     np.testing.assert_allclose(found.scores(new), expected, rtol=0, atol=1e-9)
 
 

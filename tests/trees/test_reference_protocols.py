@@ -11,7 +11,7 @@ from forked import checked
 from partywise.audits.contract import agree
 from partywise.federation.parties import split_columns
 from partywise.randomness import Streams
-from partywise.trees.codes import dense_ranks, quantile_buckets, side_by_side
+from partywise.trees.codes import dense_ranks, quantile_bins, side_by_side
 from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import LEAF
 from partywise.trees.options import ActiveOnlyOptions, PooledOptions
@@ -40,7 +40,7 @@ def test_pooled_grows_on_the_codes_that_the_parties_would_make(parties, label):
     options = PooledOptions(**chosen)
     estimate, run = fitted(pooled.fit, X, y, options, parties=parties, criterion=criterion)
     train, groups = run.fold.train, split_columns(7, parties, "contiguous")
-    own = dense_ranks if options.own_n_bins is None else lambda part: quantile_buckets(part, 50)
+    own = dense_ranks if options.own_n_bins is None else lambda part: quantile_bins(part, 50)
     parts = [(dense_ranks if k < parties - 1 else own)(X[train][:, group]) for k, group in enumerate(groups)]
     codes = side_by_side(parts, groups)
     names = [party.name for party in run.parties]

@@ -25,7 +25,7 @@ from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.statistics.newton import ONE, hessians
 from partywise.randomness import stream
 from partywise.trees import options as option_module
-from partywise.trees.codes import public_buckets
+from partywise.trees.codes import public_bins
 from partywise.trees.model import Column
 from partywise.trees.options import ActiveOnlyOptions, TablesOptions
 from partywise.trees.protocols import active_only, tables
@@ -99,7 +99,7 @@ def key_of(run):
 def counted(run, share, g, h):
     """The integer tables of a party by a loop over records."""
     party = next(party for party in run.parties if party.name == share.party)
-    codes = public_buckets(party.block["X"], [edges.value for edges in share.edges]).codes
+    codes = public_bins(party.block["X"], [edges.value for edges in share.edges]).codes
     G = [np.zeros(size, dtype=np.int64) for size in share.cells.sizes]
     margins = [np.zeros(size, dtype=np.int64) for size in share.cells.sizes]
     pairs = [np.zeros((share.cells.sizes[f], share.cells.sizes[e]), dtype=np.int64) for f, e in share.cells.pairs]
@@ -193,7 +193,7 @@ def test_every_public_cell_is_returned_and_counted():
     assert share.cells.sizes == (6, 7, 8)
     pairs = 6 * 7 + 6 * 8 + 7 * 8
     assert plan.ciphertexts(share) == (-(-21 // plan.per_margin), -(-pairs // plan.per_pair))
-    codes = public_buckets(run.parties[0].block["X"], [edges.value for edges in share.edges]).codes
+    codes = public_bins(run.parties[0].block["X"], [edges.value for edges in share.edges]).codes
     seen = [len(np.unique(codes[:, f] * 10 + codes[:, e])) for f, e in share.cells.pairs]
     # Pairs are added up from records, single features from the smallest pair that has them.
     smallest = {0: 42, 1: 42, 2: 48}
@@ -342,7 +342,7 @@ def test_without_noise_and_with_squared_loss_tables_boost_stumps_on_the_pooled_r
     ensemble, g, h = first_model(run)
     X, _ = pooled(run)
     share = plan_of(run).shares[0]
-    codes = public_buckets(X[:, share.columns], [edges.value for edges in share.edges]).codes
+    codes = public_bins(X[:, share.columns], [edges.value for edges in share.edges]).codes
     expected = stumps_on_residuals(g, np.ones(len(g)), codes, run.spec.options)
     np.testing.assert_allclose(estimate.ensemble.scores(X), ensemble.scores(X) + expected, rtol=0, atol=1e-10)
     assert np.std(expected) > 0.05
@@ -476,7 +476,7 @@ def test_scores_of_deployed_tables_are_the_evaluators(inference):
 
 
 @pytest.mark.parametrize("parts", [[[0], [1], [2], [3], [4], [5]], [[0], [1, 2, 3, 4, 5]]])
-def test_single_columns_constant_columns_and_single_buckets_work(parts):
+def test_single_columns_constant_columns_and_single_bins_work(parts):
     X, y = table(n=50)
     edges = [[0.0], [9.0, 10.0], [], [0.0], [-1.0, 1.0], [0.0]]
     for cipher in ("sized", "paillier"):

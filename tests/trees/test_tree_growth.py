@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
+from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_bins
 from partywise.trees.growth import cells as sums
 from partywise.trees.growth import tree as growing
 from partywise.trees.growth.cells import Bins, bins_of, complete_siblings, histograms
@@ -29,9 +29,9 @@ CASES = ("columns", "gaps", "duplicates", "few")
 
 
 def case(name: str, seed: int = 0) -> tuple[CodedColumns, np.ndarray, np.ndarray]:
-    """Codes, a and w on a grid: plain columns, codes that do not occur, equal columns, fewer rows than buckets."""
+    """Codes, a and w on a grid: plain columns, codes that do not occur, equal columns, fewer rows than bins."""
     X, y = data(9 if name == "few" else 60, 5, seed=seed)
-    found = quantile_buckets(X, 12)
+    found = quantile_bins(X, 12)
     if name == "gaps":
         found = from_codes(3 * found.codes + 2, 3 * found.sizes + 4)
     if name == "duplicates":
@@ -56,7 +56,7 @@ def test_a_tree_is_the_best_of_all_cuts(name, label):
 
 def test_sums_spread_over_several_cells_are_the_sums(monkeypatch):
     X, y = data(2000, 5)
-    codes, g = quantile_buckets(X, 6), y - 0.5
+    codes, g = quantile_bins(X, 6), y - 0.5
     plain = grow(bins_of(codes), g, np.full(2000, 0.25), 3, RULES["xgb"])
     assert bins_of(codes).spread is None
     monkeypatch.setattr(sums, "MANY", 2000)
@@ -148,7 +148,7 @@ def test_rows_drawn_several_times_are_rows_repeated():
     assert np.array_equal(drawn.leaf[rows], repeated.leaf)
 
 
-@pytest.mark.parametrize("codes_of", [dense_ranks, lambda X: quantile_buckets(X, 50)])
+@pytest.mark.parametrize("codes_of", [dense_ranks, lambda X: quantile_bins(X, 50)])
 def test_twenty_levels_part_all_rows_that_differ(codes_of):
     X, _ = data(300, 4)
     codes, a = codes_of(X), np.random.default_rng(0).normal(size=300)

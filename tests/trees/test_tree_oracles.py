@@ -9,7 +9,7 @@ import pytest
 import xgboost
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
+from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_bins
 from partywise.trees.ensemble import grow_trees
 from partywise.trees.model import LEAF
 from partywise.trees.options import PooledOptions
@@ -28,12 +28,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def codes_of(kind: str, X: np.ndarray) -> CodedColumns:
-    """Quantile buckets, all values, or buckets of which two in three are empty."""
-    found = dense_ranks(X) if kind == "all values" else quantile_buckets(X, 50)
-    return from_codes(3 * found.codes + 1, 3 * found.sizes) if kind == "empty buckets" else found
+    """Quantile bins, all values, or bins of which two in three are empty."""
+    found = dense_ranks(X) if kind == "all values" else quantile_bins(X, 50)
+    return from_codes(3 * found.codes + 1, 3 * found.sizes) if kind == "empty bins" else found
 
 
-@pytest.mark.parametrize("kind", ["quantiles", "all values", "empty buckets"])
+@pytest.mark.parametrize("kind", ["quantiles", "all values", "empty bins"])
 @pytest.mark.parametrize("label", SETTINGS)
 @pytest.mark.parametrize("criterion", [CLASSES, SQUARES])
 def test_boosting_is_xgboost(criterion, label, kind):
@@ -49,7 +49,7 @@ def test_boosting_is_xgboost(criterion, label, kind):
         assert np.abs(ours - theirs).max() <= CLOSE * np.abs(ours).max()
 
 
-@pytest.mark.parametrize("kind", ["quantiles", "all values", "empty buckets"])
+@pytest.mark.parametrize("kind", ["quantiles", "all values", "empty bins"])
 @pytest.mark.parametrize("criterion", [CLASSES, SQUARES])
 def test_one_tree_of_a_forest_is_that_of_scikit_learn(criterion, kind):
     """Node by node; where it draws among equal gains, which it does, the gains are equal and the walk ends."""

@@ -1,7 +1,7 @@
-"""Columns as codes: dense ranks, quantile buckets, declared buckets; what trees see of values is their order.
+"""Columns as codes: dense ranks, quantile bins, declared bins; what trees see of values is their order.
 
-Bucket j of a column holds the values in ``(edges[j-1], edges[j]]``; equal values have equal codes, except where they
-are cut by position, as the source's program does: there bucket j holds ``[edges[j-1], edges[j])`` when rows are scored.
+Bin j of a column holds the values in ``(edges[j-1], edges[j]]``; equal values have equal codes, except where they
+are cut by position, as the source's program does: there bin j holds ``[edges[j-1], edges[j])`` when rows are scored.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ def dense_ranks(X: np.ndarray, ties: Ties = "kept") -> CodedColumns:
     return _columns(X, _positions if ties == "position" else lambda x: _ranks(*np.unique(x, return_inverse=True)))
 
 
-def quantile_buckets(X: np.ndarray, buckets: int, ties: Ties = "kept") -> CodedColumns:
-    """Buckets of about equal counts of each column of X (n, d).
+def quantile_bins(X: np.ndarray, bins: int, ties: Ties = "kept") -> CodedColumns:
+    """Bins of about equal counts of each column of X (n, d).
 
-    Ties kept: at most so many buckets, equal values in one; a column with no more distinct values keeps them all. By
-    position: so many buckets of equal counts, ties in the order of rows; the threshold of a cut is the mean of its
+    Ties kept: at most so many bins, equal values in one; a column with no more distinct values keeps them all. By
+    position: so many bins of equal counts, ties in the order of rows; the threshold of a cut is the mean of its
     neighbours, and a value equal to it goes right (as published).
     """
-    if buckets < 2:
-        raise ValueError(f"buckets={buckets} must be at least 2.")
+    if bins < 2:
+        raise ValueError(f"bins={bins} must be at least 2.")
     _check_ties(ties)
-    return _columns(X, lambda x: (_keep if ties == "kept" else _by_position)(x, buckets))
+    return _columns(X, lambda x: (_keep if ties == "kept" else _by_position)(x, bins))
 
 
-def public_buckets(X: np.ndarray, edges: Sequence[np.ndarray]) -> CodedColumns:
-    """Buckets ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, whatever the values are."""
+def public_bins(X: np.ndarray, edges: Sequence[np.ndarray]) -> CodedColumns:
+    """Bins ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, whatever the values are."""
     columns = [np.searchsorted(cuts, x, side="left") for cuts, x in zip(edges, np.asarray(X, float).T, strict=True)]
     thresholds = tuple(np.array(cuts, dtype=float) for cuts in edges)
     return _stack(columns, len(X), thresholds)
@@ -105,24 +105,24 @@ def _positions(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return codes, below(x[order[1:]])
 
 
-def _keep(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+def _keep(x: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
     values, ranks, counts = np.unique(x, return_inverse=True, return_counts=True)
-    if len(values) <= buckets:
+    if len(values) <= bins:
         return _ranks(values, ranks)
-    # The last of the first j n / b values ends bucket j, with all values equal to it.
-    ends = -(-len(x) * np.arange(1, buckets) // buckets) - 1
+    # The last of the first j n / b values ends bin j, with all values equal to it.
+    ends = -(-len(x) * np.arange(1, bins) // bins) - 1
     last = np.unique(np.searchsorted(np.cumsum(counts), ends, side="right"))
     last = last[last < len(values) - 1]
     return np.searchsorted(last, ranks, side="left"), between(values[last], values[last + 1])
 
 
-def _by_position(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_position(x: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
     n = len(x)
     order = np.argsort(x, kind="stable")
     codes = np.empty(n, dtype=np.int64)
-    codes[order] = np.arange(n) * buckets // n
-    # The first row of bucket j is the first place with place * b // n >= j; empty buckets share a cut.
-    first = -(-n * np.arange(1, buckets) // buckets)
+    codes[order] = np.arange(n) * bins // n
+    # The first row of bin j is the first place with place * b // n >= j; empty bins share a cut.
+    first = -(-n * np.arange(1, bins) // bins)
     right = x[order[np.minimum(first, n - 1)]]
     return codes, mean_below(x[order[first - 1]], right)
 

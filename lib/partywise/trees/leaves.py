@@ -1,7 +1,7 @@
 """Which leaves of an ensemble a party's columns leave open: the parts that more than one party evaluates, laid out.
 
 Splits are numbered by levels through all trees that cross, then cut by cut through all tables that cross; leaves are
-numbered from left to right, tree by tree, then bucket by bucket. A record ends in the leaf that every split leaves
+numbered from left to right, tree by tree, then bin by bin. A record ends in the leaf that every split leaves
 open.
 """
 
@@ -37,7 +37,7 @@ class Skeleton:
 
     @property
     def leaves(self) -> int:
-        """Leaves of all trees and buckets of all tables."""
+        """Leaves of all trees and bins of all tables."""
         return int(self.starts[-1])
 
     def open_leaves(self, numbers: np.ndarray, left: np.ndarray) -> np.ndarray:
@@ -76,7 +76,7 @@ class Skeleton:
         return float(sum(np.abs(weight[start:end]).max() for start, end in pairs))
 
 
-def skeleton(inner: np.ndarray, buckets: np.ndarray) -> Skeleton:
+def skeleton(inner: np.ndarray, bins: np.ndarray) -> Skeleton:
     """The form of trees and tables."""
     child = np.stack([inner & 1, inner >> 1], axis=1).astype(bool)
     slots = np.flatnonzero(child)
@@ -89,7 +89,7 @@ def skeleton(inner: np.ndarray, buckets: np.ndarray) -> Skeleton:
     below = np.ones(child.shape, dtype=np.intp)
     for end, start in pairwise(levels[:0:-1]):
         below.ravel()[parent[start:end]] = below[start:end].sum(axis=1)
-    sizes = np.concatenate([below[:roots].sum(axis=1), np.asarray(buckets, dtype=np.intp)])
+    sizes = np.concatenate([below[:roots].sum(axis=1), np.asarray(bins, dtype=np.intp)])
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
 
     first = np.empty(len(inner), dtype=np.intp)
@@ -121,14 +121,14 @@ def skeleton(inner: np.ndarray, buckets: np.ndarray) -> Skeleton:
 class Layout:
     """What the active party knows of the trees and tables that cross.
 
-    inner, buckets : their form, see `skeleton`
+    inner, bins : their form, see `skeleton`
     splits : (s, 3) int32, number, column and cut of every split
     threshold : (s,) raw cut, nan where only the owner of the column knows it
     weight : (leaves,) what a leaf adds to the score
     """
 
     inner: np.ndarray
-    buckets: np.ndarray
+    bins: np.ndarray
     splits: np.ndarray
     threshold: np.ndarray
     weight: np.ndarray

@@ -18,7 +18,7 @@ LEAF = -1
 class Column:
     """What everyone knows of a column.
 
-    edges : increasing cuts (b - 1,), bucket j being ``(edges[j-1], edges[j]]``, with the argument where they come from;
+    edges : increasing cuts (b - 1,), bin j being ``(edges[j-1], edges[j]]``, with the argument where they come from;
         None where none are declared
     bounds : declared range (low, high) for maps to integers, values outside are clipped; None where none is declared
     """
@@ -79,10 +79,10 @@ class Tree:
 
 @dataclass(frozen=True)
 class Table:
-    """A function of one column: ``values[j]`` in the bucket ``(edges[j-1], edges[j]]``.
+    """A function of one column: ``values[j]`` in the bin ``(edges[j-1], edges[j]]``.
 
     feature : global number of the column; edges : (b - 1,) raw cuts; values : (b,)
-    noise : (b,) standard deviation that the noise of what was released gives to one Newton step of a bucket alone; None
+    noise : (b,) standard deviation that the noise of what was released gives to one Newton step of a bin alone; None
         where it is not known
     """
 

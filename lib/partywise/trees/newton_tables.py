@@ -1,4 +1,4 @@
-"""Newton tables: sums of gradients and hessians over public buckets, and all that is made of them after their release.
+"""Newton tables: sums of gradients and hessians over public bins, and all that is made of them after their release.
 
 Source: seed 003; the method is the project's own (specification, section 5).
 """
@@ -38,9 +38,9 @@ EFFECT = 0.1
 class NewtonTables:
     """What is known of the loss around a first model: with noise, as released.
 
-    sizes : buckets of each passive feature, in the order of the pooled columns
-    G : (cells,) sums of gradients g in the buckets, feature by feature
-    H : (cells, cells) symmetric, sums of hessians h in pairs of buckets: margins on its diagonal, 0 elsewhere inside a
+    sizes : bins of each passive feature, in the order of the pooled columns
+    G : (cells,) sums of gradients g in the bins, feature by feature
+    H : (cells, cells) symmetric, sums of hessians h in pairs of bins: margins on its diagonal, 0 elsewhere inside a
         feature; blocks of features of different groups are not read
     variance : for each feature (size - 1,) the variance of the noise of the sum of G left of every cut, after
         `fitted_tables` has brought the feature's total to ``gradient``
@@ -78,7 +78,7 @@ class NewtonTables:
 
     @property
     def noisy(self) -> bool:
-        """Whether there is noise in them; without it sums are as they are, those of empty buckets exactly 0."""
+        """Whether there is noise in them; without it sums are as they are, those of empty bins exactly 0."""
         return any(np.any(one) for one in self.variance)
 
     @property
@@ -213,7 +213,7 @@ def noise_of_slopes(tables: NewtonTables) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def noise_of_steps(tables: NewtonTables, options: TableOptions) -> tuple[np.ndarray, ...]:
-    """(b,) for each feature: deviation that noise gives to the step -G / (H + lambda) of one bucket alone.
+    """(b,) for each feature: deviation that noise gives to the step -G / (H + lambda) of one bin alone.
 
     The noise of all cells of a feature is taken to be that of the first, which the variance left of its first cut is.
     Infinite where neither H nor options bound the step.

@@ -1,4 +1,4 @@
-"""Boosted stumps on a quadratic in the values of tables: no record is read, sums over buckets are all that there is."""
+"""Boosted stumps on a quadratic in the values of tables: no record is read, sums over bins are all that there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Cuts", "Stump", "boosted_stumps", "merged_stumps"]
 
 @dataclass(frozen=True)
 class Stump:
-    """``left`` in the buckets 0..cut of a feature, ``right`` in the others; shrinkage is in the values.
+    """``left`` in the bins 0..cut of a feature, ``right`` in the others; shrinkage is in the values.
 
     feature : position among the features of the tables
     """
@@ -27,7 +27,7 @@ class Stump:
 class Cuts:
     """All cuts of all features, side by side, feature by feature.
 
-    feature, cut : (c,) feature of a cut and the last bucket to its left
+    feature, cut : (c,) feature of a cut and the last bin to its left
     start, split, end : (c,) first cell of the feature, first cell right of the cut, end of the feature's cells
     """
 
@@ -39,7 +39,7 @@ class Cuts:
 
     @classmethod
     def of(cls, sizes: Sequence[int]) -> Cuts:
-        """Cuts of features with so many buckets each; a feature of one bucket has none."""
+        """Cuts of features with so many bins each; a feature of one bin has none."""
         ends = np.cumsum(sizes)
         feature = np.repeat(np.arange(len(sizes)), np.asarray(sizes) - 1)
         cut = np.concatenate([np.arange(size - 1) for size in sizes])
@@ -67,8 +67,8 @@ def boosted_stumps(
 ) -> tuple[Stump, ...]:
     """Stumps that lower ``G'c + c'Hc / 2 + ridge'c^2 / 2``, one after another, until none gains.
 
-    G (cells,) are sums of gradients in the buckets of all features, feature by feature, H (cells, cells) of hessians in
-    pairs of buckets, whose diagonal gives the hessians of leaves. ``variance`` turns values c into the variance V
+    G (cells,) are sums of gradients in the bins of all features, feature by feature, H (cells, cells) of hessians in
+    pairs of bins, whose diagonal gives the hessians of leaves. ``variance`` turns values c into the variance V
     (cuts,) of the noise of ``G + Hc``, summed left of every cut as in `Cuts`. A gain is lowered by ``q V (1/(H_L +
     lambda) + 1/(H_R + lambda)) / 2``; noise alone gains that with q = 1. The ridge counts among the hessians of leaves,
     but not towards ``least_hessian``. Among equal gains the lowest feature and cut come first.

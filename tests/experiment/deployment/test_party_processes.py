@@ -145,7 +145,7 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
 
 
 def released(**keys: Any) -> Apart:
-    """Trees on randomised buckets, with noise of the operating system."""
+    """Trees on randomised bins, with noise of the operating system."""
     case = Apart(TREES)
     case.network |= {"mode": "release", **keys}
     return case

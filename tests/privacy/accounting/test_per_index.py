@@ -13,7 +13,7 @@ from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 
 DELTA = 1e-5
-# Buckets of the public edges of Adult's first seven columns and of abalone's weights.
+# Bins of the public edges of Adult's first seven columns and of abalone's weights.
 ADULT, WEIGHTS = (10, 8, 6, 16, 15, 7, 14), (12, 11, 12, 16)
 
 
@@ -46,7 +46,7 @@ def test_without_delta_the_budget_is_divided_evenly():
 
 
 def test_the_inverse_of_the_totals_of_the_specification():
-    """14 features in 50 buckets at 3 a feature are 35.1824 at 1e-5, 7 features 20.9414."""
+    """14 features in 50 bins at 3 a feature are 35.1824 at 1e-5, 7 features 20.9414."""
     for count, whole in ((14, 35.1824), (7, 20.9414)):
         assert compose([Law(epsilon=3.0, k=50, count=count)]).epsilon(DELTA) == pytest.approx(whole, abs=5e-5)
         assert index_epsilon([(50, count)], whole, DELTA) == pytest.approx(3.0, abs=1e-4)

@@ -157,13 +157,13 @@ def test_002_the_classic_noise_at_epsilon_1_keeps_its_claim():
 
 
 @pytest.mark.parametrize(("epsilon", "certified"), [(1.0, 10.59), (3.0, 86.05)])
-def test_003_buckets_at_quantiles(epsilon, certified):
+def test_003_bins_at_quantiles(epsilon, certified):
     settings = {"n": 200}
-    bad = scalars("quantile_buckets", settings, epsilon=epsilon)
+    bad = scalars("quantile_bins", settings, epsilon=epsilon)
     assert bad["indices_moved"] == 50 and bad["certified_for_claim"] == pytest.approx(certified, abs=0.01)
     assert refuted(bad) and bad["audited_lower"] > epsilon
     assert bad["exact_epsilon"] <= bad["certified_for_claim"] < bad["exact_epsilon"] + 0.01
-    assert holds(scalars("quantile_buckets", settings, "repaired", epsilon), epsilon)
+    assert holds(scalars("quantile_bins", settings, "repaired", epsilon), epsilon)
 
 
 def test_003_features_of_one_record_compose():
@@ -181,9 +181,9 @@ def test_003_distance_privacy_is_no_local_privacy():
 
 def test_003_the_adjusting_law_as_printed():
     mechanism = AdjustedDistanceExponential(0.1, 0.1, 10, fixed((1, 100)))
-    buckets, _ = mechanism.printed_matrix()
+    bins, _ = mechanism.printed_matrix()
     with pytest.raises(ValueError, match="matrix is not a law"):
-        audit_exact(buckets)
+        audit_exact(bins)
     assert audit_exact(mechanism.matrix()).epsilon == pytest.approx(mechanism.epsilon_pure, rel=1e-12)
     assert scalars("adjusting", {}, epsilon=2.0)["certified_for_claim"] == inf
     good = scalars("adjusting", {}, "repaired", 2.0)
@@ -228,7 +228,7 @@ def test_003_gradients_beside_the_hessians_of_pairs():
     settings = {"n": 200, "n_features": 3, "n_bins": 4}
     bad, good = (cell("pair_lane", settings, variant, draws=100_000) for variant in ("published", "repaired"))
     assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
-    # All sums of gradients over the 48 pairs of buckets stand open; under masks none does.
+    # All sums of gradients over the 48 pairs of bins stand open; under masks none does.
     assert (bad.scalars["recovered_entries"], good.scalars["recovered_entries"]) == (48, 0)
     assert holds(good.scalars) and not refuted(good.scalars)
     # The worst pair is as bad as the certificate says, and an attack on noise that was drawn nearly proves it.

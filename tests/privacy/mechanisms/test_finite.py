@@ -15,7 +15,7 @@ from partywise.privacy.mechanisms import RandomizedResponse
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.records import entries
-from partywise.privacy.statistics.slices import Quantiles, bucket_index
+from partywise.privacy.statistics.slices import Quantiles, bin_index
 from partywise.randomness import stream
 
 EPSILONS = st.floats(0, 30)
@@ -67,9 +67,9 @@ def test_draws_follow_the_matrix_and_a_neighbouring_epsilon_is_noticed(source, e
 def test_an_event_charges_one_application_for_every_index_a_unit_moves():
     values = stream(1, "v").random((400, 3))
     cuts = np.linspace(0, 1, 51)[1:-1]
-    public = RandomizedResponse(3.0, 50)(bucket_index(values, fixed(cuts)), stream(1, "a")).event
+    public = RandomizedResponse(3.0, 50)(bin_index(values, fixed(cuts)), stream(1, "a")).event
     assert (public.epsilon, public.k, public.count, public.mu) == (3.0, 50, 3, None)
-    quantile = bucket_index(values[:, 0], Quantiles(50))
+    quantile = bin_index(values[:, 0], Quantiles(50))
     event = RandomizedResponse(3.0, 50)(quantile, stream(1, "a")).event
     # 50 indices at epsilon = 3: 150 pure, where 3 is claimed.
     assert event.count * event.epsilon == 150 and event.unit == "features"
@@ -83,7 +83,7 @@ def test_an_event_charges_one_application_for_every_index_a_unit_moves():
 def test_public_edges_belong_to_the_mechanism():
     values, cuts = stream(1, "v").random(300), np.array([0.2, 0.5])
     inside = RandomizedResponse(2.0, 3, fixed(cuts))(entries(values, unit="features"), stream(1, "a"))
-    outside = RandomizedResponse(2.0, 3)(bucket_index(values, fixed(cuts)), stream(1, "a"))
+    outside = RandomizedResponse(2.0, 3)(bin_index(values, fixed(cuts)), stream(1, "a"))
     assert np.array_equal(inside.value, outside.value) and inside.event.count == outside.event.count == 1
     kept = RandomizedResponse(math.inf, 3, fixed(cuts))(entries([0.2, 0.21, 0.5, 9.0, -9.0]), stream(1, "a"))
     assert kept.value.tolist() == [0, 1, 1, 2, 0]

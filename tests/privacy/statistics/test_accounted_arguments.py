@@ -33,7 +33,7 @@ from partywise.privacy.statistics import records as sensitivity
 from partywise.privacy.statistics.counts import counts, membership
 from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients, count_at_most, entries
-from partywise.privacy.statistics.slices import bucket_index, slice_means
+from partywise.privacy.statistics.slices import bin_index, slice_means
 from partywise.randomness import stream
 
 X, Y = stream(1, "x").standard_normal((6, 2)), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
@@ -65,7 +65,7 @@ ARGUMENTS = {
     "slice_means edges": ((0.5,), by(ONE, lambda v: slice_means(X, Y, v, radius=fixed(1.0)))),
     "slice_means radius": (1.0, by(ONE, lambda v: slice_means(X, Y, fixed((0.5,)), radius=v))),
     "slice_means box": (1.0, by(ONE, lambda v: slice_means(X, Y, fixed((0.5,)), box=v))),
-    "bucket_index edges": ((0.5,), by(WHOLE, lambda v: bucket_index(Y, v))),
+    "bin_index edges": ((0.5,), by(WHOLE, lambda v: bin_index(Y, v))),
     "counts n_bins": (2, by(ONE, lambda v: counts(BINS, v))),
     "membership max_size": (2, by(NoisyVotes(1.0, 2), lambda v: membership([1], 4, v))),
     "entries moved": (1, by(WHOLE, lambda v: entries(BINS, moved=v))),

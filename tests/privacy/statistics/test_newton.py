@@ -45,7 +45,7 @@ def residual_tables(codes, sizes, g, bound, hessian, ratio):
 
 
 def largest_move(tables, sizes, gradients, d):
-    """The furthest that one record moves tables of its own: any gradient, any two sets of buckets."""
+    """The furthest that one record moves tables of its own: any gradient, any two sets of bins."""
     others = np.zeros((3, d), dtype=int)
     best = 0.0
     for g in gradients:

@@ -1,4 +1,4 @@
-"""What one record moves in slices, buckets, bins and votes: never more than the bound, and adversaries reach it."""
+"""What one record moves in slices, bins, bins and votes: never more than the bound, and adversaries reach it."""
 
 import math
 
@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from fixed import fixed
 from partywise.privacy.statistics.counts import counts, membership
 from partywise.privacy.statistics.records import entries
-from partywise.privacy.statistics.slices import Quantiles, bucket_index, slice_means
+from partywise.privacy.statistics.slices import Quantiles, bin_index, slice_means
 from partywise.randomness import stream
 
 ENTRIES = st.floats(-1e6, 1e6)
@@ -115,7 +115,7 @@ def test_slice_means_are_means_over_all_records():
 def test_slices_between_quantiles_are_those_of_linear_interpolation(n, n_slices, seed):
     values = stream(seed, "y").permutation(n) ** 2.0
     cuts = np.unique(np.quantile(values, np.arange(1, n_slices) / n_slices))
-    by_number = bucket_index(values, Quantiles(n_slices))
+    by_number = bin_index(values, Quantiles(n_slices))
     if len(cuts) == n_slices - 1:
         by_cuts = np.searchsorted(cuts, values, side="left")
         # A cut that falls on a record may round to either side of it.
@@ -126,38 +126,38 @@ def test_slices_between_quantiles_are_those_of_linear_interpolation(n, n_slices,
 
 def test_quantiles_of_ties_are_cut_by_position():
     tied = np.r_[np.zeros(60), np.arange(1.0, 41)]
-    assert np.bincount(bucket_index(tied, Quantiles(4)).value.astype(int)).tolist() == [25, 25, 25, 25]
+    assert np.bincount(bin_index(tied, Quantiles(4)).value.astype(int)).tolist() == [25, 25, 25, 25]
 
 
 @given(pairs(8, 2), st.sampled_from([CUTS, Quantiles(3), Quantiles(20)]))
-def test_bucket_indices_move_by_at_most_the_bound(data, edges):
+def test_bin_indices_move_by_at_most_the_bound(data, edges):
     x, _, other_x, _ = data
-    one, other = (bucket_index(z, edges) for z in (x, other_x))
+    one, other = (bin_index(z, edges) for z in (x, other_x))
     assert np.count_nonzero(one.value != other.value) <= one.certificate.value == other.certificate.value
     assert one.certificate.norm == "hamming"
 
 
 @pytest.mark.parametrize(("n", "b"), [(150, 50), (400, 8), (5, 20), (1, 3)])
-def test_one_record_moves_as_many_indices_as_there_are_quantile_buckets(n, b):
+def test_one_record_moves_as_many_indices_as_there_are_quantile_bins(n, b):
     values = np.arange(n, dtype=float)
     other = values.copy()
     other[0] = n + 1.0
-    one, two = (bucket_index(z, Quantiles(b)) for z in (values, other))
+    one, two = (bin_index(z, Quantiles(b)) for z in (values, other))
     found = np.count_nonzero(one.value != two.value)
     assert one.certificate.value == min(b, n)
     assert found == min(b, n) or n == 1
     both = np.column_stack([values, values])
-    assert bucket_index(both, Quantiles(b)).certificate.value == 2 * min(b, n)
+    assert bin_index(both, Quantiles(b)).certificate.value == 2 * min(b, n)
 
 
-def test_public_buckets_move_one_index_a_feature():
+def test_public_bins_move_one_index_a_feature():
     values = np.zeros((4, 3))
     other = values.copy()
     other[2] = 5.0
-    one, two = (bucket_index(z, fixed((1.0, 2.0)), unit="row") for z in (values, other))
+    one, two = (bin_index(z, fixed((1.0, 2.0)), unit="row") for z in (values, other))
     assert np.count_nonzero(one.value != two.value) == 3 == one.certificate.value
     assert one.certificate.depends_on == {"label", "features"}
-    assert bucket_index(values[:, 0], fixed((1.0,))).certificate.depends_on == {"features"}
+    assert bin_index(values[:, 0], fixed((1.0,))).certificate.depends_on == {"features"}
 
 
 @given(arrays(int, 12, elements=st.integers(0, 4)), st.integers(0, 11), st.integers(0, 4))
@@ -208,8 +208,8 @@ X, Y = np.ones((4, 2)), np.arange(4.0)
         (lambda: slice_means(X, Y, fixed((2.0, 1.0)), radius=fixed(1.0)), "increasing"),
         (lambda: slice_means(X, Y, Quantiles(0), radius=fixed(1.0)), "whole number of slices"),
         (lambda: slice_means(X, [np.inf] * 4, fixed((1.0,)), radius=fixed(1.0)), "y of shape"),
-        (lambda: bucket_index(np.ones((2, 2, 2)), fixed((1.0,))), "values of shape"),
-        (lambda: bucket_index([], fixed((1.0,))), "values of shape"),
+        (lambda: bin_index(np.ones((2, 2, 2)), fixed((1.0,))), "values of shape"),
+        (lambda: bin_index([], fixed((1.0,))), "values of shape"),
         (lambda: counts([0, 5], fixed(5)), "0..4"),
         (lambda: counts([0.5], fixed(5)), "0..4"),
         (lambda: counts([0], fixed(5), relation="label_flip"), "relation='label_flip'"),

@@ -28,7 +28,7 @@ from partywise.studies.sliced_inverse_regression.claims import (
     SliceSettings,
 )
 from partywise.studies.vertical_glm.claims import ExchangeSettings
-from partywise.studies.vertical_trees.claims import BucketSettings, DomainSettings, FeatureSettings
+from partywise.studies.vertical_trees.claims import BinSettings, DomainSettings, FeatureSettings
 
 CLAIMS = all_claims()
 # All worlds of the descriptive attack are one data set, and one of its two data sets is downloaded.
@@ -45,7 +45,7 @@ def test_every_claim_has_words_that_the_cube_keeps():
         "orthonormal",
         "public_slices",
         "fixed_covariance",
-        "public_buckets",
+        "public_bins",
     }
 
 
@@ -88,9 +88,9 @@ def test_certified_epsilon_of_the_published_covariance(n_basis, end, certified):
         ("quantile_slices", {"p": 3}, 2.0, 5.21),
         ("fixed_covariance", {"n": 1000, "truncation": 1.0}, 1.0, 0.637),
         ("label_sum", {}, 32.0, 49.2),
-        ("public_buckets", {}, 3.0, 3.0),
-        ("public_buckets", {}, 10.0, 10.0),
-        ("quantile_buckets", {"n_bins": 100}, 10.0, 1000.0),
+        ("public_bins", {}, 3.0, 3.0),
+        ("public_bins", {}, 10.0, 10.0),
+        ("quantile_bins", {"n_bins": 100}, 10.0, 1000.0),
         ("many_features", {"n_bins": 100}, 10.0, 140.0),
         ("distance", {}, 2.0, 99.0),
     ],
@@ -181,7 +181,7 @@ def test_what_a_data_set_must_look_like():
         (lambda: SumSettings(k=0), "k is 0: it must be at least 1"),
         (lambda: FeatureSettings(n_features=0), "n_features is 0: it must be at least 1"),
         (lambda: DomainSettings(low=5, high=5), "low and high are 5 and 5"),
-        (lambda: BucketSettings(n=50), "n is 50: 50 buckets need at least 100 records"),
+        (lambda: BinSettings(n=50), "n is 50: 50 bins need at least 100 records"),
         (lambda: ExchangeSettings(n=30_000), "n is 30000: it must exceed p"),
     ],
 )

@@ -32,7 +32,7 @@ def block():
         "near_tie": ({"n": 1000, "truncation": 1.0, "n_slices": 4}, {}),
         "printed_covariance": ({"n": 1000, "truncation": 1.0}, {}),
         "label_sum": ({"n": 20}, {"epsilon": [1.0, 16.0]}),
-        "quantile_buckets": ({"n": 40, "n_bins": 10}, {}),
+        "quantile_bins": ({"n": 40, "n_bins": 10}, {}),
         "adjusting": ({"n": 100}, {}),
         "scores": ({"n": 50}, {}),
         "hashes": ({"n": 30, "population": 100}, {}),

@@ -160,7 +160,7 @@ def test_labels_are_classes_where_the_criterion_says_so():
         ({"one": first(columns=[{"name": "a", "levels": ["x", "x"]}])}, "give at least two and none twice"),
         (
             {"one": first(columns=[{"name": "a", "levels": ["x", "y"], "edges": [1]}])},
-            r"edges is \[1.0\]: levels are buckets by themselves",
+            r"edges is \[1.0\]: levels are bins by themselves",
         ),
         ({"min_records": 1}, "min_records is 1: it must be at least 2"),
         ({"one": first(colour="red")}, r"tables\[0\]\.colour is unknown"),

@@ -24,14 +24,14 @@ def block() -> dict:
             "all": {"protocol": "pooled", "title": "in one place"} | TREES,
             "alone": {"protocol": "active_only", "title": "alone"} | TREES,
             "open": {"protocol": "feature_gathering", "title": "orders"} | TREES,
-            "buckets": PUBLISHED | {"n_bins": 5, "budget": "feature", "title": "buckets"} | TREES,
+            "bins": PUBLISHED | {"n_bins": 5, "budget": "feature", "title": "bins"} | TREES,
             "sums": {"protocol": "tables", "cipher": "sized", "title": "tables"} | TREES,
         },
         "cases": {
             "targets": {
                 "source": "generated",
                 "settings": {"n": 150, "d": 4},
-                "grid": {"methods": ["all", "alone", "buckets", "sums"], "replicates": 2, "parties": [2], "folds": 1}
+                "grid": {"methods": ["all", "alone", "bins", "sums"], "replicates": 2, "parties": [2], "folds": 1}
                 | {"epsilon": [2.0, 20.0]},
             },
             "split": {
@@ -91,13 +91,13 @@ def lines(figure, panel: int = 0) -> dict[str, np.ndarray]:
 
 def test_losses_stand_at_what_is_certified_and_claims_are_hollow(cube):
     figure = utility.loss_by_epsilon(cube)
-    drawn, cell = lines(figure), cube.sel(case="targets", method_label="buckets").isel(parties=0, fold=0)
+    drawn, cell = lines(figure), cube.sel(case="targets", method_label="bins").isel(parties=0, fold=0)
     finite = np.isfinite(cell["epsilon"].values)
     certified, claimed = (cell[f"epsilon_{kind}"].max("replicate").values[finite] for kind in ("certified", "claimed"))
     assert (certified > 2 * claimed).all()
     loss = cell["log_loss"].mean("replicate").values[finite]
-    np.testing.assert_allclose(drawn["buckets"], np.stack([certified, loss], axis=1))
-    np.testing.assert_allclose(drawn["buckets, at its claim for one feature"], np.stack([claimed, loss], axis=1))
+    np.testing.assert_allclose(drawn["bins"], np.stack([certified, loss], axis=1))
+    np.testing.assert_allclose(drawn["bins, at its claim for one feature"], np.stack([claimed, loss], axis=1))
     hollow = next(line for line in figure.axes[0].get_lines() if line.get_label().endswith("claim for one feature"))
     assert hollow.get_markerfacecolor() == "none"
     alone = cube["log_loss"].sel(case="targets", method_label="alone").mean()
@@ -107,7 +107,7 @@ def test_losses_stand_at_what_is_certified_and_claims_are_hollow(cube):
 def test_claims_and_certificates_of_all_targets_stand_in_one_row(cube):
     (ax,) = privacy.epsilon_by_method(cube).axes
     words = [text.get_text() for text in ax.get_yticklabels()]
-    assert words == ["targets: buckets (claims for one feature)", "targets: tables"]
+    assert words == ["targets: bins (claims for one feature)", "targets: tables"]
     marks = {
         (line.get_marker(), *map(float, line.get_xydata()[0])) for line in ax.get_lines() if len(line.get_xdata()) == 1
     }
@@ -119,7 +119,7 @@ def test_claims_and_certificates_of_all_targets_stand_in_one_row(cube):
 def test_bytes_and_operations_are_means_over_replicates(cube):
     left, right = wire.bytes_and_operations(cube).axes
     words = [text.get_text() for text in left.get_yticklabels()]
-    assert words == ["targets: in one place", "targets: buckets", "targets: tables"]
+    assert words == ["targets: in one place", "targets: bins", "targets: tables"]
     cell = cube.sel(case="targets", method_label="sums")
     measured = next(line for line in left.get_lines() if line.get_label() == "bytes, measured")
     np.testing.assert_allclose(measured.get_xdata()[2], float(cell["bytes_measured"].mean()))
@@ -136,9 +136,9 @@ def test_a_lossless_fit_has_no_difference_at_any_number_of_parties(cube):
 
 def test_shares_of_rerouted_rows_are_those_of_the_cube(cube):
     drawn = lines(lossless.rows_rerouted(cube))
-    cell = cube["rows_rerouted"].sel(case="targets", method_label="buckets").isel(parties=0, fold=0).mean("replicate")
+    cell = cube["rows_rerouted"].sel(case="targets", method_label="bins").isel(parties=0, fold=0).mean("replicate")
     finite = np.isfinite(cell["epsilon"].values)
-    np.testing.assert_allclose(drawn["buckets, 5 buckets"][:, 1], cell.values[finite])
+    np.testing.assert_allclose(drawn["bins, 5 bins"][:, 1], cell.values[finite])
     assert cell.values[finite].max() > 0
 
 

@@ -46,8 +46,8 @@ def test_declared_edges_and_bounds_hold_the_generated_values():
     for j, column in enumerate(facts.columns):
         low, high = column.bounds.value
         assert low <= data.X[:, j].min() and data.X[:, j].max() <= high
-        buckets = np.searchsorted(column.edges.value, data.X[:, j])
-        assert set(buckets) == set(range(len(column.edges.value) + 1))
+        bins = np.searchsorted(column.edges.value, data.X[:, j])
+        assert set(bins) == set(range(len(column.edges.value) + 1))
     assert (data.X[:, 2] == np.floor(data.X[:, 2])).all()
 
 

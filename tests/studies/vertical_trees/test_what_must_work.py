@@ -1,4 +1,4 @@
-"""Unusual data and options through every protocol: constant columns, few records, empty buckets, no and many splits."""
+"""Unusual data and options through every protocol: constant columns, few records, empty bins, no and many splits."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ def constant(X: np.ndarray) -> None:
 
 
 def two_values(X: np.ndarray) -> None:
-    """All buckets but two are empty, in a column of every party."""
+    """All bins but two are empty, in a column of every party."""
     X[:, [0, 5]] = np.where(X[:, [0, 5]] > 0.5, 0.85, 0.15)
 
 
 @pytest.mark.parametrize("change", [constant, two_values])
 @pytest.mark.parametrize("label", METHODS)
-def test_constant_columns_and_empty_buckets(label, change):
+def test_constant_columns_and_empty_bins(label, change):
     check(label, cell(label, change=change))
 
 
 @pytest.mark.parametrize("label", METHODS)
-def test_fewer_records_than_buckets(label):
+def test_fewer_records_than_bins(label):
     check(label, cell(label, {"n": 24}))
 
 

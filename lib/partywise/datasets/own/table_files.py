@@ -14,7 +14,7 @@ class ColumnBlock:
     """A column of a file, and what is known of it before the data are seen.
 
     name : of the column in the file
-    levels : of a category, whose entries are numbered in this order; each level is a bucket of its own
+    levels : of a category, whose entries are numbered in this order; each level is a bin of its own
     edges : public cuts; bounds : public range; because : where both come from
     """
 
@@ -37,9 +37,7 @@ class ColumnBlock:
             raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
         for key in ("edges", "bounds"):
             if getattr(self, key) is not None:
-                raise ValueError(
-                    f"{key} is {list(getattr(self, key))}: levels are buckets by themselves; leave it out."
-                )
+                raise ValueError(f"{key} is {list(getattr(self, key))}: levels are bins by themselves; leave it out.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class ColumnFacts:
     """What is known of a column before any data are seen.
 
-    edges : increasing cuts, bucket j being ``(edges[j-1], edges[j]]``, or None
+    edges : increasing cuts, bin j being ``(edges[j-1], edges[j]]``, or None
     bounds : range (low, high) of a map onto integers, values outside being clipped, or None
     because : where both come from
     """
@@ -29,5 +29,5 @@ def steps(*runs: tuple[float, float, float]) -> tuple[float, ...]:
 
 
 def levels(count: int, because: str) -> ColumnFacts:
-    """A category with so many levels, each a bucket."""
+    """A category with so many levels, each a bin."""
     return ColumnFacts(tuple(k + 0.5 for k in range(count - 1)), (0.0, count - 1.0), because)

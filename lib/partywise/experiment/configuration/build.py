@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import ConfigError
-from .new_names import RENAMED
+from .new_names import RENAMED, SOURCES
 
 T = TypeVar("T")
 
@@ -23,6 +23,7 @@ KINDS = {
     dict: "a block of keys",
     type(None): "null",
 }
+
 
 
 def build(cls: type[T], mapping: object, where: str) -> T:
@@ -89,7 +90,9 @@ def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str 
 
 
 def choices(given: object, allowed: Collection[str]) -> str:
-    """What is allowed, with the nearest name first where the given one looks like a misspelling."""
+    """What is allowed, with the nearest name first where the given one looks like a misspelling; or the new name."""
+    if (now := SOURCES.get(str(given))) in allowed:
+        return f"it is called {now} now"
     near = difflib.get_close_matches(str(given), allowed, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"{hint}allowed here: {', '.join(sorted(allowed)) or 'nothing'}"

@@ -17,3 +17,9 @@ RENAMED_VARIABLES = {
     "selected": "selected_columns",
     "skipped": "skipped_clients",
 }
+
+# Values of ``source``, likewise.
+SOURCES = {
+    "public_buckets": "public_bins",
+    "quantile_buckets": "quantile_bins",
+}

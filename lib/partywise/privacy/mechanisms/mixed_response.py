@@ -91,9 +91,7 @@ class MixedResponse:
             raise ValueError(f"value has shape {value.shape}, its alphabets {self.alphabets.shape}: they must agree.")
         indices = value.astype(np.int64)
         if np.any(indices != value) or np.any((indices < 0) | (indices >= self.alphabets)):
-            raise ValueError(
-                "value has entries outside the indices 0..k-1 of their alphabets; cut it into buckets first."
-            )
+            raise ValueError("value has entries outside the indices 0..k-1 of their alphabets; cut it into bins first.")
         return indices
 
     def _simulated(self, indices: np.ndarray, numbers: np.random.Generator) -> np.ndarray:

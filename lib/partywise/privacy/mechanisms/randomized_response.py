@@ -35,8 +35,8 @@ class RandomizedResponse:
         Number of indices, at least 2: the values are 0..k-1. A plain number, as epsilon is: it is the alphabet of what
         is released, and an index outside it is refused.
     edges : Accounted, optional
-        Increasing bucket edges of shape (k-1,): the mechanism then takes raw values and cuts them itself, bucket h
-        being ``(edges[h-1], edges[h]]``. Quantiles of the data belong to `bucket_index`, which counts what they move.
+        Increasing bin edges of shape (k-1,): the mechanism then takes raw values and cuts them itself, bin h
+        being ``(edges[h-1], edges[h]]``. Quantiles of the data belong to `bin_index`, which counts what they move.
 
     Raises
     ------
@@ -197,7 +197,7 @@ class RandomizedResponse:
             return np.searchsorted(self._cuts, value, side="left")
         indices = value.astype(np.int64)
         if np.any(indices != value) or np.any((indices < 0) | (indices >= self.k)):
-            raise ValueError(f"value has entries outside the indices 0..{self.k - 1}; cut it with bucket_index first.")
+            raise ValueError(f"value has entries outside the indices 0..{self.k - 1}; cut it with bin_index first.")
         return indices
 
     def _moved(self, indices: np.ndarray, flip: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Tables of sums of gradients and hessians over public cells, with their sensitivity to one record's features.
 
-A record has a gradient and a hessian, which belong to whoever gets the tables, and one bucket of every feature of a
+A record has a gradient and a hessian, which belong to whoever gets the tables, and one bin of every feature of a
 party. Its gradient is added to d cells, one for each feature; its hessian to the same d cells and to one cell for every
 pair of features. Another record in its place moves each of these sums in two cells.
 """
@@ -38,7 +38,7 @@ GOLDEN5 = ((1 + math.sqrt(5)) / 2) ** 5
 class Cells:
     """The public cells of one party's tables: those of each feature in order, then those of each pair f < e.
 
-    sizes : number of buckets of every feature
+    sizes : number of bins of every feature
     """
 
     sizes: tuple[int, ...]
@@ -59,7 +59,7 @@ class Cells:
         return self.margins + sum(self.sizes[f] * self.sizes[e] for f, e in self.pairs)
 
     def places(self, codes: np.ndarray) -> np.ndarray:
-        """(n, d + pairs) the cells of every record, from its buckets (n, d)."""
+        """(n, d + pairs) the cells of every record, from its bins (n, d)."""
         starts = np.concatenate(
             ([0], np.cumsum([*self.sizes, *(self.sizes[f] * self.sizes[e] for f, e in self.pairs)]))
         )

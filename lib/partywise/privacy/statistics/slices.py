@@ -1,4 +1,4 @@
-"""Statistics of records that are cut into slices or buckets: what one record moves depends on who made the cut.
+"""Statistics of records that are cut into slices or bins: what one record moves depends on who made the cut.
 
 Edges fixed before seeing the data move nobody else. Edges at quantiles are shared by all records: replacing one
 record moves one neighbour across every edge between its old and its new place. Ties are ordered by the position of
@@ -15,7 +15,7 @@ from ..accounted import Accounted, parameter, parents_of
 from ..rounding import NORMAL, round_up
 from .bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
-__all__ = ["Quantiles", "bucket_index", "slice_means", "slice_means_bound"]
+__all__ = ["Quantiles", "bin_index", "slice_means", "slice_means_bound"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def slice_means_bound(length: float, n: int) -> float:
     return round_up(2 * length / n, length)
 
 
-def bucket_index(
+def bin_index(
     values: ArrayLike,
     edges: Accounted | Quantiles,
     *,
@@ -83,10 +83,10 @@ def bucket_index(
     depends_on: Iterable[str] | None = None,
     stratum: str = "*",
 ) -> Bounded:
-    """Indices 0..b-1 of the buckets into which every feature (n,) or (n, d) is cut, by shared cuts or own quantiles.
+    """Indices 0..b-1 of the bins into which every feature (n,) or (n, d) is cut, by shared cuts or own quantiles.
 
     Norm ``"hamming"``: one record moves d indices if the edges are public, and d min(b, n) if they are quantiles.
-    Formal guarantee: a record that goes from the first to the last bucket of b quantiles moves its own index and one
+    Formal guarantee: a record that goes from the first to the last bin of b quantiles moves its own index and one
     neighbour's across each of the b - 1 edges.
     """
     array = np.asarray(values, dtype=float)

@@ -1,4 +1,4 @@
-"""What seed 003 claims about privacy: randomised buckets, order-preserving noise, affine maps, encryption in name."""
+"""What seed 003 claims about privacy: randomised bins, order-preserving noise, affine maps, encryption in name."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ...experiment.study import Lazy
 
 
 @dataclass(frozen=True)
-class BucketSettings(ClaimSettings):
-    """n_bins equally filled buckets."""
+class BinSettings(ClaimSettings):
+    """n_bins equally filled bins."""
 
     n_bins: Annotated[int, Range(2)] = 50
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n < 2 * self.n_bins:
-            raise ValueError(f"n is {self.n}: {self.n_bins} buckets need at least {2 * self.n_bins} records.")
+            raise ValueError(f"n is {self.n}: {self.n_bins} bins need at least {2 * self.n_bins} records.")
 
 
 @dataclass(frozen=True)
-class FeatureSettings(BucketSettings):
-    """The buckets of several features."""
+class FeatureSettings(BinSettings):
+    """The bins of several features."""
 
     n_features: Count = 14
 
 
 @dataclass(frozen=True)
 class DomainSettings(ClaimSettings):
-    """Integers low..high, in buckets of width theta where a mechanism has buckets."""
+    """Integers low..high, in bins of width theta where a mechanism has bins."""
 
     low: int = 1
     high: int = 100
@@ -74,38 +74,38 @@ def _form(message: str, function: str) -> Mechanism:
 
 CLAIMS = (
     Claim(
-        name="public_buckets",
+        name="public_bins",
         document="003",
-        title="bucket response - public edges",
+        title="randomised bins - public edges",
         remedy="none needed for one feature",
         unit="features",
         control=True,
-        settings=BucketSettings,
+        settings=BinSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
-        published=_form("bucket indices", "public_buckets"),
-        correction=_form("bucket indices", "public_buckets"),
+        published=_form("bin indices", "public_bins"),
+        correction=_form("bin indices", "public_bins"),
     ),
     Claim(
-        name="quantile_buckets",
+        name="quantile_bins",
         document="003",
-        title="bucket response - {n_bins} quantile buckets",
+        title="bin response - {n_bins} quantile bins",
         remedy="public edges",
         unit="features",
-        settings=BucketSettings,
+        settings=BinSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
-        published=_form("bucket indices", "quantile_buckets"),
-        correction=_form("bucket indices", "public_buckets"),
+        published=_form("bin indices", "quantile_bins"),
+        correction=_form("bin indices", "public_bins"),
     ),
     Claim(
         name="many_features",
         document="003",
-        title="bucket response - {n_features} features with {n_bins} buckets",
+        title="bin response - {n_features} features with {n_bins} bins",
         remedy="epsilon shared by the features",
         unit="features",
         settings=FeatureSettings,
         generate=Lazy(_EXPOSURES + "moved_values"),
-        published=_form("bucket indices", "public_buckets"),
-        correction=_form("bucket indices", "shared_buckets"),
+        published=_form("bin indices", "public_bins"),
+        correction=_form("bin indices", "shared_bins"),
     ),
     Claim(
         name="distance",
@@ -122,7 +122,7 @@ CLAIMS = (
         name="adjusting",
         document="003",
         title="OpBoost adjusting - as printed",
-        remedy="sums over the buckets",
+        remedy="sums over the bins",
         unit="features",
         # The right sums make a law, and a claim about distances; about the whole domain nothing is claimed any more.
         repair_states="none",

@@ -74,8 +74,8 @@ class TreeExamples(ExampleFits):
     path_train_loss: np.ndarray | None = example("loss on the training rows along the trees", "path_step")
     path_test_loss: np.ndarray | None = example("loss on the test rows along the trees", "path_step")
     table_column: np.ndarray | None = example("number of the column of a table", "table")
-    table_edges: np.ndarray | None = example("right end of a bucket, in the unit of its column", "table", "bucket")
-    table_values: np.ndarray | None = example("what the bucket adds to the score", "table", "bucket")
+    table_edges: np.ndarray | None = example("right end of a bin, in the unit of its column", "table", "bucket")
+    table_values: np.ndarray | None = example("what the bin adds to the score", "table", "bucket")
     table_noise: np.ndarray | None = example(
-        "standard deviation that noise gives to one Newton step of the bucket", "table", "bucket"
+        "standard deviation that noise gives to one Newton step of the bin", "table", "bucket"
     )

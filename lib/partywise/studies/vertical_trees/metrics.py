@@ -139,8 +139,8 @@ def example_fits(estimate: Estimate, data: TreeData, train: np.ndarray, spec: An
 def shown_tables(ensemble: Ensemble) -> TreeExamples:
     """Columns, cuts, values and noise of the tables of a model, padded by NaN; nothing where it has none.
 
-    table_column : (table,); table_edges, table_values, table_noise : (table, bucket), an edge is the right end of its
-        bucket
+    table_column : (table,); table_edges, table_values, table_noise : (table, bin), an edge is the right end of its
+        bin
     """
     if not ensemble.tables:
         return TreeExamples()

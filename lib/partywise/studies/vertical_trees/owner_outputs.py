@@ -15,7 +15,7 @@ from .metrics import options_of, select_trees
 
 SCALE = (
     "score = base + weight times the sum of the leaves in which a record ends + the sum of the values of the tables; "
-    "a record goes left if its column is at most the threshold, in its own units, or has one of the levels; bucket j "
+    "a record goes left if its column is at most the threshold, in its own units, or has one of the levels; bin j "
     "of a table reaches from edge j - 1 to edge j, which belongs to it. All trees are told, as only somebody who "
     "holds all parts has them"
 )

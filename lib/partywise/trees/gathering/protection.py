@@ -1,7 +1,7 @@
 """How the order of passive columns is protected: the mechanism of each column and what everyone knows of its cost.
 
 Everything here is computed from options, declared facts and the grid's epsilon, by anyone. Source: seed 003, section
-"Privacy protection algorithms", with the laws that its formulas mean.
+"Privacy protection algorithms", with the distributions that its formulas mean.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..model import Column, PublicFacts
 from ..options import GatheringOptions
 
 Mechanism = RandomizedResponse | DistanceExponential | AdjustedDistanceExponential
-# Widest gap, relative, between the loss that a scaled law of OpBoost has and the one it may have.
+# Widest gap, relative, between the loss that a scaled mechanism of OpBoost has and the one it may have.
 GAP = 1e-9
 
 
@@ -74,7 +74,7 @@ def protection(
         return Protection({}, {}, math.inf, math.inf)
     if options.protect == "op_boost":
         return _order_preserving(options, facts, epsilon, delta, draws, group)
-    sizes = {column: _buckets(one, options) for column, one in facts.items()}
+    sizes = {column: _bins(one, options) for column, one in facts.items()}
     if not options.randomise:
         return Protection(sizes, {}, math.inf, math.inf)
     one, moved = epsilon, draws * indices_moved(options, n)
@@ -86,21 +86,21 @@ def protection(
 def _order_preserving(
     options: GatheringOptions, facts: Mapping[int, Column], epsilon: float, delta: float, draws: int, group: int
 ) -> Protection:
-    """OpBoost: one law for all columns."""
+    """OpBoost: one mechanism for all columns."""
     for column in facts.values():
         _check_ends(column, options)
     integers = options.upper_bound - options.lower_bound + 1
-    # Buckets of an order are made by who gets the integers.
+    # Bins of an order are made by who gets the integers.
     sizes = dict.fromkeys(facts, integers if options.ties == "position" else options.n_bins or integers)
     if options.uses_epsilon and math.isinf(epsilon):
         return Protection(sizes, {}, math.inf, math.inf)
     whole = None
     if options.budget == "record":
         whole = grouped_epsilon([(None, draws * len(facts))], epsilon, delta, group)
-    law = order_preserving(options, epsilon, whole)
-    # Of adjusting the source states two numbers and claims none; the larger one is what its buckets or values get.
+    mechanism = order_preserving(options, epsilon, whole)
+    # Of adjusting the source states two numbers and claims none; the larger one is what its bins or values get.
     epsilon_claimed = epsilon if options.uses_epsilon else max(options.epsilon_prt, options.epsilon_ner)
-    return Protection(sizes, dict.fromkeys(facts, law), law.epsilon_pure, epsilon_claimed, draws)
+    return Protection(sizes, dict.fromkeys(facts, mechanism), mechanism.epsilon_pure, epsilon_claimed, draws)
 
 
 def indices_moved(options: GatheringOptions, n: int) -> int:
@@ -115,7 +115,7 @@ def indices_moved(options: GatheringOptions, n: int) -> int:
 
 
 def public_cuts(column: Column, options: GatheringOptions) -> Accounted:
-    """Declared edges of a column: its own, or as many equal parts of its declared bounds as buckets are asked for."""
+    """Declared edges of a column: its own, or as many equal parts of its declared bounds as bins are asked for."""
     if options.n_bins is None:
         if column.edges is None:
             raise CertificationError(
@@ -143,7 +143,7 @@ def integer_domain(options: GatheringOptions) -> Public:
 def order_preserving(
     options: GatheringOptions, epsilon: float, whole: float | None
 ) -> DistanceExponential | AdjustedDistanceExponential:
-    """The law of OpBoost for one value: as options or ``epsilon`` say, or with a loss of ``whole`` over the domain."""
+    """OpBoost for one value: as options or ``epsilon`` say, or with a loss of ``whole`` over the domain."""
     domain = integer_domain(options)
     if options.variant == "global":
         if whole is not None:
@@ -171,8 +171,8 @@ def adjusting_scale(prt: float, ner: float, parts: int, domain: tuple[int, int],
     return bisect(within_budget, low, high, gap=GAP * low)[0]
 
 
-def _buckets(column: Column, options: GatheringOptions) -> int:
-    """Number of buckets of a column."""
+def _bins(column: Column, options: GatheringOptions) -> int:
+    """Number of bins of a column."""
     return int(options.n_bins or 0) if options.edges == "quantile" else len(public_cuts(column, options).value) + 1
 
 

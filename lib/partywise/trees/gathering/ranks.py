@@ -17,9 +17,9 @@ from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.bounded import Bounded, repeat
 from ...privacy.statistics.integers import integer_cuts, mapped_integers
 from ...privacy.statistics.records import entries
-from ...privacy.statistics.slices import Quantiles, bucket_index
+from ...privacy.statistics.slices import Quantiles, bin_index
 from ...randomness import Rng
-from ..codes import CodedColumns, dense_ranks, mean_below, quantile_buckets
+from ..codes import CodedColumns, dense_ranks, mean_below, quantile_bins
 from ..model import Column
 from ..options import GatheringOptions
 from .protection import Protection, integer_domain, public_cuts
@@ -29,7 +29,7 @@ from .protection import Protection, integer_domain, public_cuts
 class RankCodes:
     """One column of n training records, as its owner keeps it.
 
-    values : (n,) ranks, indices of buckets, or integers of OpBoost, before any noise
+    values : (n,) ranks, indices of bins, or integers of OpBoost, before any noise
     thresholds : raw value up to which a record goes left, for each cut between codes
     bounded : the values with what one record can move, where a mechanism takes them
     first : the integer that code 0 stands for
@@ -57,10 +57,10 @@ def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions
         return _mapped_ranks(x, facts, owner, options)
     if options.edges == "public":
         cuts = public_cuts(facts, options)
-        return _certified_ranks(bucket_index(x, cuts), np.array(cuts.value, dtype=float))
+        return _certified_ranks(bin_index(x, cuts), np.array(cuts.value, dtype=float))
     size = int(options.n_bins or 0)
     if options.ties == "position":
-        by_rank = bucket_index(x, Quantiles(size))
+        by_rank = bin_index(x, Quantiles(size))
         return _certified_ranks(by_rank, cuts_by_rank(x, np.asarray(by_rank.value), size))
     return _tied_ranks(x, size)
 
@@ -83,14 +83,14 @@ def message_of(
 
 
 def rank(columns: np.ndarray, options: GatheringOptions) -> CodedColumns:
-    """Codes of columns (n, d) by the order of their rows: buckets of equal counts, or a rank for every row."""
+    """Codes of columns (n, d) by the order of their rows: bins of equal counts, or a rank for every row."""
     if options.n_bins is None:
         return dense_ranks(columns, "position")
-    return quantile_buckets(columns, options.n_bins, "position")
+    return quantile_bins(columns, options.n_bins, "position")
 
 
 def cuts_by_rank(x: np.ndarray, codes: np.ndarray, size: int) -> np.ndarray:
-    """Raw values (size - 1,) between buckets that are runs of ranks of x (n,); ties at a cut go right."""
+    """Raw values (size - 1,) between bins that are runs of ranks of x (n,); ties at a cut go right."""
     order = np.argsort(x, kind="stable")
     values, up_to = x[order], np.searchsorted(codes[order], np.arange(size - 1), side="right")
     cuts = mean_below(values[np.maximum(up_to - 1, 0)], values[np.minimum(up_to, len(x) - 1)])
@@ -104,10 +104,10 @@ def _certified_ranks(
 
 
 def _tied_ranks(x: np.ndarray, size: int) -> RankCodes:
-    """Quantile buckets in which equal values never separate: all of them may be equal, and cross an edge with one."""
-    kept = quantile_buckets(x[:, None], size, "kept")
+    """Quantile bins in which equal values never separate: all of them may be equal, and cross an edge with one."""
+    kept = quantile_bins(x[:, None], size, "kept")
     moved = Public(len(x), because="the number of records: all may be tied at an edge, and cross it with one of them")
-    # Fewer distinct values than buckets: nothing lies above the last cuts.
+    # Fewer distinct values than bins: nothing lies above the last cuts.
     thresholds = np.full(size - 1, np.inf)
     thresholds[: len(kept.thresholds[0])] = kept.thresholds[0]
     return _certified_ranks(entries(kept.codes[:, 0], unit="features", moved=moved), thresholds)
@@ -123,7 +123,7 @@ def _mapped_ranks(x: np.ndarray, facts: Column, owner: str, options: GatheringOp
         return _certified_ranks(bounded, rank(x[:, None], options).thresholds[0], options.lower_bound)
     if options.n_bins is None:
         return _certified_ranks(bounded, cuts, options.lower_bound)
-    # Buckets are runs of the integers, so that a cut between buckets is one between integers, or at an end.
+    # Bins are runs of the integers, so that a cut between bins is one between integers, or at an end.
     steps = np.arange(len(cuts) + 1) * options.n_bins // (len(cuts) + 1)
     last = np.searchsorted(steps, np.arange(options.n_bins - 1), side="right")
     return _certified_ranks(bounded, np.array([-np.inf, *cuts, np.inf])[last], options.lower_bound, steps)

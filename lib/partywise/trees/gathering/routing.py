@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ...models.criteria import Criterion
-from ..codes import CodedColumns, public_buckets
+from ..codes import CodedColumns, public_bins
 from ..ensemble import Draws, grow_trees
 from ..model import Ensemble
 from ..options import TreeOptions
@@ -39,5 +39,5 @@ def pooled_difference(
 
     ``thresholds`` are all cuts of each column, whether they split or not.
     """
-    pooled = grow_trees(public_buckets(X, thresholds), y, options, criterion, draws, step)
+    pooled = grow_trees(public_bins(X, thresholds), y, options, criterion, draws, step)
     return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...models.criteria import Criterion
-from ..codes import CodedColumns, dense_ranks, quantile_buckets
+from ..codes import CodedColumns, dense_ranks, quantile_bins
 from ..ensemble import Draws, grow_trees, renumber
 from ..model import Ensemble
 from ..options import TreeOptions
@@ -36,10 +36,10 @@ def held_out(fold: Any) -> np.ndarray:
 
 
 def own_codes(X: np.ndarray, options: TreeOptions) -> CodedColumns:
-    """Codes of the active party's training rows (n, d): quantile buckets, or dense ranks."""
+    """Codes of the active party's training rows (n, d): quantile bins, or dense ranks."""
     if options.own_n_bins is None:
         return dense_ranks(X, options.ties)
-    return quantile_buckets(X, options.own_n_bins, options.ties)
+    return quantile_bins(X, options.own_n_bins, options.ties)
 
 
 def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> CodedColumns:

@@ -29,7 +29,7 @@ from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import score_held_out
 
 # What is sent, by protection.
-NAMES = {"none": "dense ranks", "dp": "bucket codes", "op_boost": "noised codes"}
+NAMES = {"none": "dense ranks", "dp": "bin indices", "op_boost": "noisy codes"}
 
 
 def local_orders(passive: Party, train: np.ndarray, spec: Any) -> tuple[RankCodes, ...]:

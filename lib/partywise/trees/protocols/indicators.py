@@ -31,8 +31,8 @@ def local_splits(active: Party, layout: Layout, columns: tuple[int, ...]) -> Cle
 
 
 def local_form(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
-    """How trees branch and how many buckets tables have, for the passive parties, who compute on all leaves."""
-    form = (layout.inner, layout.buckets)
+    """How trees branch and how many bins tables have, for the passive parties, who compute on all leaves."""
+    form = (layout.inner, layout.bins)
     return Clear(form, units=("label", "features"), owner=UNNAMED, audience=audience)
 
 
@@ -43,7 +43,7 @@ def received_form(form: tuple[np.ndarray, np.ndarray]) -> Skeleton:
 
 def own_form(layout: Layout) -> Skeleton:
     """The same at the active party."""
-    return skeleton(layout.inner, layout.buckets)
+    return skeleton(layout.inner, layout.bins)
 
 
 def forms_of(run: Run, layout: Any) -> PerPlace[Skeleton]:

@@ -1,4 +1,4 @@
-"""Protocol: gradients go to the owners of columns encrypted, sums over buckets come back, the active party chooses.
+"""Protocol: gradients go to the owners of columns encrypted, sums over bins come back, the active party chooses.
 
 Source: seed 003, "Label-scattering tree-based models" and "Protection of label-scattering". As published with ``cipher:
 identity``. With Paillier the owners learn no gradient, but which rows are in which node (unless instances are hidden)
@@ -37,7 +37,7 @@ from ..scattering.active import (
 )
 from ..scattering.passive import (
     local_answer,
-    local_buckets,
+    local_bins,
     local_left,
     local_sums,
     local_thresholds,
@@ -64,7 +64,7 @@ def local_all_codes(party: Party, train: np.ndarray, spec: Any) -> CodedColumns:
     """A party's columns as it coded them, for what is reported of the run."""
     if party.role == "active":
         return local_codes(party, train, spec.options)
-    return local_buckets(party, train, spec)
+    return local_bins(party, train, spec)
 
 
 def local_labels(active: Party, train: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ def fit(run: Run) -> Estimate:
         spec.options, spec.public, int(train.sum()), [column for party in passive for column in party.columns]
     )
     keys = keys_of(run, active, passive)
-    codes, work = run.each(passive, local_buckets, train, spec), run.each(passive, local_work)
+    codes, work = run.each(passive, local_bins, train, spec), run.each(passive, local_work)
     training = run.at(active, local_training, train, groups, spec.options, run.rng_for)
     for number in range(spec.options.num_of_trees):
         tree, work = one_tree(run, number, training, (codes, work), plan, keys)

@@ -1,15 +1,15 @@
 """Protocol: owners randomise codes of their columns, the active party makes Newton tables of them; no cryptography.
 
-A public random set of features of each record is released by randomised response over declared buckets.  The active
-party grows trees on its own columns, sums gradients and hessians at them over the noised codes, inverts the law of the
-noise and boosts stumps on what it gets (`partywise.trees.newton_tables`).  Source: the project's own (specification of
-vertical trees, section 5); seed 003 has no certified method.
+A public random set of features of each record is released by randomised response over declared bins.  The active party
+grows trees on its own columns, sums gradients and hessians at them over the randomised-response codes, inverts the
+distribution of the noise and boosts stumps on what it gets (`partywise.trees.newton_tables`).  Source: the project's
+own (specification of vertical trees, section 5); seed 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one), against
 everybody, by noise that each owner draws (``local``).  A record moves as many codes as its set has features; records
 are divided, by public numbers alone, into strata in which every party releases equally many, so that the parties' rows
 of a stratum add up and strata do not.  Gradients, hessians, labels and the active party's features stay where they are:
-nothing but the noised codes crosses, until the model is deployed.  Not protected: n, the declared edges, the sets.
+nothing but the randomised codes crosses, until the model is deployed.  Not protected: n, the declared edges, the sets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
-from ..codes import public_buckets
+from ..codes import public_bins
 from ..model import Ensemble, Estimate, Table
 from ..newton_tables import fitted_tables, noise_of_steps
 from ..tables.debias import debiased_tables
@@ -43,15 +43,16 @@ SETS = "the sets of features are drawn by public randomness"
 QUARTER = 0.25
 
 
-def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng_for: Callable) -> Payload:
+def local_randomised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng_for: Callable) -> Payload:
     """Codes of the drawn features of every training record, one after another, by randomised response."""
     places, released = plan.places(passive.columns), plan.of(passive.columns)
     edges = [plan.edges[place] for place in places]
-    codes = public_buckets(passive.block["X"][train], [cuts.value for cuts in edges]).codes
+    codes = public_bins(passive.block["X"][train], [cuts.value for cuts in edges]).codes
     if math.isinf(plan.epsilon):
         return Clear(codes[released].astype(plan.code_type), units=("features",), owner=passive.name)
+    # The address of the noise keeps the first name of the message, so that no number moves.
     sizes, rng = np.array(plan.sizes)[places], rng_for("noised codes", passive.name)
-    noised, parts = np.zeros(codes.shape, dtype=plan.code_type), []
+    randomised, parts = np.zeros(codes.shape, dtype=plan.code_type), []
     for stratum in plan.strata:
         count = stratum.counts[passive.name]
         rows, columns = np.nonzero(released[stratum.rows])
@@ -62,8 +63,8 @@ def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng
         name = f"codes of {passive.name}" + (f", {stratum.cell} features" if stratum.cell else "")
         response = MixedResponse(plan.epsilon, sizes[columns])
         parts.append(response(resting_on(bounded, *edges), rng, owner=passive.name, release_id=name))
-        noised[own] = parts[-1].value
-    sent = noised[released]
+        randomised[own] = parts[-1].value
+    sent = randomised[released]
     if len(parts) == 1:
         return parts[0].post_process(lambda _: sent)
     return derive(sent, parts, name=f"codes of {passive.name}", owner=passive.name) if parts else Public(sent, SETS)
@@ -104,7 +105,7 @@ def active_model(
     groups: Any,
     spec: Any,
 ) -> tuple[Ensemble, dict[str, Any]]:
-    """The trees with a table for every passive column, from the noised codes."""
+    """The trees with a table for every passive column, from the randomised codes."""
     codes = np.zeros(plan.released_features.shape, dtype=np.int64)
     for (_, columns), message in zip(groups, messages, strict=True):
         own = np.zeros((len(codes), len(columns)), dtype=np.int64)
@@ -143,7 +144,9 @@ def fit(run: Run) -> Estimate:
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     groups, options = columns_of(passive), spec.options
     plan = run.everywhere(active_plan, spec, groups, int(train.sum()), run.epsilon, run.rng_for)
-    messages = run.gather(passive, active, "noised codes", local_noised_codes, train, plan, run.rng_for)
+    messages = run.gather(
+        passive, active, "randomised-response codes", local_randomised_codes, train, plan, run.rng_for
+    )
     own = run.at(active, local_codes, train, options)
     trees = run.at(active, local_own_ensemble, train, own, options, spec.public.criterion, run.rng_for)
     statistics = run.at(active, local_statistics, train, trees, spec)

@@ -1,7 +1,7 @@
 """Protocol without privacy: passive parties send their columns, the active party grows trees on all of them.
 
 The reference of losslessness: codes are made as the parties would make them, dense ranks of passive columns and
-quantile buckets of the active party's own, so that a federated fit without protection equals this one.
+quantile bins of the active party's own, so that a federated fit without protection equals this one.
 """
 
 from __future__ import annotations

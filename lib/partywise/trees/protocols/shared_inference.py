@@ -33,7 +33,7 @@ FRACTION_BITS = 32
 
 
 def indicator_words(form: Skeleton, numbers: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """(S + buckets, n) uint64: of the splits of trees who goes left, of tables who is in which bucket; 0 of others'."""
+    """(S + bins, n) uint64: of the splits of trees who goes left, of tables who is in which bin; 0 of others'."""
     splits, first = len(form.parent), form.starts[-1] - len(form.ends)
     words = np.zeros((splits + first, left.shape[1]), dtype=np.uint64)
     of_trees = numbers < splits
@@ -94,7 +94,7 @@ def local_joined(holder: Party, above: np.ndarray, below: np.ndarray) -> np.ndar
 
 
 def local_ends(holder: Party, reached: np.ndarray, indicators: np.ndarray, form: Skeleton) -> np.ndarray:
-    """Shares (leaves, n) of ending in each leaf and of lying in each bucket."""
+    """Shares (leaves, n) of ending in each leaf and of lying in each bin."""
     return np.concatenate([reached[form.ends], indicators[len(form.parent) :]])
 
 

@@ -1,7 +1,7 @@
 """Protocol: Newton tables of passive columns, noised under encryption by their owners; the certified default.
 
 The active party grows trees on its own columns and sends gradients and hessians at them, encrypted, once: n ciphertexts
-whatever the number of trees.  A passive party adds them up over its public buckets and pairs of buckets, adds integer
+whatever the number of trees.  A passive party adds them up over its public bins and pairs of bins, adds integer
 Gaussian noise without seeing what it adds it to, masks what is not asked for, and returns every cell, empty ones too,
 re-randomised.  The rest is post-processing at the active party (`partywise.trees.newton_tables`).  Pairs of columns of
 two passive parties are products of their margins: no message.  Source: the project's own (specification of vertical
@@ -37,7 +37,7 @@ from ...privacy.accounted import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.closed import EncryptedIntegers
-from ..codes import public_buckets
+from ..codes import public_bins
 from ..model import Ensemble, Estimate, PublicFacts
 from ..newton_tables import fitted_tables, noise_of_steps
 from ..options import TablesOptions
@@ -80,7 +80,7 @@ def local_sums(
 ) -> tuple[Cipher, int]:
     """The sums of all public cells, packed, and how many additions they took."""
     share = plan.share(passive.name)
-    codes = public_buckets(passive.block["X"][train], [one.value for one in share.edges]).codes
+    codes = public_bins(passive.block["X"][train], [one.value for one in share.edges]).codes
     margins, joint, additions = table_sums(public, records, codes, share)
     return packed_sums(public, margins, joint, plan), additions
 

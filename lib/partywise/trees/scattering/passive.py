@@ -1,4 +1,4 @@
-"""What a passive party of label scattering computes: sums over its buckets, order bits of its splits."""
+"""What a passive party of label scattering computes: sums over its bins, order bits of its splits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...privacy.accounted import Clear
 from ..codes import CodedColumns
 from ..options import ScatteringOptions
 from .cells import group_rows, guessed_labels, nodes_of, open_sums
-from .plan import Plan, passive_buckets
+from .plan import Plan, passive_bins
 from .report import Work
 
 
@@ -26,10 +26,10 @@ class Sums:
     additions: int
 
 
-def local_buckets(passive: Party, train: np.ndarray, spec: Any) -> CodedColumns:
+def local_bins(passive: Party, train: np.ndarray, spec: Any) -> CodedColumns:
     """A passive party's own columns, coded; they stay there."""
     facts = [spec.public.columns[column] for column in passive.columns]
-    return passive_buckets(passive.block["X"][train], facts, spec.options)
+    return passive_bins(passive.block["X"][train], facts, spec.options)
 
 
 def local_thresholds(passive: Party, codes: CodedColumns) -> tuple[np.ndarray, ...]:
@@ -48,7 +48,7 @@ def local_sums(
     place: tuple[int, int],
     rng_for: Callable,
 ) -> Sums:
-    """Sums over nodes and buckets of a passive party's columns, packed and re-randomised.
+    """Sums over nodes and bins of a passive party's columns, packed and re-randomised.
 
     marks : node of every row; None where each node comes with gradients of its own
     """

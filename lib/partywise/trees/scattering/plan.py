@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.exchanges.homomorphic import slots
-from ..codes import CodedColumns, public_buckets, quantile_buckets
+from ..codes import CodedColumns, public_bins, quantile_bins
 from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
 from ..options import LARGEST_SUM, ScatteringOptions
 
@@ -72,13 +72,13 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passi
     return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)
 
 
-def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> CodedColumns:
+def passive_bins(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> CodedColumns:
     """Codes of a passive party's training rows (n, d_k); each column has as many as everyone knows, empty ones too."""
     if options.edges == "public":
-        return public_buckets(X, [_edges(column, options) for column in facts])
-    kept = quantile_buckets(X, int(options.n_bins or 0), options.ties)
+        return public_bins(X, [_edges(column, options) for column in facts])
+    kept = quantile_bins(X, int(options.n_bins or 0), options.ties)
     sizes = np.array([_size(column, options) for column in facts], dtype=np.int64)
-    # Nothing lies above the last value of a column that has fewer values than buckets.
+    # Nothing lies above the last value of a column that has fewer values than bins.
     above = (np.full(size - 1 - len(cuts), np.inf) for size, cuts in zip(sizes, kept.thresholds, strict=True))
     thresholds = tuple(np.concatenate(pair) for pair in zip(kept.thresholds, above, strict=True))
     return CodedColumns(kept.codes, sizes, thresholds)

@@ -45,7 +45,7 @@ def protection_of(keys: Keys, algo: str, criterion: str, notes: list[str]) -> tu
     args = keys.inner(ARGS)
     if method == "he":
         return SCATTERING, _paillier_options(keys, args, criterion, notes), None
-    options, epsilon = _buckets(args) if method == "dp" else _order_preserving(args)
+    options, epsilon = _bin_indices(args) if method == "dp" else _order_preserving(args)
     if algo == "rf" and options.get("randomise", True):
         options["redraw"] = "tree"
         notes.append("vertical.algo is 'rf': noise is drawn anew for each tree, and costs as many times as much.")
@@ -65,12 +65,12 @@ def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, Any]:
     return options
 
 
-def _buckets(args: Keys) -> tuple[dict[str, Any], float | None]:
-    """Randomised response on buckets of equal counts; without epsilon rows are only shuffled."""
+def _bin_indices(args: Keys) -> tuple[dict[str, Any], float | None]:
+    """Randomised response on bins of equal counts; without epsilon rows are only shuffled."""
     options = {
         "protect": "dp",
         "edges": "quantile",
-        "n_bins": args.take("bucket_num", int),
+        "n_bins": _bins(args),
     }
     if args.nothing("epsilon"):
         args.refuse_rest({})
@@ -86,7 +86,7 @@ def _order_preserving(args: Keys) -> tuple[dict[str, Any], float | None]:
     options: dict[str, Any] = {"protect": "op_boost", "variant": algo, "extremes": "sample", "budget": "feature"}
     options |= {name: args.take(name, int) for name in ("lower_bound", "upper_bound")}
     if "bucket_num" in args:
-        options["n_bins"] = args.take("bucket_num", int)
+        options["n_bins"] = _bins(args)
     epsilon = None
     if algo == "global":
         epsilon = _positive(args, "epsilon")
@@ -100,7 +100,7 @@ def _order_preserving(args: Keys) -> tuple[dict[str, Any], float | None]:
 
 def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) -> dict[str, Any]:
     """Gradients under Paillier encryption."""
-    options: dict[str, Any] = {"cipher": "paillier", "n_bins": args.take("bucket_num", int)}
+    options: dict[str, Any] = {"cipher": "paillier", "n_bins": _bins(args)}
     args.refuse_rest({})
     if KEY_SIZE not in keys:
         raise ValueError(f"{KEY_SIZE} is missing: {METHOD} 'he' needs the bits of its modulus.")
@@ -111,6 +111,14 @@ def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) 
             "to a public bound."
         )
     return options
+
+
+def _bins(args: Keys) -> int:
+    """Number of bins, which the source calls buckets."""
+    value = args.take("bucket_num", int)
+    if value < 2:
+        raise ValueError(f"{args.path('bucket_num')} is {value}: it must be at least 2.")
+    return value
 
 
 def _positive(args: Keys, name: str) -> float:

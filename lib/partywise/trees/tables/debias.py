@@ -1,4 +1,4 @@
-"""Newton tables from codes that their owners randomised: the inverse of the law, for sums of gradients and hessians.
+"""Newton tables from codes that their owners randomised: the inverse of the noise, for sums of gradients and hessians.
 
 Source: the method is the project's own (specification, section 5).
 """
@@ -35,8 +35,8 @@ def debiased_tables(
     known as g and h are: inside one, features that nobody releases together are taken to be independent.
     """
     groups = np.zeros(len(g), dtype=np.int64) if strata is None else strata
-    laws = [RandomizedResponse(epsilon, size) for size in sizes]
-    found = [_margins(codes[:, f], released[:, f], laws[f], g, h) for f in range(len(sizes))]
+    randomisers = [RandomizedResponse(epsilon, size) for size in sizes]
+    found = [_margins(codes[:, f], released[:, f], randomisers[f], g, h) for f in range(len(sizes))]
     ends = np.cumsum(sizes).tolist()
     cells = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     H = np.zeros((ends[-1], ends[-1]))
@@ -45,10 +45,10 @@ def debiased_tables(
         H[rows, rows] = np.diag(found[f][1])
         for e, columns in enumerate(cells[:f]):
             both = np.flatnonzero(released[:, f] & released[:, e])
-            pair = _pair(codes[both, f], codes[both, e], h[both], (laws[f], laws[e]), float(h.sum()))
+            pair = _pair(codes[both, f], codes[both, e], h[both], (randomisers[f], randomisers[e]), float(h.sum()))
             if pair is None:
                 for k in {f, e} - set(apart):
-                    own = _by_stratum(codes[:, k], released[:, k], laws[k], h, groups)
+                    own = _by_stratum(codes[:, k], released[:, k], randomisers[k], h, groups)
                     apart[k] = _rake(own, found[k][1])
                 pair = _independent(apart[f], apart[e])
             H[rows, columns], H[columns, rows] = pair, pair.T
@@ -77,40 +77,40 @@ def nearest_shares(values: np.ndarray, total: float) -> np.ndarray:
 
 
 def _margins(
-    codes: np.ndarray, released: np.ndarray, law: RandomizedResponse, g: np.ndarray, h: np.ndarray
+    codes: np.ndarray, released: np.ndarray, randomiser: RandomizedResponse, g: np.ndarray, h: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of one feature the sums of g and of h in its buckets, and the variance of the former left of every cut."""
-    rows, n = np.flatnonzero(released), len(g)
+    """Of one feature the sums of g and of h in its bins, and the variance of the former left of every cut."""
+    rows, n, k = np.flatnonzero(released), len(g), randomiser.k
     if not rows.size:
-        return np.full(law.k, g.sum() / law.k), np.full(law.k, h.sum() / law.k), np.full(law.k - 1, np.inf)
+        return np.full(k, g.sum() / k), np.full(k, h.sum() / k), np.full(k - 1, np.inf)
     own = codes[rows]
 
     def estimate_sums(weights: np.ndarray) -> np.ndarray:
-        return law.unbiased(np.bincount(own, weights, minlength=law.k))
+        return randomiser.unbiased(np.bincount(own, weights, minlength=k))
 
     scale, hessian = n / rows.size, h[rows].sum()
     G, H = scale * estimate_sums(g[rows]), estimate_sums(h[rows]) * (h.sum() / hessian)
-    if math.isinf(law.epsilon) and rows.size == n:
-        return G, H, np.zeros(law.k - 1)
+    if math.isinf(randomiser.epsilon) and rows.size == n:
+        return G, H, np.zeros(k - 1)
     squares = g[rows] ** 2
     total = float(squares.sum())
-    shares = nearest_shares(estimate_sums(squares), total) / total if total > 0 else np.full(law.k, 1 / law.k)
-    # Records that were not drawn make the excess, each in its own bucket.
+    shares = nearest_shares(estimate_sums(squares), total) / total if total > 0 else np.full(k, 1 / k)
+    # Records that were not drawn make the excess, each in its own bin.
     G -= (G.sum() - g.sum()) * shares
-    variance = scale**2 * total * _cut_variance(shares, law, rows.size / n)
+    variance = scale**2 * total * _cut_variance(shares, randomiser, rows.size / n)
     return G, nearest_shares(H, h.sum()), variance
 
 
-def _cut_variance(shares: np.ndarray, law: RandomizedResponse, drawn: float) -> np.ndarray:
+def _cut_variance(shares: np.ndarray, randomiser: RandomizedResponse, drawn: float) -> np.ndarray:
     """(k - 1,) variance of the sum left of every cut, for squared gradients that sum to 1 over the drawn records.
 
-    shares : (k,) of the squared gradients in the true buckets; drawn : share of the records that were drawn
+    shares : (k,) of the squared gradients in the true bins; drawn : share of the records that were drawn
 
     A released index is left of cut j with probability ``p + (j - 1) q`` where the true one is, and ``j q`` elsewhere.
     Sampling adds the noise of a sum whose total is known.
     """
-    keep, other = law.matrix()[0, :2]
-    j, left = np.arange(1, law.k), np.cumsum(shares)[:-1]
+    keep, other = randomiser.matrix()[0, :2]
+    j, left = np.arange(1, randomiser.k), np.cumsum(shares)[:-1]
     inside, outside = keep + (j - 1) * other, j * other
     flips = inside * (1 - inside) * left + outside * (1 - outside) * (1 - left)
     return flips / (keep - other) ** 2 + (1 - drawn) * left * (1 - left)
@@ -120,37 +120,37 @@ def _pair(
     first: np.ndarray,
     second: np.ndarray,
     h: np.ndarray,
-    laws: tuple[RandomizedResponse, RandomizedResponse],
+    randomisers: tuple[RandomizedResponse, RandomizedResponse],
     total: float,
 ) -> np.ndarray | None:
-    """Sums (k, k') of h in pairs of buckets, from the records that release both; None if there is none."""
+    """Sums (k, k') of h in pairs of bins, from the records that release both; None if there is none."""
     if not len(h):
         return None
-    shape = laws[0].k, laws[1].k
+    shape = randomisers[0].k, randomisers[1].k
     seen = np.bincount(first * shape[1] + second, h, minlength=shape[0] * shape[1]).reshape(shape)
-    pair = laws[1].unbiased(laws[0].unbiased(seen, axis=0), axis=1) * (total / h.sum())
-    return pair if math.isinf(laws[0].epsilon) else nearest_shares(pair, total)
+    pair = randomisers[1].unbiased(randomisers[0].unbiased(seen, axis=0), axis=1) * (total / h.sum())
+    return pair if math.isinf(randomisers[0].epsilon) else nearest_shares(pair, total)
 
 
 def _by_stratum(
-    codes: np.ndarray, released: np.ndarray, law: RandomizedResponse, h: np.ndarray, strata: np.ndarray
+    codes: np.ndarray, released: np.ndarray, randomiser: RandomizedResponse, h: np.ndarray, strata: np.ndarray
 ) -> np.ndarray:
-    """(S, k) sums of h in the buckets of one feature, for each stratum; the sum of a stratum is known."""
+    """(S, k) sums of h in the bins of one feature, for each stratum; the sum of a stratum is known."""
     count = int(strata.max()) + 1
     totals = np.bincount(strata, h, minlength=count)
     own = np.flatnonzero(released)
-    cells = strata[own] * law.k + codes[own]
-    seen = np.bincount(cells, h[own], minlength=count * law.k).reshape(count, law.k)
+    cells = strata[own] * randomiser.k + codes[own]
+    seen = np.bincount(cells, h[own], minlength=count * randomiser.k).reshape(count, randomiser.k)
     # A stratum of which nothing was released has the shares of all.
     seen = np.where(seen.sum(1, keepdims=True) > 0, seen, seen.sum(0) if own.size else 1.0)
-    values = law.unbiased(seen) * (totals / seen.sum(1))[:, None]
+    values = randomiser.unbiased(seen) * (totals / seen.sum(1))[:, None]
     return np.array([nearest_shares(row, total) for row, total in zip(values, totals.tolist(), strict=True)])
 
 
 def _rake(strata: np.ndarray, margin: np.ndarray) -> np.ndarray:
     """Sums (S, k) scaled in turn to the margin (k,) of all and to their own totals, which stay.
 
-    A pair of such features agrees with both margins: where it did not, hessians of small buckets would contradict
+    A pair of such features agrees with both margins: where it did not, hessians of small bins would contradict
     those of their pairs, and steps grow without end.
     """
     totals = strata.sum(1)
@@ -163,6 +163,6 @@ def _rake(strata: np.ndarray, margin: np.ndarray) -> np.ndarray:
 
 
 def _independent(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(k, k') sums of h in pairs of buckets, from those of strata (S, k) and (S, k') whose features are independent."""
+    """(k, k') sums of h in pairs of bins, from those of strata (S, k) and (S, k') whose features are independent."""
     totals = first.sum(1)
     return (first / np.where(totals > 0, totals, 1.0)[:, None]).T @ second

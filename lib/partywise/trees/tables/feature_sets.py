@@ -57,7 +57,7 @@ class FeatureSets:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Buckets of each column."""
+        """Bins of each column."""
         return tuple(len(cuts.value) + 1 for cuts in self.edges)
 
     @property
@@ -89,7 +89,7 @@ def feature_sets(
     Formal guarantee: a record moves at most ``m`` codes, m = epsilon over ``epsilon_per_feature``, whole, at least one
     and at most all. The epsilon of one is epsilon / m, raised by what delta allows, so that the composition of m of
     them is (epsilon, delta).  Where a person has g records, m follows from epsilon / g, and the g codes of one place
-    are one pure law of g times the epsilon of one: as many in every stratum, so a person may have records in several.
+    are pure, of g times the epsilon of one: as many in every stratum, so a person may have records in several.
     """
     options, facts = spec.options, spec.public
     columns = tuple(sorted(column for _, own in groups for column in own))
@@ -142,20 +142,20 @@ def strata(released: np.ndarray, places: Sequence[tuple[str, Sequence[int]]]) ->
 def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: float, delta: float, group: int) -> float:
     """Epsilon of one code at which the records of every stratum keep (epsilon, delta).
 
-    least : fewest buckets of a party's columns, whose law covers those of the others (`MixedResponse`)
+    least : fewest bins of a party's columns, whose noise covers that of the others (`MixedResponse`)
     """
     if math.isinf(epsilon):
         return math.inf
-    laws = {tuple((least[name], count) for name, count in part.counts.items() if count) for part in parts}
-    return min(grouped_epsilon(law, epsilon, delta, group) for law in laws)
+    releases = {tuple((least[name], count) for name, count in part.counts.items() if count) for part in parts}
+    return min(grouped_epsilon(one, epsilon, delta, group) for one in releases)
 
 
 def _declaration(column: Any) -> Accounted:
     if column.edges is None:
         raise CertificationError(
-            f"edges of column {column.name!r} are not declared: certified tables need public buckets; declare the "
+            f"edges of column {column.name!r} are not declared: certified tables need public bins; declare the "
             "edges of every passive column, or give the column to the active party."
         )
     if not len(column.edges.value):
-        raise ValueError(f"edges of column {column.name!r} are empty: a table needs at least two buckets, give a cut.")
+        raise ValueError(f"edges of column {column.name!r} are empty: a table needs at least two bins, give a cut.")
     return column.edges

@@ -89,7 +89,7 @@ def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOpt
         if facts.columns[column].edges is None:
             raise CertificationError(
                 f"edges of column {facts.columns[column].name!r} are not declared: certified tables need public "
-                "buckets; declare the edges of every passive column, or give the column to the active party."
+                "bins; declare the edges of every passive column, or give the column to the active party."
             )
     regression = facts.criterion == "RegressionMSELoss"
     if regression and options.residual_bound is None:

@@ -41,7 +41,7 @@ def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Sha
 
 
 def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray | None]:
-    """The smallest pair that has a feature and the bucket of each of its cells; None where there are fewer records."""
+    """The smallest pair that has a feature and the bin of each of its cells; None where there are fewer records."""
     sizes = share.cells.sizes
     options = [(sizes[a] * sizes[b], number) for number, (a, b) in enumerate(share.cells.pairs) if f in (a, b)]
     if not options or min(options)[0] >= n:

@@ -33,11 +33,11 @@ def _rerouting(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     return [case for case in cases if float(cube["rows_rerouted"].sel(case=case).max()) > 0]
 
 
-def _buckets(cube: xr.Dataset, case: str, method: str) -> str:
-    """The number of buckets, where the title of the method does not say it."""
-    buckets = coordinate_of(cube, "method", method, "n_bins")
-    told = not buckets or f"{buckets:g}" in title(cube, "method", method)
-    return "" if told else f", {buckets:g} buckets"
+def _bins(cube: xr.Dataset, case: str, method: str) -> str:
+    """The number of bins, where the title of the method does not say it."""
+    bins = coordinate_of(cube, "method", method, "n_bins")
+    told = not bins or f"{bins:g}" in title(cube, "method", method)
+    return "" if told else f", {bins:g} bins"
 
 
 rows_rerouted = Lines(
@@ -45,7 +45,7 @@ rows_rerouted = Lines(
     x="epsilon",
     y=Axis({"rows_rerouted": "share of training rows\nin another leaf"}, percent=True, bottom=-0.02, top=1.02),
     select=_rerouting,
-    suffix=_buckets,
+    suffix=_bins,
     least=0,
     share=True,
     none="No case whose thresholds could reroute a row in this configuration.",

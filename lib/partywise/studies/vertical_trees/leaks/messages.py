@@ -19,7 +19,7 @@ from ....privacy.accounted import Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded
-from ....privacy.statistics.slices import bucket_index
+from ....privacy.statistics.slices import bin_index
 from .ranks import moved_value
 
 # The cut of a split, in the middle of [0, 1].
@@ -93,4 +93,4 @@ def split_indicators_repaired(task: Task) -> Exposure:
 
 def _sides(world: World) -> Bounded:
     """0 on the left of the cut, 1 on its right."""
-    return bucket_index(world.x[:, 0], CUT)
+    return bin_index(world.x[:, 0], CUT)

@@ -1,6 +1,6 @@
-"""Seed 003 under audit: randomised buckets, order-preserving noise, affine maps, and encryption in name only.
+"""Seed 003 under audit: randomised bins, order-preserving noise, affine maps, and encryption in name only.
 
-First the neighbours: one feature value moves from the least to the greatest, past every bucket boundary.
+First the neighbours: one feature value moves from the least to the greatest, past every bin boundary.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ....privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.records import entries
-from ....privacy.statistics.slices import Quantiles, bucket_index
+from ....privacy.statistics.slices import Quantiles, bin_index
 from ....randomness import Rng
-from ..claims import BucketSettings, DomainSettings, FeatureSettings
+from ..claims import BinSettings, DomainSettings, FeatureSettings
 
 
 def moved_value(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
@@ -44,28 +44,28 @@ def _draw_moved(n: int, columns: int, rng_for: Rng) -> AuditData:
     return AuditData(x, np.repeat(rng.standard_normal((1, n)), 4, axis=0))
 
 
-def public_buckets(task: Task) -> Exposure:
-    """An index of each feature in buckets with public edges: of one feature, the loss of randomised response itself."""
-    return _buckets(task, public_edges(task.settings), task.epsilon)
+def public_bins(task: Task) -> Exposure:
+    """An index of each feature in bins with public edges: of one feature, the loss of randomised response itself."""
+    return _bins(task, public_edges(task.settings), task.epsilon)
 
 
-def quantile_buckets(task: Task) -> Exposure:
-    """Buckets of equal size, so that one record moves an index across every edge."""
-    return _buckets(task, Quantiles(task.settings.n_bins), task.epsilon)
+def quantile_bins(task: Task) -> Exposure:
+    """Bins of equal size, so that one record moves an index across every edge."""
+    return _bins(task, Quantiles(task.settings.n_bins), task.epsilon)
 
 
-def shared_buckets(task: Task) -> Exposure:
+def shared_bins(task: Task) -> Exposure:
     """Epsilon / d for each of d features of a record."""
-    return _buckets(task, public_edges(task.settings), task.epsilon / task.settings.n_features)
+    return _bins(task, public_edges(task.settings), task.epsilon / task.settings.n_features)
 
 
-def public_edges(settings: BucketSettings) -> Public:
+def public_edges(settings: BinSettings) -> Public:
     """Cuts of [0, 1] into equal parts."""
     cuts = np.arange(1, settings.n_bins) / settings.n_bins
     return Public(cuts, because="equal parts of [0, 1], to which the source maps every feature; n_bins is a setting")
 
 
-def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposure:
+def _bins(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposure:
     settings = task.settings
     mechanism = RandomizedResponse(epsilon, settings.n_bins)
     bounded = _indices(task.worst[0], edges)
@@ -83,7 +83,7 @@ def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposu
 
 
 def _indices(world: World, edges: Accounted | Quantiles) -> Bounded:
-    return bucket_index(world.x if world.x.shape[1] > 1 else world.x[:, 0], edges)
+    return bin_index(world.x if world.x.shape[1] > 1 else world.x[:, 0], edges)
 
 
 def distance_published(task: Task) -> Exposure:
@@ -101,10 +101,10 @@ def distance_repaired(task: Task) -> Exposure:
 def adjusting_published(task: Task) -> Exposure:
     """OpBoost, adjusting, as printed: both sums run over lb..ub and no law results."""
     mechanism = _adjusted_mechanism(task)
-    buckets, values = mechanism.printed_matrix()
-    totals = {"printed_total": float(buckets.sum(axis=1).min())}
+    bins, values = mechanism.printed_matrix()
+    totals = {"printed_total": float(bins.sum(axis=1).min())}
     try:
-        audit_exact(buckets)
+        audit_exact(bins)
     except ValueError:
         payload = unproved(values, task.owner, "features", "adjusting as printed", task.noise())
         return Exposure({0: payload}, (NoLaw(), NoLaw()), totals)
@@ -112,7 +112,7 @@ def adjusting_published(task: Task) -> Exposure:
 
 
 def adjusting_repaired(task: Task) -> Exposure:
-    """The same with sums over the buckets."""
+    """The same with sums over the bins."""
     return _distances(task, _adjusted_mechanism(task))
 
 
