@@ -14,8 +14,8 @@ import pytest
 from partywise.audits.exposure import Task
 from partywise.audits.worlds import World
 from partywise.randomness import stream
-from partywise.studies.vertical_trees.claims import LaneSettings
-from partywise.studies.vertical_trees.leaks.slots import lanes_repaired, moved_record
+from partywise.studies.vertical_trees.claims import SlotSettings
+from partywise.studies.vertical_trees.leaks.slots import moved_record, slots_repaired
 
 pytestmark = pytest.mark.statistical
 
@@ -28,7 +28,7 @@ GRADIENTS = (1.0, 2 / (1 + math.sqrt(5)))
 @pytest.mark.parametrize("gradient", GRADIENTS)
 def test_an_attack_proves_almost_all_that_is_claimed_and_no_more(gradient, epsilon):
     """Section 14 of the specification, line 10: at 10^6 draws a world at least .95 mu, and never above the claim."""
-    settings = LaneSettings(n=60)
+    settings = SlotSettings(n=60)
     data = moved_record(settings, None, lambda *names: stream(3, *names), None)
     data.y[:, 0] = gradient
     worst, its, ordinary, other = (World(x, y) for x, y in zip(data.x, data.y, strict=True))
@@ -42,7 +42,7 @@ def test_an_attack_proves_almost_all_that_is_claimed_and_no_more(gradient, epsil
         "owner",
         lambda *names: stream(4, *names),
     )
-    exposure = lanes_repaired(task)
+    exposure = slots_repaired(task)
     mu = exposure.payloads[0].event.mu
     found = [pair.audit(stream(5, k), 1_000_000, DELTA, 0.999) for k, pair in enumerate(exposure.pairs)]
     print(f"gradient {gradient:.3f}, epsilon {epsilon:g}: mu {mu:.4f}, audited at least {found[0].mu_lower:.4f}")

@@ -152,16 +152,16 @@ def leaves_of(ensemble) -> int:
 
 
 @pytest.mark.parametrize("parties", [2, 3, 4])
-def test_a_hop_holds_a_ciphertext_for_every_row_and_leaf_and_the_answer_lanes(parties):
+def test_a_hop_holds_a_ciphertext_for_every_row_and_leaf_and_the_answer_slots(parties):
     run, ensemble, _ = deployment("he", parties, n_test=11, full=True, trees=2, on=[0, 4])
     simulate(trained(ensemble), run)
     hops = [m for m in run.channel.messages if m.name == "leaf weights"]
-    (answer,) = (m for m in run.channel.messages if m.name == "scores in lanes")
+    (answer,) = (m for m in run.channel.messages if m.name == "scores in slots")
     c = KEY_BITS // 4
     assert [m.bytes for m in hops] == [11 * leaves_of(ensemble) * c] * (parties - 1)
     assert leaves_of(ensemble) == 2 * 4
     assert {(m.kind, m.argument) for m in hops} == {("cipher", "key: active")}
-    # Five lanes of 96 bits in 510.
+    # Five slots of 96 bits in 510.
     assert (answer.bytes, answer.kind, answer.argument) == (3 * c, "clear", "features")
     charged = {row.owner for row in run.channel.ledger.rows if row.audience == ("active",) and row.mechanism == "none"}
     assert charged == {party.name for party in run.parties} - {"active"}
@@ -179,7 +179,7 @@ def test_a_key_of_2048_bits_gives_the_scores(monkeypatch):
     monkeypatch.setattr(options, "LEAST_KEY_SIZE", 2048)
     run, ensemble, rows = case(3, inference="he", n_test=4, trees=2, depth=1, full=True, on=[0, 2, 4])
     close("he", simulate(trained(ensemble), run), ensemble, rows)
-    assert {m.shape[1] for m in run.channel.messages if m.name in ("leaf weights", "scores in lanes")} == {512}
+    assert {m.shape[1] for m in run.channel.messages if m.name in ("leaf weights", "scores in slots")} == {512}
 
 
 def test_exponents_of_full_length_change_the_ciphertexts_and_no_score():
@@ -228,14 +228,14 @@ def test_the_answer_is_no_product_of_what_the_active_party_sent(monkeypatch):
         simulate(trained(ensemble), run)
         sent, answer = (
             next(value.content for m, value in run.channel.view(*run.names) if m.name == name)
-            for name in ("leaf weights", "scores in lanes")
+            for name in ("leaf weights", "scores in slots")
         )
         answers[rerandomising] = answer[0].tobytes() in {row.tobytes() for row in sent}
     assert answers == {True: False, False: True}
 
 
-def test_weights_that_leave_a_lane_are_refused_before_anything_is_closed(monkeypatch):
+def test_weights_that_leave_a_slot_are_refused_before_anything_is_closed(monkeypatch):
     monkeypatch.setattr(encrypted_inference, "encrypt", None)
     run, ensemble, _ = deployment("he")
-    with pytest.raises(OverflowError, match=r"scores up to .* do not fit into lanes of 96 bits"):
+    with pytest.raises(OverflowError, match=r"scores up to .* do not fit into slots of 96 bits"):
         simulate(trained(Ensemble(ensemble.trees, 0.0, 1e16)), run)

@@ -289,7 +289,7 @@ def test_options_whose_sums_are_never_exact_or_whose_key_is_odd_are_named():
     assert ScatteringOptions(cipher="identity", residual_bound=2.0**21).residual_bound == 2.0**21
 
 
-def test_lanes_of_a_short_key_are_too_narrow_for_many_rows(monkeypatch):
+def test_slots_of_a_short_key_are_too_narrow_for_many_rows(monkeypatch):
     monkeypatch.setattr(tree_options, "LEAST_KEY_SIZE", 256)
     public = make_run().spec.public
     assert plan_of(ScatteringOptions(key_size=256), public, 60, [0]).per == 3
@@ -303,7 +303,7 @@ def _short() -> ScatteringOptions:
     return made
 
 
-def test_lanes_hold_the_rows_and_the_bound_that_are_declared():
+def test_slots_hold_the_rows_and_the_bound_that_are_declared():
     public = make_run(n=2000).spec.public
     plan = plan_of(ScatteringOptions(key_size=2048, n_bins=50), public, 2000, [0, 1])
     assert (plan.bits, plan.per, plan.width, plan.sizes) == (45, 22, 512, {0: 50, 1: 50})

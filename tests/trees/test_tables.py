@@ -277,7 +277,7 @@ def test_masks_are_uniform_and_their_cost_is_stated():
 
 @pytest.mark.parametrize(("masked", "told"), [(True, False), (False, True)])
 def test_gradients_beside_hessians_of_pairs_are_told_without_masks_only(masked, told):
-    """The difference of two neighbours in the open lanes of pair cells shows which cell a record is in."""
+    """The difference of two neighbours in the open slots of pair cells shows which cell a record is in."""
     X, y = table(n=60)
     other = X.copy()
     other[7, :3] = np.where(X[7, :3] > 0, -1.9, 1.9)
@@ -299,12 +299,12 @@ def test_gradients_beside_hessians_of_pairs_are_told_without_masks_only(masked, 
 
 
 def split(number, bits, per):
-    """Signed lanes of an integer, the lowest first."""
+    """Signed slots of an integer, the lowest first."""
     found = []
     for _ in range(per):
-        lane = ((number + (1 << (bits - 1))) % (1 << bits)) - (1 << (bits - 1))
-        found.append(lane)
-        number = (number - lane) >> bits
+        slot = ((number + (1 << (bits - 1))) % (1 << bits)) - (1 << (bits - 1))
+        found.append(slot)
+        number = (number - slot) >> bits
     return found
 
 

@@ -198,7 +198,7 @@ class ScatteringOptions(DeployedOptions):
     n_bins : bins of the passive parties' columns; None for those of the declared edges
     edges : ``quantile`` (they stay with their owner) or ``public``
     hide_instances : zeros are sent for rows outside a node, so that no owner sees which rows are in it
-    residual_bound : public bound of the residuals of regression, which the lanes must hold
+    residual_bound : public bound of the residuals of regression, which the slots must hold
     """
 
     cipher: Literal["paillier", "sized", "identity"] = "paillier"
@@ -259,7 +259,7 @@ class TablesOptions(TableOptions):
 
     cipher : ``sized`` (the same integers computed openly, the same bytes) or ``paillier``
     hessian_share : share of mu^2 that the hessians of regression get
-    masked : whether the gradient lanes of pair cells are masked; False only for the audit, which flags it
+    masked : whether the gradient slots of pair cells are masked; False only for the audit, which flags it
     """
 
     cipher: Literal["paillier", "sized"] = "paillier"

@@ -226,7 +226,7 @@ def test_003_leaf_vectors_that_are_not_rerandomised():
 
 def test_003_gradients_beside_the_hessians_of_pairs():
     settings = {"n": 200, "n_features": 3, "n_bins": 4}
-    bad, good = (cell("pair_lane", settings, variant, draws=100_000) for variant in ("published", "repaired"))
+    bad, good = (cell("pair_slot", settings, variant, draws=100_000) for variant in ("published", "repaired"))
     assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
     # All sums of gradients over the 48 pairs of bins stand open; under masks none does.
     assert (bad.scalars["recovered_entries"], good.scalars["recovered_entries"]) == (48, 0)

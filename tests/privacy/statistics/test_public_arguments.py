@@ -46,7 +46,7 @@ UNPROVED = {
         "split_indicators",
         "row_gradients",
         "constant_zero",
-        "pair_lane",
+        "pair_slot",
         "scores_u_d",
         "linear_predictors",
         "response_everywhere",

@@ -103,10 +103,10 @@ def test_what_passive_columns_do_not_declare_is_told_where_a_method_needs_it():
     assert planned(grid={"parties": [7]}, method=gathering | {"n_bins": 10}, dataset="adult").n_cells == 1
 
 
-def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
+def test_regression_needs_a_public_bound_where_tables_or_slots_rest_on_it():
     with pytest.raises(CertificationError, match="residual_bound is None, and residuals of regression have no bound"):
         planned(method={"protocol": "tables"}, dataset="abalone")
-    with pytest.raises(ConfigError, match="residual_bound is None, and the lanes of 'sized' need one"):
+    with pytest.raises(ConfigError, match="residual_bound is None, and the slots of 'sized' need one"):
         planned(method={"protocol": "label_scattering", "cipher": "sized"}, dataset="abalone")
     for method in (
         {"protocol": "tables", "residual_bound": 5.0},

@@ -205,8 +205,8 @@ def fit(run: Run) -> Estimate:
     steps = {}
     for place, party in enumerate(run.parties):
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
-    dealt = dealing(run, run.parties, plan.ring)
-    releases = noisy_moments(run, dealt, per_place(steps), n, BITS, plan.chunks, plan.layout, ANALYST)
+    triples = dealing(run, run.parties, plan.ring)
+    releases = noisy_moments(run, triples, per_place(steps), n, BITS, plan.chunks, plan.layout, ANALYST)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only, releases)
     found = run.at(ANALYST, moments_of, vector, plan)
-    return run.assemble(to_estimate, found, rows, run.epsilon, dealt.products, plan)
+    return run.assemble(to_estimate, found, rows, run.epsilon, triples.products, plan)

@@ -165,17 +165,17 @@ def fit(run: Run) -> Estimate:
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
     y = run.at(active, local_response, rows, public)
     columns = per_place({p.name: run.at(p, local_columns, rows, block, plan) for p, block in turns})
-    dealt, behind = dealing(run, run.parties, plan.ring), {}
+    triples, behind = dealing(run, run.parties, plan.ring), {}
     for p, block in turns:
         if not block.active:
             steps = run.at(p, local_steps, columns, block.length)
-            value = private(run, dealt, p, steps, (n, block.size), BITS)
-            behind[p.name] = send_masked(run, dealt, value, f"columns of {p.name}", (active,))
+            value = private(run, triples, p, steps, (n, block.size), BITS)
+            behind[p.name] = send_masked(run, triples, value, f"columns of {p.name}", (active,))
     names = {p.name: message_name("X'X", block) for p, block in turns}
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
     betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
     parts = {p.name: [run.received(ANALYST, names[p.name])] for p in run.parties}
-    state, history = Round(dealt, columns, behind, y, moments, betas, parts), list[Any]()
+    state, history = Round(triples, columns, behind, y, moments, betas, parts), list[Any]()
     for sweep in range(options.sweeps):
         for party, block in turns:
             visit(run, plan, state, party, block, sweep)
@@ -184,4 +184,4 @@ def fit(run: Run) -> Estimate:
     made_of = [part for some in parts.values() for part in some]
     for party, block in turns:
         run.send(ANALYST, party, "coefficients", server_returned, answer, made_of, party.columns, block.active)
-    return run.assemble(to_estimate, answer, history, plan, dealt.products, rows)
+    return run.assemble(to_estimate, answer, history, plan, triples.products, rows)

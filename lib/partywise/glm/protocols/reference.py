@@ -96,8 +96,8 @@ def fit(run: Run) -> Estimate:
     run.at(active, local_null, response)
     columns = run.each(run.parties, local_columns, rows, public)
     others = run.gather(passive, active, "columns", local_features, columns)
-    dealt = [party.columns for party in order]
-    found = run.at(active, local_fit, columns, others, response, dealt, options)
+    groups = [party.columns for party in order]
+    found = run.at(active, local_fit, columns, others, response, groups, options)
     run.send(active, ANALYST, "coefficients", local_coefficients, found, involved(order))
     estimate = run.at(active, local_estimate, found, response, options)
     aligned = None if public.aligned else rows

@@ -86,12 +86,12 @@ def local_own_products(party: Party, columns: np.ndarray) -> Clear:
 
 def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace[np.ndarray], n: int) -> MaskedColumns:
     """Masked columns at all parties: they cross once a run; ``order`` begins with the active party."""
-    dealt = dealing(run, order, ring_for(2 * n, 3 * BITS))
+    triples = dealing(run, order, ring_for(2 * n, 3 * BITS))
     masked = {}
     for party in order:
-        own = private(run, dealt, party, columns, (n, len(party.columns)), BITS)
-        masked[party.name] = send_masked(run, dealt, own, f"columns of {party.name}", order)
-    return MaskedColumns(dealt, tuple(order), n, masked, ring_for(2 * n, 2 * BITS), involved(run.parties))
+        own = private(run, triples, party, columns, (n, len(party.columns)), BITS)
+        masked[party.name] = send_masked(run, triples, own, f"columns of {party.name}", order)
+    return MaskedColumns(triples, tuple(order), n, masked, ring_for(2 * n, 2 * BITS), involved(run.parties))
 
 
 def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, between: bool) -> Any:
@@ -126,20 +126,20 @@ def scores(run: Run, masked: MaskedColumns, u: Any, own: Any, step: int) -> Any:
 
 def information(run: Run, masked: MaskedColumns, w: Any, own: Any, name: str) -> Any:
     """X'WX (q, q) at the analyst, from w at the active party and what it sends of its own columns."""
-    active, dealt = masked.order[0], masked.dealing
+    active, triples = masked.order[0], masked.dealing
     values = run.at(active, local_values, w)
-    vector = private(run, dealt, active, values, (masked.n, 1), BITS)
-    hidden = send_masked(run, dealt, vector, f"weights, {name}", masked.rest)
+    vector = private(run, triples, active, values, (masked.n, 1), BITS)
+    hidden = send_masked(run, triples, vector, f"weights, {name}", masked.rest)
     edges, blocks = [], []
     for place, party in enumerate(masked.rest, 1):
         X, key = masked.columns[party.name], f"{party.name}, {name}"
-        shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=masked.sums)
+        shares = product(run, triples, X, hidden, f"X'w of {key}", ring=masked.sums)
         edges.append(reveal(run, shares, ANALYST, f"X'w of {party.name}", masked.parts))
-        weighed = product(run, dealt, hidden, X, f"weights by columns of {key}", entries=True)
-        second = send_masked(run, dealt, weighed, f"weighted columns of {key}", masked.order[: place + 1])
+        weighed = product(run, triples, hidden, X, f"weights by columns of {key}", entries=True)
+        second = send_masked(run, triples, weighed, f"weighted columns of {key}", masked.order[: place + 1])
         for other in masked.order[: place + 1]:
             title = f"X'WX of {other.name} and {party.name}"
-            shares = product(run, dealt, masked.columns[other.name], second, f"{title}, {name}")
+            shares = product(run, triples, masked.columns[other.name], second, f"{title}, {name}")
             blocks.append(reveal(run, shares, ANALYST, title, masked.parts))
     masked.aggregates.append("X'WX")
     return run.at(ANALYST, analyst_information, own, edges, blocks, masked.sizes)

@@ -207,13 +207,13 @@ def to_estimate(
     intercept = with_intercept[:, :1] if first else np.zeros((len(with_intercept), 1))
     kept[holder] = with_intercept[:, first:]
     found = np.column_stack([intercept, merge_blocks(list(kept.values()), list(columns.values()))])
-    taken, others, sums = sum(map(len, drawn)), len(columns) - 1, len(drawn) * (found.shape[1] - 1 + first)
+    rows, others, sums = sum(map(len, drawn)), len(columns) - 1, len(drawn) * (found.shape[1] - 1 + first)
     numbers = {
-        "encryptions": taken,
-        "rerandomisations": taken * others + sums,
-        "multiplications": taken * sums // len(drawn),
+        "encryptions": rows,
+        "rerandomisations": rows * others + sums,
+        "multiplications": rows * sums // len(drawn),
         "decryptions": sums,
-        "ciphertexts": 2 * taken * others + sums,
+        "ciphertexts": 2 * rows * others + sums,
     }
     return estimate_of(found, drawn, seen, options, numbers)
 
@@ -249,5 +249,5 @@ def fit(run: Run) -> Estimate:
         trails = run.each(
             run.parties, local_step, trails, per_place(answers), own, rows, own_units, exponent, step, options
         )
-    dealt = {party.name: party.columns for party in run.parties}
-    return run.assemble(to_estimate, trails, drawn, seen, dealt, active.name, options)
+    groups = {party.name: party.columns for party in run.parties}
+    return run.assemble(to_estimate, trails, drawn, seen, groups, active.name, options)

@@ -129,18 +129,18 @@ def analyst_scores(estimate: Estimate, shares: Sequence[np.ndarray], options: An
 def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
     """X_j'X_k of every pair of parties at the analyst, and how many products of secret numbers they took."""
     parties = run.parties
-    dealt = dealing(run, parties, ring_for(n, 2 * BITS))
+    triples = dealing(run, parties, ring_for(n, 2 * BITS))
     values = run.each(parties, local_values, columns)
     closed = []
     for party in parties:
-        own = private(run, dealt, party, values, (n, len(party.columns)), BITS)
-        closed.append(send_masked(run, dealt, own, f"columns of {party.name}", parties))
+        own = private(run, triples, party, values, (n, len(party.columns)), BITS)
+        closed.append(send_masked(run, triples, own, f"columns of {party.name}", parties))
     found = []
     for pair, (one, other) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
         name = f"products of {pair[0].name} and {pair[1].name}"
-        shares = product(run, dealt, one, other, name)
+        shares = product(run, triples, one, other, name)
         found.append(reveal(run, shares, ANALYST, name, involved(pair, FEATURES)))
-    return found, dealt.products
+    return found, triples.products
 
 
 def summed_scores(

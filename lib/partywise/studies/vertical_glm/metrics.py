@@ -95,8 +95,8 @@ def clip_share(data: GlmData, persons: np.ndarray, spec: Any) -> float | None:
     if not spec.options.uses_epsilon:
         return None
     public, clipped = data.public(), np.zeros(len(persons), dtype=bool)
-    dealt = zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True)
-    for name, columns in dealt:
+    groups = zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True)
+    for name, columns in groups:
         party = Party(name, "passive", {}, tuple(columns))
         location, scale = (constant(public, key)[list(columns)] for key in ("location", "scale"))
         z = (data.X[np.ix_(persons, list(columns))] - location) / scale

@@ -53,13 +53,13 @@ def _tests(case: CasePlan) -> bool:
 
 
 def _check_bound(options: Any, at: str) -> None:
-    """Regression has no residual bound: tables cannot be certified, lanes of a cipher have no public size."""
+    """Regression has no residual bound: tables cannot be certified, slots of a cipher have no public size."""
     if isinstance(options, TablesOptions):
         raise UncertifiedError(
             f"{at}: residual_bound is None, and residuals of regression have no bound of their own; give a public one."
         )
     if isinstance(options, ScatteringOptions) and options.cipher != "identity":
-        raise ConfigError(f"{at}: residual_bound is None, and the lanes of {options.cipher!r} need one in regression.")
+        raise ConfigError(f"{at}: residual_bound is None, and the slots of {options.cipher!r} need one in regression.")
 
 
 def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: Any, at: str) -> None:

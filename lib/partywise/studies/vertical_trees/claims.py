@@ -55,7 +55,7 @@ class KeySettings(ClaimSettings):
 
 
 @dataclass(frozen=True)
-class LaneSettings(ClaimSettings):
+class SlotSettings(ClaimSettings):
     """Tables of n_features with n_bins each, and of their pairs."""
 
     n_features: Annotated[int, Range(2)] = 3
@@ -65,7 +65,7 @@ class LaneSettings(ClaimSettings):
 _EXPOSURES = "partywise.studies.vertical_trees.leaks.ranks:"
 _MESSAGES = "partywise.studies.vertical_trees.leaks.messages:"
 _LEAVES = "partywise.studies.vertical_trees.leaks.leaves:"
-_LANES = "partywise.studies.vertical_trees.leaks.slots:"
+_SLOTS = "partywise.studies.vertical_trees.leaks.slots:"
 
 
 def _form(message: str, function: str) -> Mechanism:
@@ -193,14 +193,14 @@ CLAIMS = (
         correction=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_repaired")),
     ),
     Claim(
-        name="pair_lane",
+        name="pair_slot",
         document="003",
         title="Newton tables - gradients beside pairs",
         remedy="masks",
         unit="features",
-        settings=LaneSettings,
-        generate=Lazy(_LANES + "moved_record"),
-        published=Mechanism("noised tables", Lazy(_LANES + "lanes_published")),
-        correction=Mechanism("noised tables", Lazy(_LANES + "lanes_repaired")),
+        settings=SlotSettings,
+        generate=Lazy(_SLOTS + "moved_record"),
+        published=Mechanism("noised tables", Lazy(_SLOTS + "slots_published")),
+        correction=Mechanism("noised tables", Lazy(_SLOTS + "slots_repaired")),
     ),
 )

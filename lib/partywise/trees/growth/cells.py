@@ -11,7 +11,7 @@ from ..codes import CodedColumns
 from .level import Level
 
 # A cell is summed in so many parts: additions to one memory cell wait for each other where most rows have one code.
-LANES = 8
+SLOTS = 8
 # From so many rows on this pays.
 MANY = 4096
 
@@ -24,7 +24,7 @@ class Bins:
     starts : (d + 1,) first cell of each
     places : (d,) where each stands in ``codes``
     codes : (D, n) intp, code of every row; D is at least d, and other trees may share them
-    spread : (D, n) intp, the same codes times `LANES` plus a number below that changes from row to row; None for few
+    spread : (D, n) intp, the same codes times `SLOTS` plus a number below that changes from row to row; None for few
         rows
     """
 
@@ -56,7 +56,7 @@ def bins_of(data: CodedColumns, columns: Sequence[int] | None = None) -> Bins:
     every = np.arange(len(data.sizes))
     starts = np.concatenate([[0], np.cumsum(data.sizes)])
     codes = np.ascontiguousarray(data.codes.T, dtype=np.intp)
-    spread = codes * LANES + np.arange(codes.shape[1]) % LANES if codes.shape[1] >= MANY else None
+    spread = codes * SLOTS + np.arange(codes.shape[1]) % SLOTS if codes.shape[1] >= MANY else None
     bins = Bins(every, starts, every, codes, spread)
     return bins if columns is None else bins.only(np.asarray(columns, dtype=np.intp))
 
@@ -76,7 +76,7 @@ def histograms(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray) -> np.nda
     sums = np.empty((2, nodes, bins.count))
     for place, begin, end in zip(bins.places, bins.starts, bins.starts[1:], strict=False):
         cells = nodes * (end - begin)
-        slots = LANES if bins.spread is not None and cells * LANES <= len(a) // 4 else 1
+        slots = SLOTS if bins.spread is not None and cells * SLOTS <= len(a) // 4 else 1
         codes = bins.codes[place] if bins.spread is None or slots == 1 else bins.spread[place]
         cell = codes if rows is None else codes.take(rows)
         if node is not None:

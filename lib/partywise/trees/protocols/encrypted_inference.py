@@ -2,7 +2,7 @@
 
 The active party encrypts for every row and leaf the leaf's weight, or 0 where its own splits rule the leaf out.  Every
 passive party keeps the entries that its splits leave open and puts encryptions of 0 elsewhere, **re-randomises all**,
-and passes them on.  The last sums leaves and trees, packs rows into lanes, re-randomises these and returns them; the
+and passes them on.  The last sums leaves and trees, packs rows into slots, re-randomises these and returns them; the
 active party decrypts.
 
 As published nothing is re-randomised: the multiple of a ciphertext by 0 is the constant 1, and that by 1 the ciphertext
@@ -36,17 +36,17 @@ from ..leaves import Layout, Skeleton
 from .common import active_of, passive_of
 from .indicators import forms_of, local_open, local_own_left
 
-# A lane holds multiples of 2^-48 between -2^46 and 2^46: wider than any score, and few bytes of all that cross.
-LANE_BITS, FRACTION_BITS = 96, 48
+# A slot holds multiples of 2^-48 between -2^46 and 2^46: wider than any score, and few bytes of all that cross.
+SLOT_BITS, FRACTION_BITS = 96, 48
 FREE_KEY = "a public key, drawn without a look at data"
 
 
 def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
     """Weights of leaves as multiples of 2^-48, Python integers."""
     largest = form.largest(weight)
-    if not largest * 2.0**FRACTION_BITS < 2.0 ** (LANE_BITS - 2):
+    if not largest * 2.0**FRACTION_BITS < 2.0 ** (SLOT_BITS - 2):
         raise OverflowError(
-            f"scores up to {largest:g} do not fit into lanes of {LANE_BITS} bits: scale the response down."
+            f"scores up to {largest:g} do not fit into slots of {SLOT_BITS} bits: scale the response down."
         )
     return np.array([int(step) for step in np.rint(weight * 2.0**FRACTION_BITS)], dtype=object)
 
@@ -93,15 +93,15 @@ def local_sums(
     """
     n = open_leaves.shape[1]
     groups = np.where(open_leaves, np.arange(n), -1).T.ravel()
-    slots = pack(public, sums(public, cipher, groups, n), per_cipher(public.plaintext_bits, LANE_BITS), LANE_BITS)
+    slots = pack(public, sums(public, cipher, groups, n), per_cipher(public.plaintext_bits, SLOT_BITS), SLOT_BITS)
     closed = rerandomised(public, slots, rng_for("inference masks", party.name))
     return Clear(closed, ("features",), made_of=[Clear(None, ("features",), owner=owner) for owner in owners])
 
 
 def local_opened(active: Party, key: PrivateKey, slots: Cipher, n: int) -> list[np.ndarray]:
     """What all trees and tables that cross add to each score."""
-    per = per_cipher(key.public.plaintext_bits, LANE_BITS)
-    opened = split_slots(decrypt(key, slots), LANE_BITS, per).ravel()[:n]
+    per = per_cipher(key.public.plaintext_bits, SLOT_BITS)
+    opened = split_slots(decrypt(key, slots), SLOT_BITS, per).ravel()[:n]
     return [np.array([steps / 2**FRACTION_BITS for steps in opened])]
 
 
@@ -120,5 +120,5 @@ def encrypted_scores(
     for party, following in pairwise(passive):
         cipher = run.send(party, following, "leaf weights", local_kept, public, cipher, open_leaves, run.rng_for)
     given = (public, cipher, open_leaves, owners, run.rng_for)
-    slots = run.send(passive[-1], active, "scores in lanes", local_sums, *given)
+    slots = run.send(passive[-1], active, "scores in slots", local_sums, *given)
     return run.at(active, local_opened, key, slots, len(rows))

@@ -46,7 +46,7 @@ def local_drawn(active: Party, training: Training, number: int) -> Public:
 
 
 def local_root(active: Party, training: Training, train: np.ndarray, number: int, spec: Any) -> Branches:
-    """A tree of no splits: gradients and hessians on the grid of the lanes."""
+    """A tree of no splits: gradients and hessians on the grid of the slots."""
     drawn, times = training.draws[number]
     y, scores = active.block["y"][train], training.growing.scores
     sums = round_to_grid(*statistics(y, scores, spec.options, spec.public.criterion, times), STEP)
@@ -98,7 +98,7 @@ def local_chosen(
             pairs = answer
         else:
             integers = paillier.decrypt(key, answer)
-            # The lower lane holds the hessian.
+            # The lower slot holds the hessian.
             pairs = slots.split_slots(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
         found |= dict(zip(own, by_column(pairs, sizes, nodes), strict=True))
     return branches.choose_splits(found, rule_of(options))

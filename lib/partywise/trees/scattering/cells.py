@@ -1,6 +1,6 @@
-"""Numbers of rows and sums of cells as they cross: on the grid of the lanes, column after column, node after node.
+"""Numbers of rows and sums of cells as they cross: on the grid of the slots, column after column, node after node.
 
-Gradients and hessians are multiples of 2^-32 and cross as signed lanes of one integer each (Seed 003, "Protection of
+Gradients and hessians are multiples of 2^-32 and cross as signed slots of one integer each (Seed 003, "Protection of
 label-scattering"). Sums of such integers are exact, so trees equal those of the pooled fit of the same integers.
 """
 
@@ -37,8 +37,8 @@ def open_sums(numbers: np.ndarray, cells: np.ndarray, counts: Sequence[int]) -> 
     found = [np.zeros((0, 2), dtype=np.int64)]
     for row, count in zip(cells, counts, strict=True):
         kept = row >= 0
-        lane = [np.bincount(row[kept], numbers[kept, k].astype(float), minlength=count) for k in range(2)]
-        found.append(np.stack(lane, axis=1).astype(np.int64))
+        slot = [np.bincount(row[kept], numbers[kept, k].astype(float), minlength=count) for k in range(2)]
+        found.append(np.stack(slot, axis=1).astype(np.int64))
     return np.concatenate(found)
 
 

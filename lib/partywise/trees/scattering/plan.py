@@ -23,8 +23,8 @@ class Plan:
     """What everyone knows of a fit: from options, the number of rows and declared facts.
 
     n : rows that train
-    bound : of a gradient's magnitude; inf where none is declared, which no lane holds
-    bits : of a lane; per : pairs in one ciphertext; width : bytes of a ciphertext; all 0 without encryption
+    bound : of a gradient's magnitude; inf where none is declared, which no slot holds
+    bits : of a slot; per : pairs in one ciphertext; width : bytes of a ciphertext; all 0 without encryption
     sizes : cells of every passive column
     node_bytes : of the mark that says in which node a row is; four hold as many nodes as there may be rows
     """
@@ -60,7 +60,7 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passi
     if options.cipher == "identity":
         return Plan(n_train, bound, 0, 0, 0, sizes, node_bytes)
     if math.isinf(bound):
-        raise ValueError("residual_bound is None: the lanes of a cipher need one in regression; give a public one.")
+        raise ValueError("residual_bound is None: the slots of a cipher need one in regression; give a public one.")
     if rows * max(bound, 1.0) > LARGEST_SUM:
         raise OverflowError(
             f"{rows} rows of numbers up to {bound:g}: sums above {LARGEST_SUM:g} are not exact on a grid of 2^-32; "

@@ -107,7 +107,7 @@ def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) 
     if criterion == "RegressionMSELoss":
         options["residual_bound"] = RESIDUAL_BOUND
         notes.append(
-            f"residual_bound is {RESIDUAL_BOUND:g}, which the source does not name: lanes of ciphers hold residuals up "
+            f"residual_bound is {RESIDUAL_BOUND:g}, which the source does not name: slots of ciphers hold residuals up "
             "to a public bound."
         )
     return options

@@ -1,4 +1,4 @@
-"""Everything about Newton tables that is public before a record is seen: cells, lanes, certificates, noise.
+"""Everything about Newton tables that is public before a record is seen: cells, slots, certificates, noise.
 
 It is computed from settings, declared edges, the number of records and the target, so that every party has the same.
 """
@@ -27,7 +27,7 @@ MASK_BITS = 40
 # The noise of an entry stays below so many deviations: the table of its sampler ends before.
 REACH = 15
 # Sums with their noise are integers of 64 bits, and noise is drawn up to so many steps.
-LARGEST_LANE, LARGEST_SIGMA = 65, 2.0**56
+LARGEST_SLOT, LARGEST_SIGMA = 65, 2.0**56
 # The largest second derivative of the logarithmic loss: what ``gbdt`` takes for all records.
 QUARTER = 0.25
 
@@ -57,7 +57,7 @@ class TablePlan:
     shares : of the passive parties, in their order
     sigma : standard deviation of the noise on gradients, of all parties; 0 without noise
     bound : largest absolute gradient; hessian : that of all records, None where it is t (1 - t)
-    bits : of a lane; per_margin, per_pair : cells in one ciphertext
+    bits : of a slot; per_margin, per_pair : cells in one ciphertext
     """
 
     shares: tuple[Share, ...]
@@ -112,7 +112,7 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     require_public(facts, [column for _, columns in groups for column in columns], options)
     regression = facts.criterion == "RegressionMSELoss"
     bound = float(options.residual_bound) if regression else 1.0
-    # No bound of its size leaves a lane for one record.
+    # No bound of its size leaves a slot for one record.
     _require_integers(math.log2(bound) + 34, 0.0, bound, n, epsilon)
     hessian = 1.0 if regression else QUARTER if options.algo == "gbdt" else None
     ratios = _ratios([len(columns) for _, columns in groups], bound, hessian, options.hessian_share)
@@ -121,7 +121,7 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
         of_persons(_certificate(len(columns), bound, hessian, ratio), group, spec.study)
         for (_, columns), ratio in zip(groups, ratios, strict=True)
     ]
-    # Lanes must hold the noise too, and it depends on their masks: half of delta is more than these may need.
+    # Slots must hold the noise too, and it depends on their masks: half of delta is more than these may need.
     widest = REACH * max(1.0, *ratios) * _sigma(certificates, epsilon, delta / 2)
     bits = slot_bits(n + math.ceil(widest / bound), bound)
     _require_integers(bits, widest / REACH / GRID, bound, n, epsilon)
@@ -140,9 +140,9 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
 
 
 def _require_integers(bits: float, sigma: float, bound: float, n: int, epsilon: float) -> None:
-    """bits : of a lane; sigma : of the widest noise, in steps."""
-    if bits > LARGEST_LANE or sigma > LARGEST_SIGMA:
-        # Hessians of regression are 1: beside residuals that are much smaller their noise fills the lanes.
+    """bits : of a slot; sigma : of the widest noise, in steps."""
+    if bits > LARGEST_SLOT or sigma > LARGEST_SIGMA:
+        # Hessians of regression are 1: beside residuals that are much smaller their noise fills the slots.
         remedy = "a larger residual_bound" if bound < 1 else "units in which residual_bound is smaller"
         raise OverflowError(
             f"residual_bound={bound:g} with epsilon={epsilon:g} and {n} records: sums and their noise exceed 64 bits "

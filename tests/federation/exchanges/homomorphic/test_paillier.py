@@ -277,7 +277,7 @@ def test_ciphers_cross_between_processes_as_they_are(key):
         cipher + cipher
 
 
-def test_lanes_sum_side_by_side(key):
+def test_slots_sum_side_by_side(key):
     g, h = rng(11).normal(size=40), rng(12).uniform(size=40)
     bits = slot_bits(40, np.abs(g).max())
     require_room(bits, 40, np.abs(g).max(), "gradients")
@@ -286,11 +286,11 @@ def test_lanes_sum_side_by_side(key):
     per = per_cipher(key.public.plaintext_bits, 2 * bits)
     total = paillier.pack(key.public, paillier.sums(key.public, closed(key, pairs), groups, 5), per, 2 * bits)
     found = split_slots(decrypt(key, total), bits, 2 * per).reshape(-1, 2)[:5]
-    expected = [[fixed(lane)[groups == group].sum() for lane in (h, g)] for group in range(5)]
+    expected = [[fixed(slot)[groups == group].sum() for slot in (h, g)] for group in range(5)]
     assert found.tolist() == expected
 
 
-def test_lanes_have_room_or_say_so():
+def test_slots_have_room_or_say_so():
     assert [slot_bits(n) for n in (1, 2, 200, 2000, 2048, 2049)] == [34, 35, 42, 45, 45, 46]
     assert [slot_bits(200, bound) for bound in (0.5, 1, 2, 5, 30)] == [42, 42, 43, 45, 47]
     assert per_cipher(2046, 2 * slot_bits(200)) == 24
@@ -300,11 +300,11 @@ def test_lanes_have_room_or_say_so():
         require_room(bits, n, bound, "gradients")
         largest = merge_slots([[n * fixed(bound)], [n * fixed(-bound)]], bits)
         assert split_slots(largest.tolist(), bits, 2).tolist() == [[n * fixed(-bound), n * fixed(bound)]]
-    with pytest.raises(OverflowError, match="sums of 2000 gradients of up to 30 do not fit into lanes of 45 bits"):
+    with pytest.raises(OverflowError, match="sums of 2000 gradients of up to 30 do not fit into slots of 45 bits"):
         require_room(slot_bits(2000), 2000, 30.0, "gradients")
     with pytest.raises(OverflowError, match="declared bound is too small"):
         merge_slots([[1 << 40]], 40)
-    with pytest.raises(OverflowError, match="more than 1 lanes"):
+    with pytest.raises(OverflowError, match="more than 1 slots"):
         split_slots([1 << 50], 40, 1)
     with pytest.raises(OverflowError, match="longer key"):
         per_cipher(100, 101)

@@ -77,5 +77,5 @@ def require_room(values: Sequence[int], public: PublicKey) -> None:
     longest = max((value.bit_length() for value in values), default=0)
     if longest > public.plaintext_bits:
         raise OverflowError(
-            f"an integer of {longest} bits does not fit into {public.plaintext_bits}: use a longer key or fewer lanes."
+            f"an integer of {longest} bits does not fit into {public.plaintext_bits}: use a longer key or fewer slots."
         )

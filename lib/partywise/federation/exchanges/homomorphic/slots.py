@@ -1,7 +1,7 @@
-"""Signed lanes: several integers side by side in one, so that one ciphertext sums them all.
+"""Signed slots: several integers side by side in one, so that one ciphertext sums them all.
 
-An integer of lanes is ``sum of lane[j] * 2^(bits * j)``, every lane smaller than ``2^(bits - 1)`` in magnitude. Sums of
-such integers are integers of the sums as long as the lanes have room, which public bounds decide before any encryption.
+An integer of slots is ``sum of slot[j] * 2^(bits * j)``, every slot smaller than ``2^(bits - 1)`` in magnitude. Sums of
+such integers are integers of the sums as long as the slots have room, which public bounds decide before any encryption.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def fixed(values: Any) -> np.ndarray:
 
 
 def slot_bits(n: int, bound: float = 1.0) -> int:
-    """Bits of a lane for sums of up to n numbers: 34 + ceil(log2 n), and those of a bound above 1."""
+    """Bits of a slot for sums of up to n numbers: 34 + ceil(log2 n), and those of a bound above 1."""
     return FRACTION_BITS + 2 + math.ceil(math.log2(max(n, 1))) + math.ceil(math.log2(max(bound, 1.0)))
 
 
@@ -39,34 +39,34 @@ def per_cipher(plaintext_bits: int, bits: int) -> int:
 
 
 def require_room(bits: int, n: int, bound: float, named: str) -> None:
-    """Check, from public things and before anything is closed, that sums fit into their lanes."""
+    """Check, from public things and before anything is closed, that sums fit into their slots."""
     largest = n * (math.ceil(bound * 2.0**FRACTION_BITS) + 1)
     if largest >= 1 << (bits - 1):
         raise OverflowError(
-            f"sums of {n} {named} of up to {bound:g} do not fit into lanes of {bits} bits: declare a larger "
+            f"sums of {n} {named} of up to {bound:g} do not fit into slots of {bits} bits: declare a larger "
             "residual_bound, from public things, or use fewer rows."
         )
 
 
 def merge_slots(slots: Sequence[Any], bits: int) -> np.ndarray:
-    """One integer for each row of several lanes, the first the highest: an object array (m,)."""
+    """One integer for each row of several slots, the first the highest: an object array (m,)."""
     total = np.zeros(np.size(slots[0]), dtype=object)
-    for lane in slots:
-        values = np.array([operator.index(value) for value in np.ravel(lane)], dtype=object)
+    for slot in slots:
+        values = np.array([operator.index(value) for value in np.ravel(slot)], dtype=object)
         if any(abs(value) >> (bits - 1) for value in values):
-            raise OverflowError(f"a number does not fit into a lane of {bits} bits: its declared bound is too small.")
+            raise OverflowError(f"a number does not fit into a slot of {bits} bits: its declared bound is too small.")
         total = (total << bits) + values
     return total
 
 
 def split_slots(integers: Sequence[int], bits: int, per: int) -> np.ndarray:
-    """The lanes of integers, an object array (m, per), the lowest first: inverse of sums of `merge_slots`."""
+    """The slots of integers, an object array (m, per), the lowest first: inverse of sums of `merge_slots`."""
     half, whole = 1 << (bits - 1), (1 << bits) - 1
     found = np.empty((len(integers), per), dtype=object)
     for row, rest in enumerate(integers):
         for place in range(per):
-            lane = ((rest + half) & whole) - half
-            found[row, place], rest = lane, (rest - lane) >> bits
+            slot = ((rest + half) & whole) - half
+            found[row, place], rest = slot, (rest - slot) >> bits
         if rest:
-            raise OverflowError(f"an integer holds more than {per} lanes of {bits} bits: its sums left their lanes.")
+            raise OverflowError(f"an integer holds more than {per} slots of {bits} bits: its sums left their slots.")
     return found

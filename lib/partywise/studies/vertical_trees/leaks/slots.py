@@ -1,7 +1,7 @@
 """Newton tables under audit: gradients that stand open beside the hessians of pairs, and the masks that hide them.
 
 Everything is the protocol's own but for the gradients, which are given, and for the cipher, whose stand-in computes the
-same integers.  The attacker is the key holder: it reads all lanes of what it decrypts.
+same integers.  The attacker is the key holder: it reads all slots of what it decrypts.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from ....trees.protocols.tables import local_sums, local_tables
 from ....trees.tables.assemble import integers_of
 from ....trees.tables.plan import TablePlan, table_plan
 from ....trees.tables.slots import open_slots, read
-from ..claims import LaneSettings
+from ..claims import SlotSettings
 
 OPTIONS = TablesOptions(cipher="sized")
 # The place of an audit that gets what is sent.
 RECEIVER = "server"
 
 
-def moved_record(settings: LaneSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def moved_record(settings: SlotSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
     """All features of a record with the largest gradient move past every edge; ordinarily those of any record.
 
     Labels are gradients, which belong to the receiver and are the same in all worlds.
@@ -73,12 +73,12 @@ class TablesPair(GaussianPair):
         return np.concatenate(parts)
 
 
-def lanes_published(task: Task) -> Exposure:
+def slots_published(task: Task) -> Exposure:
     """The sums of gradients over pair cells come back with those of hessians, which have all the noise."""
     return _exposure(task, masked=False)
 
 
-def lanes_repaired(task: Task) -> Exposure:
+def slots_repaired(task: Task) -> Exposure:
     """The same with a mask on every gradient of a pair cell: what is left are tables with their noise."""
     return _exposure(task, masked=True)
 
@@ -94,7 +94,7 @@ def _exposure(task: Task, masked: bool) -> Exposure:
 
     def pair_of(one: World, other: World) -> AttackedPair:
         if not masked:
-            # No noise is in these lanes.
+            # No noise is in these slots.
             return ClearPair(*(np.array(open_slots(integers(w), share, plan), dtype=float) for w in (one, other)))
         first, second = (read(integers(world), share, plan) * units for world in (one, other))
         # One entry stays where none moved, as in worlds that only look different.
