@@ -10,7 +10,7 @@ import math
 
 import pytest
 
-from partywise.trees import newton_tables
+from partywise.trees import gradient_histograms
 from tree_utility import ABALONE, ADULT, CREDIT, FOUR, SMALL, WEIGHTS, Case, mean, scores
 
 pytestmark = pytest.mark.statistical
@@ -184,7 +184,7 @@ def test_the_prior_keeps_few_records_from_ending_far_above_the_active_party(part
     """400 generated records, epsilon 1: test log-loss less that of the active party alone, with and without it."""
     few = Case("generated", (("n", 400), ("d", 14)), parties)
     alone, kept = scores(few, "active alone")["loss"], scores(few, "tables")["loss"]
-    monkeypatch.setattr(newton_tables, "EFFECT", math.inf)
+    monkeypatch.setattr(gradient_histograms, "EFFECT", math.inf)
     free = scores.__wrapped__(few, "tables")["loss"]
     (with_prior, error), (without, other) = mean(kept - alone), mean(free - alone)
     print(f"400 records, {parties} parties: {with_prior:+.3f} ({error:.3f}), without {without:+.3f} ({other:.3f})")
@@ -193,7 +193,7 @@ def test_the_prior_keeps_few_records_from_ending_far_above_the_active_party(part
 
 def test_the_prior_keeps_noised_codes_of_a_small_epsilon_near_the_active_party(monkeypatch):
     alone, kept = scores(ABALONE, "active alone")["loss"], scores(ABALONE, "local_tables", 0.1)["loss"]
-    monkeypatch.setattr(newton_tables, "EFFECT", math.inf)
+    monkeypatch.setattr(gradient_histograms, "EFFECT", math.inf)
     free = scores.__wrapped__(ABALONE, "local_tables", 0.1)["loss"]
     one, other, third = (mean(values)[0] for values in (alone, kept, free))
     print(f"abalone, local_tables at .1: active alone {one:.2f}, with the prior {other:.2f}, without {third:.2f}")

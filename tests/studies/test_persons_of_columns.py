@@ -13,7 +13,7 @@ from partywise.audits.contract import Subject, check_neighbours
 from partywise.errors import ConfigError, ContractError, DataMissing
 from partywise.experiment.trial import execution
 from partywise.randomness import stream
-from partywise.trees.tables.feature_sets import drawn_features, strata
+from partywise.trees.histograms.feature_sets import drawn_features, strata
 
 PERSONS = {"user": "person", "rows_per_user": 3}
 # Certified for all records of a person, at the target.

@@ -19,10 +19,10 @@ from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.audit.sampled import audit
 from partywise.randomness import stream
 from partywise.trees.codes import public_bins
+from partywise.trees.histograms.feature_sets import feature_sets, features_of
 from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import ActiveOnlyOptions, LocalTablesOptions
 from partywise.trees.protocols import active_only, local_tables
-from partywise.trees.tables.feature_sets import feature_sets, features_of
 from stump_oracle import boosted_by_records
 
 REGRESSION = "RegressionMSELoss"

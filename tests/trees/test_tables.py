@@ -26,12 +26,12 @@ from partywise.privacy.statistics.newton import ONE, hessians
 from partywise.randomness import stream
 from partywise.trees import options as option_module
 from partywise.trees.codes import public_bins
+from partywise.trees.histograms.assemble import assemble_tables, integers_of
+from partywise.trees.histograms.plan import table_plan
+from partywise.trees.histograms.slots import drawn_masks, read
 from partywise.trees.model import Column
 from partywise.trees.options import ActiveOnlyOptions, TablesOptions
 from partywise.trees.protocols import active_only, tables
-from partywise.trees.tables.assemble import assemble_tables, integers_of
-from partywise.trees.tables.plan import table_plan
-from partywise.trees.tables.slots import drawn_masks, read
 
 REGRESSION, CLASSES = "RegressionMSELoss", "CrossEntropyLoss"
 GROUPS = {2: [[0, 1, 2], [3, 4, 5]], 3: [[0, 2], [1, 4], [3, 5]], 4: [[0], [1], [2, 3], [4, 5]]}

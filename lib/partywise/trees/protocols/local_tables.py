@@ -2,7 +2,7 @@
 
 A public random set of features of each record is released by randomised response over declared bins.  The active party
 grows trees on its own columns, sums gradients and hessians at them over the randomised-response codes, inverts the
-distribution of the noise and boosts stumps on what it gets (`partywise.trees.newton_tables`).  Source: the project's
+distribution of the noise and boosts stumps on what it gets (`gradient_histograms`).  Source: the project's
 own (specification of vertical trees, section 5); seed 003 has no certified method.
 
 What is protected: the features of each record at all passive parties together (unit ``features``, replace one), against
@@ -30,10 +30,10 @@ from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
 from ..codes import public_bins
+from ..gradient_histograms import fitted_tables, noise_of_steps
+from ..histograms.debias import debiased_tables
+from ..histograms.feature_sets import FeatureSets, feature_sets
 from ..model import Ensemble, Estimate, Table
-from ..newton_tables import fitted_tables, noise_of_steps
-from ..tables.debias import debiased_tables
-from ..tables.feature_sets import FeatureSets, feature_sets
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import score_held_out
 

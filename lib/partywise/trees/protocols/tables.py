@@ -3,7 +3,7 @@
 The active party grows trees on its own columns and sends gradients and hessians at them, encrypted, once: n ciphertexts
 whatever the number of trees.  A passive party adds them up over its public bins and pairs of bins, adds integer
 Gaussian noise without seeing what it adds it to, masks what is not asked for, and returns every cell, empty ones too,
-re-randomised.  The rest is post-processing at the active party (`partywise.trees.newton_tables`).  Pairs of columns of
+re-randomised.  The rest is post-processing at the active party (`gradient_histograms`).  Pairs of columns of
 two passive parties are products of their margins: no message.  Source: the project's own (specification of vertical
 trees, section 5); seed 003 has no certified method.
 
@@ -38,12 +38,12 @@ from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.closed import EncryptedIntegers
 from ..codes import public_bins
+from ..gradient_histograms import fitted_tables, noise_of_steps
+from ..histograms.assemble import assemble_tables, integers_of, tables_of
+from ..histograms.plan import TablePlan, table_plan
+from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
 from ..model import Ensemble, Estimate, PublicFacts
-from ..newton_tables import fitted_tables, noise_of_steps
 from ..options import TablesOptions
-from ..tables.assemble import assemble_tables, integers_of, tables_of
-from ..tables.plan import TablePlan, table_plan
-from ..tables.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import score_held_out
 

@@ -25,12 +25,12 @@ from ....federation.parties import Party
 from ....privacy.accounted import Public
 from ....privacy.mechanisms.random import integer_noise
 from ....randomness import Rng
+from ....trees.histograms.assemble import integers_of
+from ....trees.histograms.plan import TablePlan, table_plan
+from ....trees.histograms.slots import open_slots, read
 from ....trees.model import Column, PublicFacts
 from ....trees.options import TablesOptions
 from ....trees.protocols.tables import local_sums, local_tables
-from ....trees.tables.assemble import integers_of
-from ....trees.tables.plan import TablePlan, table_plan
-from ....trees.tables.slots import open_slots, read
 from ..claims import SlotSettings
 
 OPTIONS = TablesOptions(cipher="sized")

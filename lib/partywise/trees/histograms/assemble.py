@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...privacy.statistics.newton import GRID, ONE, hessians
+from ..gradient_histograms import NewtonTables, even_variance
 from ..model import Table
-from ..newton_tables import NewtonTables, even_variance
 from .plan import Share, TablePlan
 
 __all__ = ["assemble_tables", "integers_of", "tables_of"]

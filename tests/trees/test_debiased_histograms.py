@@ -16,8 +16,8 @@ from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream
 from partywise.trees.gathering.protection import adjusting_scale
-from partywise.trees.tables.debias import debiased_tables, nearest_shares
-from partywise.trees.tables.feature_sets import drawn_features
+from partywise.trees.histograms.debias import debiased_tables, nearest_shares
+from partywise.trees.histograms.feature_sets import drawn_features
 
 N, SIZES = 1500, (5, 3, 7)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.trees.newton_tables import (
+from partywise.trees.gradient_histograms import (
     EFFECT,
     HESSIAN_NOISE,
     NewtonTables,

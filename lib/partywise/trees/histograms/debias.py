@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
-from ..newton_tables import NewtonTables
+from ..gradient_histograms import NewtonTables
 
 __all__ = ["debiased_tables", "nearest_shares"]
 
