@@ -124,8 +124,8 @@ def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
 def split(data: GlmData, n_parties: int, spec: Any, settings: CaseSettings) -> list[Party]:
     """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
     parties = list[Party]()
-    dealt = zip(settings.names(n_parties), settings.groups(n_parties), data.persons_of_parties(n_parties), strict=True)
-    for number, (name, columns, rows) in enumerate(dealt):
+    owners = zip(settings.names(n_parties), settings.groups(n_parties), data.persons_of_parties(n_parties), strict=True)
+    for number, (name, columns, rows) in enumerate(owners):
         active = number == settings.active_index
         block = {"X": np.ascontiguousarray(data.X[rows][:, list(columns)])}
         if active:
