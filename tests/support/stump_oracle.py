@@ -1,4 +1,4 @@
-"""Boosting of stumps record by record, without a table: what Newton tables without noise must give."""
+"""Boosting of stumps record by record, without a table: what histograms without noise must give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Newton tables from randomised codes: without bias, with the variance that penalties are made of."""
+"""Histograms from randomised codes: without bias, with the variance that penalties are made of."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream
 from partywise.trees.gathering.protection import adjusting_scale
-from partywise.trees.histograms.debias import debiased_tables, nearest_shares
+from partywise.trees.histograms.debias import debias_histograms, nearest_shares
 from partywise.trees.histograms.feature_sets import drawn_features
 
 N, SIZES = 1500, (5, 3, 7)
@@ -45,7 +45,7 @@ def released(codes, epsilon, m, draw):
 
 def test_without_noise_they_are_the_tables():
     codes, g, h = records()
-    tables = debiased_tables(codes, np.ones(codes.shape, bool), SIZES, np.inf, g, h)
+    tables = debias_histograms(codes, np.ones(codes.shape, bool), SIZES, np.inf, g, h)
     G, H = exact(codes, g, h)
     np.testing.assert_allclose(tables.G, G, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(tables.H, H, rtol=1e-12, atol=1e-12)
@@ -59,7 +59,7 @@ def test_noised_gradients_have_no_bias_and_the_stated_variance(epsilon, m):
     codes, g, h = records()
     G, _ = exact(codes, g, h)
     draws = 400
-    found = [debiased_tables(*released(codes, epsilon, m, draw), SIZES, epsilon, g, h) for draw in range(draws)]
+    found = [debias_histograms(*released(codes, epsilon, m, draw), SIZES, epsilon, g, h) for draw in range(draws)]
     errors = np.array([tables.G - G for tables in found])
     deviation = errors.std(0, ddof=1)
     # 15 cells: the largest of as many standard normal numbers stays below 4.5 but for 1e-4 of seeds.
@@ -77,8 +77,8 @@ def test_pairs_come_from_the_records_that_release_both():
     """They approach the true table as records grow; those of one feature a record are products of margins."""
     codes, g, h = records(60_000)
     _, H = exact(codes, g, h)
-    found = debiased_tables(*released(codes, 4.0, 2, 0), SIZES, 4.0, g, h)
-    alone = debiased_tables(*released(codes, 4.0, 1, 0), SIZES, 4.0, g, h)
+    found = debias_histograms(*released(codes, 4.0, 2, 0), SIZES, 4.0, g, h)
+    alone = debias_histograms(*released(codes, 4.0, 1, 0), SIZES, 4.0, g, h)
     pairs = np.kron(1 - np.eye(3), np.ones((1, 1))).repeat(SIZES, 0).repeat(SIZES, 1) > 0
     scale = np.abs(H[pairs]).mean()
     assert np.abs(found.H - H)[pairs].mean() < 0.05 * scale
@@ -101,21 +101,21 @@ def test_strata_tell_how_features_hang_together_that_nobody_releases_together():
     noised = MixedResponse(2.0, np.full(codes.shape, 2))(entries(codes), stream(9, "noise")).value
     together = np.array([[h[(codes[:, 0] == a) & (codes[:, 1] == b)].sum() for b in range(2)] for a in range(2)])
     known, alone = (
-        debiased_tables(noised, sets, (2, 2), 2.0, h - 0.2, h, strata).H[:2, 2:] for strata in (group, None)
+        debias_histograms(noised, sets, (2, 2), 2.0, h - 0.2, h, strata).H[:2, 2:] for strata in (group, None)
     )
     assert np.abs(known - together).max() < 0.02 * h.sum()
     assert np.abs(alone - together).min() > 0.05 * h.sum()
     # A stratum of which nothing was released, and one without records.
     sets[group == 0, 0] = False
     for strata in (group, 2 * group):
-        assert np.isfinite(debiased_tables(noised, sets, (2, 2), 2.0, h - 0.2, h, strata).H).all()
+        assert np.isfinite(debias_histograms(noised, sets, (2, 2), 2.0, h - 0.2, h, strata).H).all()
 
 
 def test_strata_make_hessians_that_some_records_could_have():
     """Margins and pairs agree, so that H stays semi-definite although nothing of it was released together."""
     codes, g, h = records(3000)
     strata = stream(10, "strata").integers(0, 4, 3000)
-    tables = debiased_tables(*released(codes, 1.0, 1, 0), SIZES, 1.0, g, h, strata)
+    tables = debias_histograms(*released(codes, 1.0, 1, 0), SIZES, 1.0, g, h, strata)
     margin = np.diag(tables.H)
     for f, rows in enumerate(tables.cells):
         for e, columns in enumerate(tables.cells):
@@ -129,7 +129,7 @@ def test_a_feature_that_nobody_releases_is_no_obstacle():
     codes, g, h = records(40)
     sets = np.zeros(codes.shape, bool)
     sets[:, 0] = True
-    tables = debiased_tables(codes, sets, SIZES, 1.0, g, h)
+    tables = debias_histograms(codes, sets, SIZES, 1.0, g, h)
     assert np.isinf(tables.variance[1]).all() and np.isfinite(tables.H).all() and np.isfinite(tables.G).all()
 
 

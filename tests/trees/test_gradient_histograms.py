@@ -1,4 +1,4 @@
-"""Newton tables after their release: sums that agree with what is known, boosted stumps, one table a feature."""
+"""Histograms after their release: sums that agree with what is known, boosted stumps, one table a feature."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 from partywise.trees.gradient_histograms import (
     EFFECT,
     HESSIAN_NOISE,
-    NewtonTables,
+    GradientHistograms,
     consistent,
     even_variance,
-    fitted_tables,
+    fit_tables,
     noise_of_slopes,
     noise_of_steps,
     ridge,
@@ -32,7 +32,7 @@ def codes_of(n: int, sizes: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return np.where(codes == np.asarray(sizes) - 2, codes + 1, codes)
 
 
-def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.ndarray, **more) -> NewtonTables:
+def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.ndarray, **more) -> GradientHistograms:
     """Exact tables from indicators of all bins."""
     Z = np.hstack([np.eye(size)[codes[:, f]] for f, size in enumerate(sizes)])
     exact = {
@@ -43,7 +43,7 @@ def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.nd
         "groups": (0,) * len(sizes),
         "hessian_variance": (0.0,) * len(sizes),
     }
-    return NewtonTables(sizes, Z.T @ g, Z.T @ (h[:, None] * Z), **(exact | more))
+    return GradientHistograms(sizes, Z.T @ g, Z.T @ (h[:, None] * Z), **(exact | more))
 
 
 @pytest.mark.parametrize("squared", [True, False])
@@ -54,7 +54,7 @@ def test_without_noise_tables_are_boosted_stumps_of_the_records(squared):
     h = np.ones(400) if squared else 0.05 + 0.2 * rng.random(400)
     expected, splits = boosted_by_records(codes, sizes, residual, h, options)
     tables = tables_of(codes, sizes, -residual, h)
-    values, numbers = fitted_tables(tables, options)
+    values, numbers = fit_tables(tables, options)
     fitted = sum(table[codes[:, f]] for f, table in enumerate(values))
     assert len(splits) > 20 and len({f for f, _ in splits}) == 3
     assert np.abs(fitted - expected).max() <= 1e-10
@@ -81,14 +81,14 @@ def test_variance_of_a_corrected_cut_is_that_of_its_noise():
     np.testing.assert_allclose((covariance**2).sum(1)[:-1] * 2.5, even_variance(size, 2.5), rtol=1e-12)
 
 
-def noisy(tables: NewtonTables, sigma: float, seed: int) -> NewtonTables:
+def noisy(tables: GradientHistograms, sigma: float, seed: int) -> GradientHistograms:
     """The same tables with noise of one variance in every cell that is released."""
     rng = np.random.default_rng(seed)
     noise = np.tril(rng.normal(0, sigma, tables.H.shape))
     noise = noise + np.tril(noise, -1).T
     for cells in tables.cells:
         noise[cells, cells] = np.diag(np.diag(noise[cells, cells]))
-    return NewtonTables(
+    return GradientHistograms(
         tables.sizes,
         tables.G + rng.normal(0, sigma, tables.G.shape),
         tables.H + noise,
@@ -194,7 +194,7 @@ def test_noise_is_not_fitted():
         empty = tables_of(codes, sizes, np.zeros(2000), np.ones(2000))
         tables = noisy(empty, 10.0, seed)
         for q in taken:
-            taken[q] += fitted_tables(tables, OPTIONS, q=q)[1]["stumps"]
+            taken[q] += fit_tables(tables, OPTIONS, q=q)[1]["stumps"]
     assert taken[0.0] == 3000
     assert taken[2.0] < 300
 
@@ -204,15 +204,15 @@ def test_the_total_of_each_feature_is_the_known_one():
     sizes = (5, 4)
     codes = codes_of(300, sizes)
     tables = noisy(tables_of(codes, sizes, np.cos(codes[:, 0]), np.ones(300)), 1.0, 7)
-    shifted = NewtonTables(**(vars(tables) | {"G": tables.G + np.repeat([3.0, -2.0], sizes)}))
-    for one, other in zip(fitted_tables(tables, OPTIONS)[0], fitted_tables(shifted, OPTIONS)[0], strict=True):
+    shifted = GradientHistograms(**(vars(tables) | {"G": tables.G + np.repeat([3.0, -2.0], sizes)}))
+    for one, other in zip(fit_tables(tables, OPTIONS)[0], fit_tables(shifted, OPTIONS)[0], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
-    assert any(table.any() for table in fitted_tables(tables, OPTIONS)[0])
+    assert any(table.any() for table in fit_tables(tables, OPTIONS)[0])
 
 
 def test_columns_without_cuts_and_tables_without_columns():
     tables = tables_of(np.zeros((50, 2), dtype=int), (1, 1), np.ones(50), np.ones(50))
-    values, numbers = fitted_tables(tables, OPTIONS)
+    values, numbers = fit_tables(tables, OPTIONS)
     assert [table.tolist() for table in values] == [[0.0], [0.0]]
     assert numbers["stumps"] == 0
     assert len(Cuts.of((1, 1)).cut) == 0
@@ -224,7 +224,7 @@ def test_columns_without_cuts_and_tables_without_columns():
 def test_tables_that_do_not_fit_are_refused(wrong):
     tables = tables_of(codes_of(50, (5, 4)), (5, 4), np.ones(50), np.ones(50))
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        NewtonTables(**(vars(tables) | wrong))
+        GradientHistograms(**(vars(tables) | wrong))
 
 
 def test_the_noise_of_a_step_is_that_of_a_bin_brought_to_the_known_total():
@@ -261,7 +261,7 @@ def test_the_ridge_is_the_posterior_mean_of_a_leaf():
     truth = np.sqrt(effect) * rng.standard_normal(4000)
     # After the correction the sum left of the cut has half of the noise of a cell; the other side has the rest.
     observed = -hessian / 2 * truth + np.sqrt(noise / 2) * rng.standard_normal(4000)
-    tables = NewtonTables(
+    tables = GradientHistograms(
         (2,), np.zeros(2), np.eye(2) * hessian / 2, hessian_variance=(0.0,), squares=squares, **shared
     )
     own = ridge(tables)
@@ -305,7 +305,7 @@ def test_where_noise_hides_everything_values_stay_small():
         found = []
         for seed in range(40):
             given = noisy(tables_of(codes, sizes, g, np.ones(300), squares=squares), sigma, seed)
-            values, _ = fitted_tables(given, OPTIONS)
+            values, _ = fit_tables(given, OPTIONS)
             found.append(max(np.abs(table).max() for table in values))
         largest[squares is None] = max(found)
     assert largest[False] < 0.5 < 2 < largest[True]

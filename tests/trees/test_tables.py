@@ -1,4 +1,4 @@
-"""Newton tables under encryption: what is decrypted, what it costs, what it equals without noise, what is refused."""
+"""Histograms under encryption: what is decrypted, what it costs, what it equals without noise, what is refused."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from partywise.privacy.statistics.newton import ONE, hessians
 from partywise.randomness import stream
 from partywise.trees import options as option_module
 from partywise.trees.codes import public_bins
-from partywise.trees.histograms.assemble import assemble_tables, integers_of
-from partywise.trees.histograms.plan import table_plan
+from partywise.trees.histograms.assemble import assemble_histograms, integers_of
+from partywise.trees.histograms.plan import histogram_plan
 from partywise.trees.histograms.slots import drawn_masks, read
 from partywise.trees.model import Column
 from partywise.trees.options import ActiveOnlyOptions, TablesOptions
@@ -88,7 +88,7 @@ def pooled(run):
 
 def plan_of(run):
     groups = [(party.name, party.columns) for party in run.parties if party.role == "passive"]
-    return table_plan(run.spec, groups, len(run.fold.train), run.epsilon)
+    return histogram_plan(run.spec, groups, len(run.fold.train), run.epsilon)
 
 
 def key_of(run):
@@ -179,7 +179,7 @@ def test_n_ciphertexts_cross_whatever_the_number_of_trees(trees, monkeypatch):
     assert closed == [90] and estimate.numbers["encryptions"] == 90
     rows = [(row["name"], row["kind"], row["bytes"]) for row in run.channel.transcript()]
     plan, width = plan_of(run), 128
-    back = [("noised tables", "release", width * sum(plan.ciphertexts(share))) for share in plan.shares]
+    back = [("noisy histograms", "release", width * sum(plan.ciphertexts(share))) for share in plan.shares]
     key = [("public key", "public", 512 // 8 + width + 8)] * 2
     assert rows == [*key, *[("gradients", "cipher", 90 * width)] * 2, *back]
     without_key = sum(size for name, _, size in rows if name != "public key")
@@ -357,7 +357,7 @@ def test_any_passive_parties_give_the_pooled_gradients_and_one_gives_the_pooled_
         run = started(parts, criterion, epsilon=math.inf)
         estimate, plan, (_, g, _) = simulate(tables.fit, run), plan_of(run), first_model(run)
         integers = integers_of(g, plan)
-        made = assemble_tables([counted(run, share, *integers) for share in plan.shares], *integers, plan)
+        made = assemble_histograms([counted(run, share, *integers) for share in plan.shares], *integers, plan)
         found[len(parts), parts[0][0]] = estimate, made
     (first, expected), *others = found.values()
     for (parties, _), (estimate, made) in list(found.items())[1:]:

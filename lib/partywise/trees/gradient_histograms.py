@@ -1,4 +1,4 @@
-"""Newton tables: sums of gradients and hessians over public bins, and all that is made of them after their release.
+"""Histograms: sums of gradients and hessians over public bins, and all that is made of them after their release.
 
 Source: seed 003; the method is the project's own (specification, section 5).
 """
@@ -15,10 +15,10 @@ from .options import TableOptions
 from .stumps import Cuts, boosted_stumps, merged_stumps
 
 __all__ = [
-    "NewtonTables",
+    "GradientHistograms",
     "consistent",
     "even_variance",
-    "fitted_tables",
+    "fit_tables",
     "noise_of_slopes",
     "noise_of_steps",
     "semi_definite",
@@ -35,7 +35,7 @@ EFFECT = 0.1
 
 
 @dataclass(frozen=True)
-class NewtonTables:
+class GradientHistograms:
     """What is known of the loss around a first model: with noise, as released.
 
     sizes : bins of each passive feature, in the order of the pooled columns
@@ -43,7 +43,7 @@ class NewtonTables:
     H : (cells, cells) symmetric, sums of hessians h in pairs of bins: margins on its diagonal, 0 elsewhere inside a
         feature; blocks of features of different groups are not read
     variance : for each feature (size - 1,) the variance of the noise of the sum of G left of every cut, after
-        `fitted_tables` has brought the feature's total to ``gradient``
+        `fit_tables` has brought the feature's total to ``gradient``
     gradient, hessian : sums of all g and all h, which the active party knows
     n : records
     groups : group of each feature; pairs of features of one group were measured, of other pairs nothing is known
@@ -83,7 +83,7 @@ class NewtonTables:
 
     @property
     def effect(self) -> float:
-        """Variance of the values of leaves before the tables are known: a share of that of working responses."""
+        """Variance of the values of leaves before the histograms are known: a share of that of working responses."""
         if self.squares is None or not self.hessian > 0:
             return math.inf
         return EFFECT * self.squares * self.n / self.hessian**2
@@ -104,69 +104,73 @@ def even_variance(size: int, variance: float) -> np.ndarray:
     return variance * j * (size - j) / size
 
 
-def fitted_tables(
-    tables: NewtonTables, options: TableOptions, *, q: float = 2.0
+def fit_tables(
+    histograms: GradientHistograms, options: TableOptions, *, q: float = 2.0
 ) -> tuple[tuple[np.ndarray, ...], dict[str, float]]:
     """Values of one table for each feature, which are added to the scores of the first model.
 
     Notes
     -----
-    Post-processing: it reads the tables only, so it costs nothing.
+    Post-processing: it reads the histograms only, so it costs nothing.
     """
-    H, least = semi_definite(consistent(tables))
+    H, least = semi_definite(consistent(histograms))
     found = boosted_stumps(
-        _correct_totals(tables),
+        _correct_totals(histograms),
         H,
-        tables.sizes,
-        noise_of_slopes(tables),
+        histograms.sizes,
+        noise_of_slopes(histograms),
         stumps=options.stumps,
         eta=options.stump_eta,
         lambda_=options.stump_lambda,
         least_hessian=options.least_hessian,
         q=q,
-        ridge=ridge(tables),
+        ridge=ridge(histograms),
     )
-    return merged_stumps(found, tables.sizes), {"stumps": len(found), "least_eigenvalue": least}
+    return merged_stumps(found, histograms.sizes), {"stumps": len(found), "least_eigenvalue": least}
 
 
-def ridge(tables: NewtonTables) -> np.ndarray:
+def ridge(histograms: GradientHistograms) -> np.ndarray:
     """(cells,) L2 on values, as their prior has it: nothing without noise, much where noise hides all effects.
 
     A leaf with half of the hessian H of a feature and noise of variance V has the posterior mean ``-G / (H / 2 + r)``
     with ``r = V / (effect H / 2)``, of which each of its b / 2 cells bears its part. V is that of the noisiest cut.
     """
-    largest = np.array([one.max(initial=0.0) for one in tables.variance])
-    if not math.isfinite(tables.effect):
-        return np.zeros(sum(tables.sizes))
+    largest = np.array([one.max(initial=0.0) for one in histograms.variance])
+    if not math.isfinite(histograms.effect):
+        return np.zeros(sum(histograms.sizes))
     # Where nothing was released there is no value to keep small.
     largest = np.where(np.isfinite(largest), largest, 0.0)
-    return np.repeat(4 * largest / (tables.effect * tables.hessian * np.array(tables.sizes)), tables.sizes)
+    return np.repeat(
+        4 * largest / (histograms.effect * histograms.hessian * np.array(histograms.sizes)), histograms.sizes
+    )
 
 
-def _correct_totals(tables: NewtonTables) -> np.ndarray:
+def _correct_totals(histograms: GradientHistograms) -> np.ndarray:
     """G whose cells of every feature sum to the known total: each loses a b-th of the excess."""
-    G = tables.G.astype(float)
-    for cells, size in zip(tables.cells, tables.sizes, strict=True) if tables.noisy else ():
-        G[cells] -= (G[cells].sum() - tables.gradient) / size
+    G = histograms.G.astype(float)
+    for cells, size in zip(histograms.cells, histograms.sizes, strict=True) if histograms.noisy else ():
+        G[cells] -= (G[cells].sum() - histograms.gradient) / size
     return G
 
 
-def consistent(tables: NewtonTables) -> np.ndarray:
+def consistent(histograms: GradientHistograms) -> np.ndarray:
     """H (cells, cells) with what is known of sums in it: those of margins and of pairs are the known total.
 
     Row and column sums of a pair are the margins of its features, by least squares where all cells have noise of one
     variance. A pair that was not measured is the product of its margins over the total. Sums without noise stay.
     """
-    H = np.zeros_like(tables.H, dtype=float)
-    cells, total, groups = tables.cells, tables.hessian, tables.groups
-    margins = [_margin(tables, f) if tables.noisy else np.diag(tables.H)[rows] for f, rows in enumerate(cells)]
+    H = np.zeros_like(histograms.H, dtype=float)
+    cells, total, groups = histograms.cells, histograms.hessian, histograms.groups
+    margins = [
+        _margin(histograms, f) if histograms.noisy else np.diag(histograms.H)[rows] for f, rows in enumerate(cells)
+    ]
     for f, rows in enumerate(cells):
         H[rows, rows] = np.diag(margins[f])
         for e in range(f):
-            pair = tables.H[rows, cells[e]]
+            pair = histograms.H[rows, cells[e]]
             if groups[f] != groups[e]:
                 pair = np.outer(margins[f], margins[e]) / (total or 1.0)
-            elif tables.hessian_variance[f]:
+            elif histograms.hessian_variance[f]:
                 pair = _with_margins(pair, margins[f], margins[e])
             H[rows, cells[e]], H[cells[e], rows] = pair, pair.T
     return H
@@ -178,33 +182,33 @@ def _with_margins(pair: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np
     return own + np.add.outer(rows / len(columns), columns / len(rows)) - rows.sum() / own.size
 
 
-def _margin(tables: NewtonTables, f: int) -> np.ndarray:
+def _margin(histograms: GradientHistograms, f: int) -> np.ndarray:
     """Margin of a feature with the known sum: its own, and row sums of its pairs where they tell of it."""
-    rows, size = tables.cells[f], tables.sizes[f]
-    margin = np.diag(tables.H[rows, rows]).astype(float)
+    rows, size = histograms.cells[f], histograms.sizes[f]
+    margin = np.diag(histograms.H[rows, rows]).astype(float)
     seen, weight = margin - margin.mean(), 1.0
-    others = [e for e in range(len(tables.sizes)) if e != f and tables.groups[e] == tables.groups[f]]
-    for e in others if tables.hessian_variance[f] else ():
-        sums = tables.H[rows, tables.cells[e]].sum(1)
+    others = [e for e in range(len(histograms.sizes)) if e != f and histograms.groups[e] == histograms.groups[f]]
+    for e in others if histograms.hessian_variance[f] else ():
+        sums = histograms.H[rows, histograms.cells[e]].sum(1)
         # A sum of b cells has b times the variance of a margin.
-        seen, weight = seen + (sums - sums.mean()) / tables.sizes[e], weight + 1 / tables.sizes[e]
-    return seen / weight + tables.hessian / size
+        seen, weight = seen + (sums - sums.mean()) / histograms.sizes[e], weight + 1 / histograms.sizes[e]
+    return seen / weight + histograms.hessian / size
 
 
-def noise_of_slopes(tables: NewtonTables) -> Callable[[np.ndarray], np.ndarray]:
+def noise_of_slopes(histograms: GradientHistograms) -> Callable[[np.ndarray], np.ndarray]:
     """From values c (cells,) the variance (cuts,) of the noise of ``G + Hc`` left of every cut.
 
     Of u'N c with a block N of noise for each pair, rows and columns centred: ``|Pu|^2 |Pc|^2``, P centring. Of the
     diagonal: the squares of c left of the cut.
     """
-    cuts, fixed = Cuts.of(tables.sizes), np.concatenate(tables.variance)
-    feature = np.repeat(np.arange(len(tables.sizes)), tables.sizes)
-    groups, scale = np.array(tables.groups), HESSIAN_NOISE * np.array(tables.hessian_variance)
+    cuts, fixed = Cuts.of(histograms.sizes), np.concatenate(histograms.variance)
+    feature = np.repeat(np.arange(len(histograms.sizes)), histograms.sizes)
+    groups, scale = np.array(histograms.groups), HESSIAN_NOISE * np.array(histograms.hessian_variance)
     others = (groups[:, None] == groups) & ~np.eye(len(groups), dtype=bool)
-    length = np.concatenate([even_variance(size, 1.0) for size in tables.sizes])
+    length = np.concatenate([even_variance(size, 1.0) for size in histograms.sizes])
 
     def variance(c: np.ndarray) -> np.ndarray:
-        means = np.bincount(feature, c) / tables.sizes
+        means = np.bincount(feature, c) / histograms.sizes
         squares = (c - means[feature]) ** 2
         pairs = others @ np.bincount(feature, squares)
         return fixed + scale[cuts.feature] * (length * pairs[cuts.feature] + cuts.sides(squares)[0])
@@ -212,17 +216,17 @@ def noise_of_slopes(tables: NewtonTables) -> Callable[[np.ndarray], np.ndarray]:
     return variance if np.any(scale) else lambda c: fixed
 
 
-def noise_of_steps(tables: NewtonTables, options: TableOptions) -> tuple[np.ndarray, ...]:
+def noise_of_steps(histograms: GradientHistograms, options: TableOptions) -> tuple[np.ndarray, ...]:
     """(b,) for each feature: deviation that noise gives to the step -G / (H + lambda) of one bin alone.
 
     The noise of all cells of a feature is taken to be that of the first, which the variance left of its first cut is.
     Infinite where neither H nor options bound the step.
     """
-    hessians = np.maximum(np.diag(consistent(tables)), options.least_hessian) + options.stump_lambda
-    deviations = [math.sqrt(one[0]) if len(one) else 0.0 for one in tables.variance]
+    hessians = np.maximum(np.diag(consistent(histograms)), options.least_hessian) + options.stump_lambda
+    deviations = [math.sqrt(one[0]) if len(one) else 0.0 for one in histograms.variance]
     with np.errstate(divide="ignore"):
         steps = 1 / hessians
-    pairs = zip(deviations, tables.cells, tables.sizes, strict=True)
+    pairs = zip(deviations, histograms.cells, histograms.sizes, strict=True)
     return tuple(one * steps[cells] if one else np.zeros(size) for one, cells, size in pairs)
 
 

@@ -228,7 +228,7 @@ class ScatteringOptions(DeployedOptions):
 
 @dataclass(frozen=True)
 class TableOptions(DeployedOptions):
-    """Newton tables of passive columns on top of what the active party grows alone.
+    """Noisy gradient and Hessian histograms of passive columns on top of what the active party grows alone.
 
     stumps : most stumps of the tables; stump_eta, stump_lambda : their shrinkage and L2
     least_hessian : least sum of hessians on both sides of a stump

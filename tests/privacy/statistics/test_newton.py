@@ -1,4 +1,4 @@
-"""Sensitivity of Newton tables: the bound holds for every record, is reached, and the free table ends at phi^5."""
+"""Sensitivity of gradient and Hessian histograms: the bound holds and is reached; a free one ends at phi^5."""
 
 from __future__ import annotations
 

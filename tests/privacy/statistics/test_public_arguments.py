@@ -46,7 +46,7 @@ UNPROVED = {
         "split_indicators",
         "row_gradients",
         "constant_zero",
-        "pair_slot",
+        "pair_lane",
         "scores_u_d",
         "linear_predictors",
         "response_everywhere",

@@ -195,12 +195,12 @@ CLAIMS = (
     Claim(
         name="pair_slot",
         document="003",
-        title="Newton tables - gradients beside pairs",
+        title="noisy histograms - gradients beside pairs",
         remedy="masks",
         unit="features",
         settings=SlotSettings,
         generate=Lazy(_SLOTS + "moved_record"),
-        published=Mechanism("noised tables", Lazy(_SLOTS + "slots_published")),
-        correction=Mechanism("noised tables", Lazy(_SLOTS + "slots_repaired")),
+        published=Mechanism("noisy histograms", Lazy(_SLOTS + "slots_published")),
+        correction=Mechanism("noisy histograms", Lazy(_SLOTS + "slots_repaired")),
     ),
 )

@@ -36,7 +36,7 @@ class Spec(Checked):
 
 STUDY = Study(
     __name__,
-    title="Vertical trees: orders, gradients and Newton tables that cross between parties",
+    title="Vertical trees: ranks, gradients and noisy histograms that cross between parties",
     references="Seed 003: vertical federated learning of linear and tree-based models (documentation)",
     spec=Spec,
     sources={

@@ -1,4 +1,4 @@
-"""Newton tables of all passive columns from the integers that their owners released: post-processing."""
+"""Gradient and Hessian histograms of all passive columns from the integers that their owners released."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...privacy.statistics.newton import GRID, ONE, hessians
-from ..gradient_histograms import NewtonTables, even_variance
+from ..gradient_histograms import GradientHistograms, even_variance
 from ..model import Table
-from .plan import Share, TablePlan
+from .plan import HistogramPlan, Share
 
-__all__ = ["assemble_tables", "integers_of", "tables_of"]
+__all__ = ["assemble_histograms", "integers_of", "tables_of"]
 
 
-def integers_of(g: np.ndarray, plan: TablePlan) -> tuple[np.ndarray, np.ndarray]:
+def integers_of(g: np.ndarray, plan: HistogramPlan) -> tuple[np.ndarray, np.ndarray]:
     """Gradients (n,), clipped to the public bound, and their hessians, both in steps of 2^-32: int64."""
     most = math.floor(plan.bound * ONE)
     steps = np.rint(np.clip(g, -plan.bound, plan.bound) * ONE).astype(np.int64)
@@ -25,8 +25,10 @@ def integers_of(g: np.ndarray, plan: TablePlan) -> tuple[np.ndarray, np.ndarray]
     return steps, np.full(len(g), int(plan.hessian * ONE), dtype=np.int64)
 
 
-def assemble_tables(released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: TablePlan) -> NewtonTables:
-    """The tables of the passive columns in the order of global numbers, from what every party released (`Cells`)."""
+def assemble_histograms(
+    released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: HistogramPlan
+) -> GradientHistograms:
+    """Histograms of the passive columns in the order of global numbers, from what every party released (`Cells`)."""
     columns = sorted(column for share in plan.shares for column in share.columns)
     owner = {column: (k, share) for k, share in enumerate(plan.shares) for column in share.columns}
     sizes = tuple(_size(owner[column][1], column) for column in columns)
@@ -34,7 +36,7 @@ def assemble_tables(released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray
     G, H = np.zeros(sum(sizes)), np.zeros((sum(sizes), sum(sizes)))
     for values, share in zip(released, plan.shares, strict=True):
         _place(values * GRID, share, starts, G, H)
-    return NewtonTables(
+    return GradientHistograms(
         sizes,
         G,
         H,
@@ -53,7 +55,7 @@ def _size(share: Share, column: int) -> int:
 
 
 def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarray, H: np.ndarray) -> None:
-    """One party's sums where they belong in the tables of all columns."""
+    """One party's sums where they belong in the histograms of all columns."""
     sizes, at = share.cells.sizes, share.cells.margins
     cells = [starts[column] + np.arange(size) for column, size in zip(share.columns, sizes, strict=True)]
     G[np.concatenate(cells)] = values[:at]
@@ -66,8 +68,8 @@ def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarr
         at += block.size
 
 
-def tables_of(values: Sequence[np.ndarray], noise: Sequence[np.ndarray], plan: TablePlan) -> tuple[Table, ...]:
-    """The values of every passive column, in the order of `assemble_tables`, with the cuts that are declared for it."""
+def tables_of(values: Sequence[np.ndarray], noise: Sequence[np.ndarray], plan: HistogramPlan) -> tuple[Table, ...]:
+    """The values of every passive column, in the order of `assemble_histograms`, with its declared cuts."""
     edges = {c: one.value for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True)}
     parts = zip(sorted(edges), values, noise, strict=True)
     return tuple(Table(column, edges[column], own, deviation) for column, own, deviation in parts)

@@ -1,4 +1,4 @@
-"""Newton tables from codes that their owners randomised: the inverse of the noise, for sums of gradients and hessians.
+"""Gradient and Hessian histograms from codes that their owners randomised: by the inverse of the noise.
 
 Source: the method is the project's own (specification, section 5).
 """
@@ -11,15 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
-from ..gradient_histograms import NewtonTables
+from ..gradient_histograms import GradientHistograms
 
-__all__ = ["debiased_tables", "nearest_shares"]
+__all__ = ["debias_histograms", "nearest_shares"]
 
 # Sums of strata are scaled to their margins so often.
 RAKINGS = 30
 
 
-def debiased_tables(
+def debias_histograms(
     codes: np.ndarray,
     released: np.ndarray,
     sizes: Sequence[int],
@@ -27,7 +27,7 @@ def debiased_tables(
     g: np.ndarray,
     h: np.ndarray,
     strata: np.ndarray | None = None,
-) -> NewtonTables:
+) -> GradientHistograms:
     """Tables over the true codes, from codes (n, d) by randomised response, read where they were released (n, d).
 
     G is without bias, brought to the known total; H has shares that are not negative. A pair of features comes from the
@@ -52,7 +52,7 @@ def debiased_tables(
                     apart[k] = _rake(own, found[k][1])
                 pair = _independent(apart[f], apart[e])
             H[rows, columns], H[columns, rows] = pair, pair.T
-    return NewtonTables(
+    return GradientHistograms(
         sizes=tuple(sizes),
         G=np.concatenate([one[0] for one in found]),
         H=H,

@@ -153,7 +153,7 @@ def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: floa
 def _declaration(column: Any) -> Accounted:
     if column.edges is None:
         raise CertificationError(
-            f"edges of column {column.name!r} are not declared: certified tables need public bins; declare the "
+            f"edges of column {column.name!r} are not declared: certified histograms need public bins; declare the "
             "edges of every passive column, or give the column to the active party."
         )
     if not len(column.edges.value):

@@ -1,4 +1,4 @@
-"""Everything about Newton tables that is public before a record is seen: cells, slots, certificates, noise.
+"""Everything about the histograms that is public before a record is seen: cells, slots, certificates, noise.
 
 It is computed from settings, declared edges, the number of records and the target, so that every party has the same.
 """
@@ -20,7 +20,7 @@ from ...privacy.statistics.newton import GRID, Cells, free_ratio, newton_certifi
 from ..model import PublicFacts
 from ..options import TableOptions
 
-__all__ = ["Share", "TablePlan", "require_public", "table_plan"]
+__all__ = ["HistogramPlan", "Share", "histogram_plan", "require_public"]
 
 # A mask is so many bits longer than what it hides.
 MASK_BITS = 40
@@ -34,7 +34,7 @@ QUARTER = 0.25
 
 @dataclass(frozen=True)
 class Share:
-    """One passive party's part of the tables.
+    """One passive party's part of the histograms.
 
     party : its name; columns : global numbers; edges : cuts of each column, with where they come from
     cells : of its columns; ratio : noise on hessians over noise on gradients
@@ -51,7 +51,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class HistogramPlan:
     """The public plan of all parties.
 
     shares : of the passive parties, in their order
@@ -84,7 +84,7 @@ class TablePlan:
 
 
 def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOptions) -> None:
-    """Check that what certified tables rest on is declared."""
+    """Check that what certified histograms rest on is declared."""
     for column in columns:
         if facts.columns[column].edges is None:
             raise CertificationError(
@@ -94,11 +94,11 @@ def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOpt
     regression = facts.criterion == "RegressionMSELoss"
     if regression and options.residual_bound is None:
         raise CertificationError(
-            "residual_bound is None: certified tables of regression clip residuals; give a public bound of them."
+            "residual_bound is None: certified histograms of regression clip residuals; give a public bound of them."
         )
 
 
-def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float) -> TablePlan:
+def histogram_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float) -> HistogramPlan:
     """The plan from public things alone.
 
     Notes
@@ -136,7 +136,7 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
         )
     room = options.key_size - 2
     per = per_cipher(room, 2 * bits), per_cipher(room, 2 * bits + MASK_BITS + 1)
-    return TablePlan(shares, _sigma(certificates, epsilon, delta - masks), bound, hessian, bits, *per)
+    return HistogramPlan(shares, _sigma(certificates, epsilon, delta - masks), bound, hessian, bits, *per)
 
 
 def _require_integers(bits: float, sigma: float, bound: float, n: int, epsilon: float) -> None:

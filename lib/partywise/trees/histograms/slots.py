@@ -1,4 +1,4 @@
-"""Sums of the cells of Newton tables under encryption: formed, packed, masked, and read again by the key holder.
+"""Sums of the cells of histograms under encryption: formed, packed, masked, and read again by the key holder.
 
 A record is one ciphertext of its gradient and hessian, side by side. The owner of columns adds them up for every pair
 of its features and finds the cells of single features among the sums, where that is less work than records are. Of
@@ -18,7 +18,7 @@ from ...federation.exchanges.homomorphic.large_numbers import random_bytes
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import split_slots
 from ...privacy.mechanisms.random import RandomSource
-from .plan import MASK_BITS, Share, TablePlan
+from .plan import MASK_BITS, HistogramPlan, Share
 
 __all__ = ["add_noise", "drawn_masks", "open_slots", "packed_sums", "read", "reveal", "table_sums"]
 
@@ -52,7 +52,7 @@ def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray
     return number, rows if f == a else columns
 
 
-def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: TablePlan) -> Cipher:
+def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: HistogramPlan) -> Cipher:
     """Many cells in one ciphertext: first those of single features, then those of pairs."""
     parts = [paillier.pack(public, margins, plan.per_margin, 2 * plan.bits)]
     if joint.shape[0]:
@@ -60,7 +60,7 @@ def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: TablePl
     return concatenate(public, parts)
 
 
-def drawn_masks(rng: RandomSource, share: Share, plan: TablePlan) -> list[int]:
+def drawn_masks(rng: RandomSource, share: Share, plan: HistogramPlan) -> list[int]:
     """Uniform integers of the pair cells, 40 bits longer than the sums of gradients that they hide."""
     bits, count = plan.bits + MASK_BITS, share.cells.count - share.cells.margins
     rows = random_bytes(rng, count, -(-bits // 8))
@@ -74,7 +74,7 @@ def add_noise(
     noise: np.ndarray,
     masks: Sequence[int],
     share: Share,
-    plan: TablePlan,
+    plan: HistogramPlan,
     rng: RandomSource,
 ) -> Cipher:
     """The packed sums with noise (in the order of `Cells`) and masks, in ciphertexts that tell nothing else."""
@@ -97,7 +97,7 @@ def _merge_cells(cells: Sequence[int], per: int, bits: int) -> list[int]:
     return found
 
 
-def read(integers: Sequence[int], share: Share, plan: TablePlan) -> np.ndarray:
+def read(integers: Sequence[int], share: Share, plan: HistogramPlan) -> np.ndarray:
     """What ciphertexts hold: sums of gradients over single features, then of hessians over all cells, int64."""
     first, _ = plan.ciphertexts(share)
     margins = _cells(integers[:first], plan.per_margin, 2 * plan.bits, share.cells.margins)
@@ -107,7 +107,7 @@ def read(integers: Sequence[int], share: Share, plan: TablePlan) -> np.ndarray:
     return np.array([g for g, _ in slots] + hessians, dtype=np.int64)
 
 
-def open_slots(integers: Sequence[int], share: Share, plan: TablePlan) -> list[int]:
+def open_slots(integers: Sequence[int], share: Share, plan: HistogramPlan) -> list[int]:
     """What stands beside the hessians of pair cells: sums of gradients under their masks, which the audit looks at."""
     first, _ = plan.ciphertexts(share)
     joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
@@ -125,6 +125,8 @@ def _halves(cell: int, bits: int) -> tuple[int, int]:
     return (cell - low) >> bits, low
 
 
-def reveal(public: PublicKey, share: Share, plan: TablePlan, cipher: Cipher, keys: Sequence[PrivateKey]) -> np.ndarray:
+def reveal(
+    public: PublicKey, share: Share, plan: HistogramPlan, cipher: Cipher, keys: Sequence[PrivateKey]
+) -> np.ndarray:
     """The same of a cipher, for whoever checks a simulation."""
     return read(paillier.revealed(public, cipher, keys), share, plan)

@@ -1,4 +1,4 @@
-"""Protocol: owners randomise codes of their columns, the active party makes Newton tables of them; no cryptography.
+"""Protocol: owners randomise codes of their columns, the active party makes histograms of them; no cryptography.
 
 A public random set of features of each record is released by randomised response over declared bins.  The active party
 grows trees on its own columns, sums gradients and hessians at them over the randomised-response codes, inverts the
@@ -30,8 +30,8 @@ from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
 from ..codes import public_bins
-from ..gradient_histograms import fitted_tables, noise_of_steps
-from ..histograms.debias import debiased_tables
+from ..gradient_histograms import fit_tables, noise_of_steps
+from ..histograms.debias import debias_histograms
 from ..histograms.feature_sets import FeatureSets, feature_sets
 from ..model import Ensemble, Estimate, Table
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
@@ -111,12 +111,12 @@ def active_model(
         own = np.zeros((len(codes), len(columns)), dtype=np.int64)
         own[plan.of(columns)] = message
         codes[:, plan.places(columns)] = own
-    tables = debiased_tables(codes, plan.released_features, plan.sizes, plan.epsilon, *statistics)
+    histograms = debias_histograms(codes, plan.released_features, plan.sizes, plan.epsilon, *statistics)
     # With one feature a record nothing is known of pairs: fewer cuts must win by chance.
     cuts = sum(plan.sizes) - len(plan.sizes)
     q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
-    values, numbers = fitted_tables(tables, spec.options, q=q)
-    parts = zip(plan.columns, plan.edges, values, noise_of_steps(tables, spec.options), strict=True)
+    values, numbers = fit_tables(histograms, spec.options, q=q)
+    parts = zip(plan.columns, plan.edges, values, noise_of_steps(histograms, spec.options), strict=True)
     filled = tuple(Table(column, edges.value, own, noise) for column, edges, own, noise in parts)
     return replace(ensemble, tables=filled), numbers
 
@@ -140,7 +140,7 @@ def active_ensemble(model: tuple[Ensemble, dict[str, Any]]) -> Ensemble:
 
 
 def fit(run: Run) -> Estimate:
-    """Noised codes to the active party, trees on its own columns, tables, inference as the options say."""
+    """Randomised codes to the active party, trees on its own columns, tables, inference as the options say."""
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     groups, options = columns_of(passive), spec.options
     plan = run.everywhere(active_plan, spec, groups, int(train.sum()), run.epsilon, run.rng_for)

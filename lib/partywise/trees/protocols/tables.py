@@ -1,4 +1,4 @@
-"""Protocol: Newton tables of passive columns, noised under encryption by their owners; the certified default.
+"""Protocol: gradient and Hessian histograms whose noise owners of columns add under encryption; the certified default.
 
 The active party grows trees on its own columns and sends gradients and hessians at them, encrypted, once: n ciphertexts
 whatever the number of trees.  A passive party adds them up over its public bins and pairs of bins, adds integer
@@ -38,9 +38,9 @@ from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.closed import EncryptedIntegers
 from ..codes import public_bins
-from ..gradient_histograms import fitted_tables, noise_of_steps
-from ..histograms.assemble import assemble_tables, integers_of, tables_of
-from ..histograms.plan import TablePlan, table_plan
+from ..gradient_histograms import fit_tables, noise_of_steps
+from ..histograms.assemble import assemble_histograms, integers_of, tables_of
+from ..histograms.plan import HistogramPlan, histogram_plan
 from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
 from ..model import Ensemble, Estimate, PublicFacts
 from ..options import TablesOptions
@@ -57,7 +57,7 @@ def local_boosted(active: Party, train: np.ndarray, spec: Any, rng_for: Callable
 
 
 def local_gradients(
-    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: TablePlan
+    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradients and hessians (n,) at the scores of the trees, as integers."""
     X = np.full((int(train.sum()), len(facts.columns)), np.nan)
@@ -67,7 +67,7 @@ def local_gradients(
 
 
 def local_records(
-    active: Party, key: PrivateKey, records: tuple[np.ndarray, np.ndarray], plan: TablePlan, rng_for: Callable
+    active: Party, key: PrivateKey, records: tuple[np.ndarray, np.ndarray], plan: HistogramPlan, rng_for: Callable
 ) -> Cipher:
     """Gradient and hessian of every training record, side by side in one ciphertext."""
     rng = rng_for("gradient randomness", active.name)
@@ -76,7 +76,7 @@ def local_records(
 
 
 def local_sums(
-    passive: Party, train: np.ndarray, public: PublicKey, records: Cipher, plan: TablePlan
+    passive: Party, train: np.ndarray, public: PublicKey, records: Cipher, plan: HistogramPlan
 ) -> tuple[Cipher, int]:
     """The sums of all public cells, packed, and how many additions they took."""
     share = plan.share(passive.name)
@@ -85,11 +85,11 @@ def local_sums(
     return packed_sums(public, margins, joint, plan), additions
 
 
-def local_tables(
+def local_histograms(
     passive: Party,
     public: PublicKey,
     sums: tuple[Cipher, int],
-    plan: TablePlan,
+    plan: HistogramPlan,
     receiver: str,
     masked: bool,
     rng_for: Callable,
@@ -131,17 +131,17 @@ def local_model(
     records: tuple[np.ndarray, np.ndarray],
     key: PrivateKey,
     replies: Sequence[Cipher],
-    plan: TablePlan,
+    plan: HistogramPlan,
     options: TablesOptions,
 ) -> tuple[Ensemble, dict[str, Any]]:
     """The trees with a table for every passive column, from what was decrypted."""
     released = [read(paillier.decrypt(key, one), share, plan) for one, share in zip(replies, plan.shares, strict=True)]
-    sums = assemble_tables(released, *records, plan)
-    values, numbers = fitted_tables(sums, options)
+    sums = assemble_histograms(released, *records, plan)
+    values, numbers = fit_tables(sums, options)
     return replace(ensemble, tables=tables_of(values, noise_of_steps(sums, options), plan)), numbers
 
 
-def local_cuts(passive: Party, plan: TablePlan) -> tuple[np.ndarray, ...]:
+def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
     """The declared cuts of a party's columns, by which it routes records where the model is deployed."""
     return tuple(edges.value for edges in plan.share(passive.name).edges)
 
@@ -151,7 +151,7 @@ def to_estimate(
     scores: np.ndarray | None,
     sums: dict[str, tuple[Cipher, int]],
     n: int,
-    plan: TablePlan,
+    plan: HistogramPlan,
     epsilon: float,
     options: TablesOptions,
 ) -> Estimate:
@@ -173,9 +173,9 @@ def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, Any]]) -> Ens
     return model[0]
 
 
-def active_plan(spec: Any, groups: Any, n: int, epsilon: float) -> TablePlan:
+def active_plan(spec: Any, groups: Any, n: int, epsilon: float) -> HistogramPlan:
     """What everybody knows before a record is seen."""
-    return table_plan(spec, groups, n, epsilon)
+    return histogram_plan(spec, groups, n, epsilon)
 
 
 def fit(run: Run) -> Estimate:
@@ -190,7 +190,7 @@ def fit(run: Run) -> Estimate:
     closed = run.broadcast(active, passive, "gradients", local_records, key, records, plan, run.rng_for)
     sums = run.each(passive, local_sums, train, public, closed, plan)
     given = (public, sums, plan, active.name, options.masked, run.rng_for)
-    replies = run.gather(passive, active, "noised tables", local_tables, *given)
+    replies = run.gather(passive, active, "noisy histograms", local_histograms, *given)
     model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
     scores = score_held_out(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
     return run.assemble(to_estimate, model, scores, sums, n, plan, run.epsilon, options)

@@ -1,4 +1,4 @@
-"""Newton tables under audit: gradients that stand open beside the hessians of pairs, and the masks that hide them.
+"""Noisy histograms under audit: gradients that stand open beside the hessians of pairs, and the masks that hide them.
 
 Everything is the protocol's own but for the gradients, which are given, and for the cipher, whose stand-in computes the
 same integers.  The attacker is the key holder: it reads all slots of what it decrypts.
@@ -26,11 +26,11 @@ from ....privacy.accounted import Public
 from ....privacy.mechanisms.random import integer_noise
 from ....randomness import Rng
 from ....trees.histograms.assemble import integers_of
-from ....trees.histograms.plan import TablePlan, table_plan
+from ....trees.histograms.plan import HistogramPlan, histogram_plan
 from ....trees.histograms.slots import open_slots, read
 from ....trees.model import Column, PublicFacts
 from ....trees.options import TablesOptions
-from ....trees.protocols.tables import local_sums, local_tables
+from ....trees.protocols.tables import local_histograms, local_sums
 from ..claims import SlotSettings
 
 OPTIONS = TablesOptions(cipher="sized")
@@ -102,20 +102,20 @@ def _exposure(task: Task, masked: bool) -> Exposure:
         return TablesPair(first[moved], second[moved], plan.sigma, units=units[moved])
 
     sums = _sums(task, plan, private, task.worst[0])
-    reply = local_tables(owner, private.public, sums, plan, RECEIVER, masked, task.rng_for)
+    reply = local_histograms(owner, private.public, sums, plan, RECEIVER, masked, task.rng_for)
     told = [abs(x) <= task.settings.n << 32 for x in open_slots(paillier.decrypt(private, reply.value), share, plan)]
     numbers = {"noise_sd": plan.sigma, "recovered_share": float(np.mean(told)), "recovered_entries": int(np.sum(told))}
     return Exposure({0: reply}, task.pairs(pair_of), numbers)
 
 
-def _plan(task: Task) -> TablePlan:
+def _plan(task: Task) -> HistogramPlan:
     """The public plan of one owner of features beside whoever has the gradients."""
     settings = task.settings
     cuts = Public(np.arange(1, settings.n_bins) / settings.n_bins, because="equal parts of [0, 1], a setting")
     columns = tuple(Column(f"x{j}", cuts) for j in range(settings.n_features))
     facts = PublicFacts(columns, "CrossEntropyLoss")
     spec = MethodSpec(OPTIONS, SimpleNamespace(delta=task.delta), None, facts)
-    return table_plan(spec, [(task.owner, tuple(range(settings.n_features)))], settings.n, task.epsilon)
+    return histogram_plan(spec, [(task.owner, tuple(range(settings.n_features)))], settings.n, task.epsilon)
 
 
 def _key(task: Task) -> PrivateKey:
@@ -126,7 +126,7 @@ def _owner(task: Task, world: World) -> Party:
     return Party(task.owner, "passive", {"X": world.x}, tuple(range(task.settings.n_features)))
 
 
-def _sums(task: Task, plan: TablePlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
+def _sums(task: Task, plan: HistogramPlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
     """What an owner makes of encrypted gradients, in any world."""
     slots = merge_slots(integers_of(world.y, plan), plan.bits)
     records = paillier.encrypt(private, slots, task.rng_for("gradients"), key_holder=RECEIVER)
