@@ -53,6 +53,13 @@ def test_no_setting_or_option_bears_an_old_name_and_each_new_one_is_there():
     assert set(RENAMED.values()) <= keys
 
 
+def test_an_old_source_ends_in_an_error_that_names_the_new_one():
+    sources = {source for name in available() for source in load(name).sources}
+    assert not sources & set(SOURCES) and set(SOURCES.values()) <= sources
+    assert [choices(old, sources) for old in SOURCES] == [f"it is called {new} now" for new in SOURCES.values()]
+    assert choices("pair_lane", ["pair"]) == "did you mean pair? allowed here: pair"
+
+
 @pytest.mark.parametrize("word", ["case", "method"])
 def test_results_of_an_old_name_compare_as_those_of_the_new_one(word):
     dim = {"case": "case", "method": "method_label"}[word]

@@ -25,7 +25,6 @@ KINDS = {
 }
 
 
-
 def build(cls: type[T], mapping: object, where: str) -> T:
     """Make a dataclass from a block of the configuration, whose place ``where`` an error names.
 
