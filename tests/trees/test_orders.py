@@ -30,7 +30,7 @@ FORMS = {
     "position": GatheringOptions(protect="dp", edges="quantile", ties="position", n_bins=5),
     "kept": GatheringOptions(protect="dp", edges="quantile", n_bins=5),
     "integers": GatheringOptions(protect="op_boost"),
-    "bined integers": GatheringOptions(protect="op_boost", n_bins=6),
+    "binned integers": GatheringOptions(protect="op_boost", n_bins=6),
 }
 VALUES = st.floats(-4, 4).map(lambda x: round(x, 1))
 

@@ -332,7 +332,7 @@ def test_a_missing_key_is_named(path):
     [
         ([{"epsilon": 3}], "bucket_num is missing"),
         ([{"bucket_num": 50, "epsilon": 0}], "epsilon is 0.0: it must be positive"),
-        ([{"bucket_num": 1, "epsilon": 3}], "n_bins is 1"),
+        ([{"bucket_num": 1, "epsilon": 3}], "bucket_num is 1: it must be at least 2"),
         ([{"bucket_num": 50, "epsilon": "three"}], "epsilon is 'three'"),
         ([{"bucket_num": 50, "epsilom": 3}], "epsilom is unknown"),
         ([{"bucket_num": 50}, {"bucket_num": 60}], "a list of one block"),
