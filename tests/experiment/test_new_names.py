@@ -57,7 +57,7 @@ def test_an_old_source_ends_in_an_error_that_names_the_new_one():
     sources = {source for name in available() for source in load(name).sources}
     assert not sources & set(SOURCES) and set(SOURCES.values()) <= sources
     assert [choices(old, sources) for old in SOURCES] == [f"it is called {new} now" for new in SOURCES.values()]
-    assert choices("pair_lane", ["pair"]) == "did you mean pair? allowed here: pair"
+    assert choices("public_buckets", ["public"]) == "did you mean public? allowed here: public"
 
 
 @pytest.mark.parametrize("word", ["case", "method"])
