@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 from partywise.errors import ConfigError
-from partywise.experiment.configuration.build import build
-from partywise.experiment.configuration.new_names import RENAMED, RENAMED_VARIABLES
+from partywise.experiment.configuration.build import build, choices
+from partywise.experiment.configuration.new_names import RENAMED, RENAMED_VARIABLES, SOURCES
 from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS
 from partywise.experiment.study import available, load
