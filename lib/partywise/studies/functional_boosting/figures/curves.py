@@ -25,7 +25,7 @@ def real_curves(cube: xr.Dataset) -> Figure:
     largest targets of epsilon of the method are shown. The axes have the unit of the response and its time.
     """
     cases = plan_behind(cube).cases
-    case = next((c for c in cases_of(cube, "curve_predicted") if hasattr(cases[c].settings, "shown")), None)
+    case = next((c for c in cases_of(cube, "curve_predicted") if hasattr(cases[c].settings, "response_axis")), None)
     if case is None:
         return empty("No real day curves in this configuration.")
     drawn, (hours, unit, ticks) = example_fits_of(cube, case), cases[case].settings.response_axis
