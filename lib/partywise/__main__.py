@@ -52,7 +52,9 @@ def main(words: Sequence[str] | None = None) -> int:
     add_ledger(verbs)
     add_apart(verbs)
     check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
-    check_verb.add_argument("address", help="my_package.my_module:NAME, or my_package.my_module for its PROTOCOL")
+    check_verb.add_argument(
+        "address", help="my_package.my_module:NAME of a protocol or a study, or my_package.my_module for its PROTOCOL"
+    )
     check_verb.add_argument("--study", help="study whose data it takes, where the protocol names none")
     check_verb.add_argument("--options", default="", help='keys beside `protocol`, as YAML, such as "ridge: 0.1"')
     source_verb = verbs.add_parser("from-source", help="a configuration of seed 003 as one that runs here")

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import outcome, report, trials, try_method
+from partywise.privacy.statistics.moments import record_sum
 from pipeline import ROOT
 
 
@@ -54,6 +56,25 @@ def test_a_broken_method_is_told_by_its_check(name, check, says):
     assert check in found.failures, found.failures
     assert re.search(says, found.failures[check]), found.failures[check]
     assert f"FAILS  {check}" in report([found])
+
+
+def test_every_method_of_a_study_from_outside_is_tried_on_its_own_trials():
+    (found,) = try_method("own_study.study:STUDY")
+    assert found.failures == {} and found.pooled and found.totals["row"] == pytest.approx(1.0, rel=1e-9)
+    assert report([found]).startswith("noisy_mean, normal: normal (n 60), 2 parties")
+
+
+def test_a_method_of_a_study_from_outside_that_breaks_its_contract_is_told(monkeypatch):
+    from own_study.protocols import noisy_mean
+
+    def half(x, limit, **given):
+        """A statistic that says it moves half as far as it does."""
+        bounded = record_sum(x, limit, **given)
+        return replace(bounded, certificate=replace(bounded.certificate, value=bounded.certificate.value / 2))
+
+    monkeypatch.setattr(noisy_mean, "record_sum", half)
+    (found,) = try_method("own_study.study:STUDY")
+    assert "certified for" in found.failures["record and replay"]
 
 
 def test_a_law_that_nobody_knows_is_tried_and_the_line_says_what_was_not_checked():

@@ -18,7 +18,7 @@ from ..federation.run import Run
 from ..randomness import Streams, stream
 from .data import generate
 from .plan import Plan, plan
-from .study import MethodSpec, Protocol, available, load, own
+from .study import MethodSpec, Protocol, Study, available, load, own
 
 ROOT_SEED = 7
 
@@ -137,8 +137,12 @@ class Outcome:
 
 
 def try_method(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
-    """Try a method by its address on every trial of its study."""
+    """Try a method, or every method of a study, by its address on every trial of the study."""
     address = address if ":" in address else f"{address}:PROTOCOL"
+    given = own(address, object, "method")
+    if isinstance(given, Study):
+        yield from _try_study(address, given, dict(options or {}))
+        return
     protocol = own(address, Protocol, "method").alone()
     name = study or protocol.study
     if name is None:
@@ -147,11 +151,22 @@ def try_method(address: str, study: str | None = None, options: Mapping[str, Any
         yield outcome(label, trial, name, {"protocol": address} | dict(options or {}))
 
 
-def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any]) -> Outcome:
-    """Try one method on one trial of a study."""
+def _try_study(address: str, given: Study, options: dict[str, Any]) -> Iterator[Outcome]:
+    """Every method of a study from outside, with its defaults and these options, on all its trials."""
+    if given.trials is None:
+        raise ConfigError(f"method is {address!r}: the study has no trials; give it a file trials.py with TRIALS.")
+    for label, trial in given.trials.target.items():
+        for name in given.methods:
+            yield outcome(f"{name}, {label}", trial, given.name, {"protocol": name} | options, address=address)
+
+
+def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any], **elsewhere: str) -> Outcome:
+    """Try one method on one trial of a study; ``address`` of one from outside."""
     grid = {"methods": ["own"], "replicates": 1, "parties": [trial.parties[0]], "folds": 1, "epsilon": [trial.epsilon]}
     case = {"source": trial.source, "settings": dict(trial.settings), "grid": grid}
-    made = plan(study, {"methods": {"own": dict(entry)}, "cases": {"tried": case}, "figures": []}, ROOT_SEED)
+    made = plan(
+        study, {"methods": {"own": dict(entry)}, "cases": {"tried": case}, "figures": []} | elsewhere, ROOT_SEED
+    )
     one = subject(made, "tried", "own", trial)
     failures = broken(one)
     whole = "ledger" not in failures
