@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...federation.parties import Party
+from ...models.criteria import CLASSES, NUMBERS, Criterion
 from ...randomness import Rng
 from ..division import cut, division, fewer, fold_order
 from .settings import ColumnSettings
@@ -44,3 +45,15 @@ def split_columns(X: np.ndarray, y: np.ndarray, n_parties: int, settings: Column
         labels = {"y": y} if number == active else {}
         parties.append(Party(name, "active" if labels else "passive", block | labels, columns))
     return parties
+
+
+def check_values(X: np.ndarray, y: np.ndarray, loss: Criterion) -> None:
+    """ValueError for a value that is not finite, and for a label that is neither 0 nor 1 where there are classes."""
+    for name, values in (("y", y), ("X", X)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
+    if loss == CLASSES and not np.isin(y, (0, 1)).all():
+        other = y[~np.isin(y, (0, 1))][0]
+        raise ValueError(
+            f"y has the label {other:g}: loss {CLASSES!r} takes 0 and 1; code the two classes so, or use {NUMBERS!r}."
+        )

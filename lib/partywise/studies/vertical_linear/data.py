@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.columns.replicate import folds_of, split_columns
+from ...datasets.columns.replicate import check_values, folds_of, split_columns
 from ...datasets.columns.settings import ColumnSettings
 from ...federation.parties import Party
 from ...linear.model import PublicFacts
-from ...models.criteria import CLASSES, Criterion
+from ...models.criteria import Criterion
 from ...privacy.accounted import Public
 
 
@@ -44,12 +44,7 @@ class LinearData:
     ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        for name, values in (("y", self.y), ("X", self.X)):
-            if not np.isfinite(values).all():
-                raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
-        if self.criterion == CLASSES and not np.isin(self.y, (0, 1)).all():
-            other = self.y[~np.isin(self.y, (0, 1))][0]
-            raise ValueError(f"y has the label {other:g}: loss 'CrossEntropyLoss' takes 0 and 1.")
+        check_values(self.X, self.y, self.criterion)
 
     @cached_property
     def memo(self) -> dict[Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.columns.replicate import folds_of, split_columns
+from ...datasets.columns.replicate import check_values, folds_of, split_columns
 from ...datasets.columns.settings import ColumnSettings
 from ...datasets.public.declarations import ColumnFacts
 from ...errors import DataMissing
@@ -40,15 +40,7 @@ class TreeData:
     ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        for name, values in (("y", self.y), ("X", self.X)):
-            if not np.isfinite(values).all():
-                raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
-        if self.criterion == CLASSES and not np.isin(self.y, (0, 1)).all():
-            other = self.y[~np.isin(self.y, (0, 1))][0]
-            raise ValueError(
-                f"y has the label {other:g}: loss 'CrossEntropyLoss' takes 0 and 1; code the two classes so, or "
-                "use 'RegressionMSELoss'."
-            )
+        check_values(self.X, self.y, self.criterion)
 
     def public(self) -> PublicFacts:
         """The part that everyone may know: names, what is declared of the columns, the loss."""
