@@ -131,37 +131,15 @@ def test_imports_run_one_way():
     assert not [f"{name} imports {used}, which stands above it" for name, used in pairs if layer(used) > layer(name)]
 
 
-def passed_on(path: Path) -> set[str]:
-    """Names that a module offers and another one of the library defines."""
-    imported = {
-        alias.asname or alias.name
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ImportFrom) and (node.level or str(node.module).startswith("partywise"))
-        for alias in node.names
-    }
-    offered = {
-        name.value
-        for node in tree(path).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-        for name in ast.walk(node.value)
-        if isinstance(name, ast.Constant)
-    }
-    return offered & imported
+def test_a_module_offers_what_has_no_underscore():
+    """No list beside the definitions says it again; faces pass names on, and one module those of an optional package.
 
-
-def test_a_name_has_one_address():
-    """Only the face of a package passes on what a module defines: who imports a name loads what it stands in, no more.
-
-    Imports of what a module did not mean to offer are mypy's to refuse.
+    That whoever imports a name asks the module that defines it is mypy's to see (``implicit_reexport``).
     """
-    found = {path: passed_on(path) for path in MODULES.values() if path.name not in ("__init__.py", "face.py")}
-    assert not {path.relative_to(LIB).as_posix(): names for path, names in found.items() if names}
-
-
-def test_a_name_that_is_passed_on_is_seen(tmp_path):
-    path = tmp_path / "more.py"
-    path.write_text('from .counts import counts\nfrom math import pi\n\n__all__ = ["counts", "pi", "own"]\n\nown = 1\n')
-    assert passed_on(path) == {"counts"}
+    lists = {name for name, path in MODULES.items() if "\n__all__ =" in path.read_text(encoding="utf-8")}
+    faces = {name for name in lists if MODULES[name].name == "__init__.py"}
+    assert lists - faces == {"face", "federation.transport.connection"}
+    assert "implicit_reexport = false" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def beside(folder: str) -> dict[str, set[str]]:

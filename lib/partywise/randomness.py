@@ -15,8 +15,6 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["Rng", "SimulationRandom", "Streams", "once", "stream", "streams_of"]
-
 Rng = Callable[..., np.random.Generator]
 F = TypeVar("F", bound=Callable[..., Any])
 NAMELESS = "a stream needs at least one name besides its root; say what the draw is for."

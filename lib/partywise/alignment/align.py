@@ -19,8 +19,6 @@ from .identifiers import prepared
 from .options import IdentifierRules, Mode
 from .rows import UNPROTECTED, matched_rows, work
 
-__all__ = ["Alignment", "align"]
-
 
 @dataclass(frozen=True)
 class Alignment:

@@ -25,8 +25,6 @@ from ..federation.run import PerPlace, Run
 from ..privacy.accounted import Clear
 from ..privacy.mechanisms.random import RandomSource, words_of
 
-__all__ = ["keyed_digests", "published_digests"]
-
 # Who can open the key: all that hold identifiers, not the analyst.
 KEY_HOLDERS = "every party"
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-__all__ = ["columns_of", "vector_of"]
-
 
 def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequence[str], party: str) -> np.ndarray:
     """(n, p_k) columns of a party at the used records.

@@ -14,8 +14,6 @@ import numpy as np
 
 from .options import IdentifierRules
 
-__all__ = ["hash_identifiers", "prepared"]
-
 
 def hash_identifiers(identifiers: Iterable[str]) -> list[str]:
     """SHA-256 of identifiers in hexadecimal, as the source aligns records (seed 004, "The hashing approach")."""

@@ -9,8 +9,6 @@ from unicodedata import normalize
 
 from ..checks import check_fields
 
-__all__ = ["AlignmentOptions", "IdentifierRules", "Mode"]
-
 # Set intersection by Diffie-Hellman on edwards25519; a keyed hash; the published hash, which protects nothing.
 Mode = Literal["psi", "hmac", "sha256"]
 

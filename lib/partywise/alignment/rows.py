@@ -19,8 +19,6 @@ from .digests import keyed_digests, published_digests
 from .identifiers import prepared
 from .options import IdentifierRules, Mode
 
-__all__ = ["UNPROTECTED", "common_rows", "matched_rows", "work"]
-
 WAYS = {"psi": psi, "hmac": keyed_digests, "sha256": published_digests}
 UNPROTECTED = (
     "alignment='sha256' sends hashes of identifiers, as published: the analyst finds every identifier of a space that "

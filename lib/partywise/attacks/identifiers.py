@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
-__all__ = ["attack_ids", "dictionary_attack", "sha256_digest"]
-
 Digest = str | bytes
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["directions_seen", "labels_from_signs"]
-
 # Cosines nearer to 1 or -1 are those of one direction, to rounding of the values that crossed.
 TOLERANCE = 1e-9
 

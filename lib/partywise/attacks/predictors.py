@@ -10,8 +10,6 @@ import numpy as np
 
 from .rotations import recover_rows
 
-__all__ = ["attack_rows", "attack_space", "column_space", "row_errors", "space_by_iteration"]
-
 # A row counts as recovered if no entry is off by more than this share of its column's deviation.
 EXACT = 1e-6
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["recover_rows"]
-
 
 def recover_rows(message: np.ndarray, known: np.ndarray, rows: np.ndarray, *, law: str = "rotation") -> np.ndarray:
     """All rows (n, p) of a block from a message (n, k) that is a linear image of it, and a few rows the attacker knows.

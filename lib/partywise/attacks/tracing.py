@@ -12,16 +12,6 @@ from numpy.typing import ArrayLike
 
 from .roc import area
 
-__all__ = [
-    "Trace",
-    "discriminant_direction",
-    "roc_curve",
-    "signed_records",
-    "trace_split",
-    "tracing_auc",
-    "tracing_scores",
-]
-
 
 @dataclass(frozen=True)
 class Trace:

@@ -21,22 +21,6 @@ from ..privacy.ledger.event import OF_PERSONS
 from .noise import check_noise, check_own_laws, own_distance, untried_laws
 from .replay import compare, record, replay
 
-__all__ = [
-    "UNITS",
-    "Subject",
-    "broken",
-    "certified",
-    "changed_records",
-    "check_ledger",
-    "check_neighbours",
-    "check_places",
-    "check_pooling",
-    "draws_noise",
-    "laws_beyond_replay",
-    "promises",
-    "same",
-]
-
 UNITS = ("label", "features", "row")
 PAIRS, SEEDS = 20, 3
 

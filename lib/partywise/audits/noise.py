@@ -16,8 +16,6 @@ from ..privacy.audit.sampled import audit
 from ..privacy.mechanisms.release import MECHANISMS
 from .replay import Call, Tape, distance, require
 
-__all__ = ["DRAWS", "check_noise", "check_own_laws", "own_distance", "untried_laws"]
-
 # Error rate of every test of the noise.
 ALPHA = 1e-9
 # Draws of a law that is not the library's on each of two neighbours, and the error rate of what they show.

@@ -23,8 +23,6 @@ from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.closed import EncryptedIntegers
 
-__all__ = ["Call", "Tape", "compare", "distance", "record", "replay", "require"]
-
 ROUNDING = 1e-9
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["cut", "division", "fewer", "fold_order", "training_rows"]
-
 
 def training_rows(n: int, test_share: float, rng: np.random.Generator) -> np.ndarray:
     """(n,) bool: a random share of the rows trains, at least one."""

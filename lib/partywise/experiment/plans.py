@@ -16,8 +16,6 @@ from .configuration.grammar import Configuration
 from .configuration.text import read_file
 from .plan import Plan, plan
 
-__all__ = ["plans", "read_configuration"]
-
 FILE = "file"
 
 

@@ -18,8 +18,6 @@ from .cipher import Cipher
 from .parties import Party
 from .payloads import KINDS, Payload, argument_of, emptied, in_the_clear, measured, read_only, visible
 
-__all__ = ["Channel", "Message"]
-
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -10,8 +10,6 @@ from ..errors import CertificationError
 from ..privacy.accounted import Accounted, Clear, Public
 from ..privacy.mechanisms.release import Release
 
-__all__ = ["OPEN_SCHEMES", "RANDOM", "SCHEMES", "Cipher"]
-
 # What a scheme computes on closed values: `Cipher` sums and scales shares, `exchanges.homomorphic` does the rest.
 PAILLIER = ("sums", "add_plain", "times", "packed", "rerandomised")
 SCHEMES = {

@@ -16,8 +16,6 @@ from ..privacy.mechanisms.release import Release
 from .cipher import Cipher
 from .payloads import Payload
 
-__all__ = ["decode", "encode", "pack", "payload_of", "row_of", "unpack"]
-
 KINDS = "biufcSU"
 # Tags of what JSON has no word for.
 ARRAY, TUPLE, BYTES, NUMBER, FLOAT, MAPPING, CIPHER = "array", "tuple", "bytes", "number", "float", "mapping", "cipher"

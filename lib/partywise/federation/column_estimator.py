@@ -11,8 +11,6 @@ import numpy as np
 from .estimator import column_labels, groups_of, numbers, party
 from .parties import Party, split_columns
 
-__all__ = ["COLUMNS", "blocks_of", "held_columns", "holders", "response_of", "share_explained"]
-
 LIKE = "(n,): one label or number for each record"
 COLUMNS = "(n, p): records, columns of all parties without one for the intercept"
 VECTOR = "(n,): one a record of the first party"

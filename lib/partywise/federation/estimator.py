@@ -22,8 +22,6 @@ from .parties import Party
 from .run import Run, simulate
 from .secure_streams import addresses_of
 
-__all__ = ["Estimator", "Method", "Spec", "column_labels", "groups_of", "numbers", "party"]
-
 
 @dataclass(frozen=True)
 class Method:

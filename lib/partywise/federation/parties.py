@@ -9,8 +9,6 @@ import numpy as np
 
 from ..checks import name_problem
 
-__all__ = ["Party", "column_order", "merge_blocks", "split_columns", "split_rows"]
-
 ROLES = ("active", "passive", "client")
 
 

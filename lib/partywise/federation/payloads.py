@@ -10,19 +10,6 @@ from ..privacy.accounted import Clear, Public
 from ..privacy.mechanisms.release import Release
 from .cipher import Cipher
 
-__all__ = [
-    "KINDS",
-    "Payload",
-    "argument_of",
-    "content_of",
-    "emptied",
-    "in_the_clear",
-    "measured",
-    "payload_bytes",
-    "read_only",
-    "visible",
-]
-
 Payload = Release | Cipher | Public | Clear
 KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
 

@@ -32,8 +32,6 @@ from .run import (
 )
 from .secure_streams import charge_streams_to
 
-__all__ = ["Held", "Link", "PlacedRun", "Report", "together"]
-
 
 class Link(Protocol):
     """How the messages of one process reach the others."""

@@ -11,8 +11,6 @@ from typing import Any
 from ..privacy.accounted import Clear
 from .run import Place, Run, name_of
 
-__all__ = ["ANALYST", "check_holders", "involved", "others_than", "records_together", "roles", "unprotected"]
-
 # Steers and has the result; holds no data.
 ANALYST = "analyst"
 UNITS = {"active": ("label", "features"), "passive": ("features",)}

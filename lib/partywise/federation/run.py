@@ -23,20 +23,6 @@ from .parties import Party
 from .payloads import Payload, visible
 from .secure_streams import charge_streams_to
 
-__all__ = [
-    "Names",
-    "PerPlace",
-    "Place",
-    "PlaceError",
-    "PlaceValues",
-    "Run",
-    "Values",
-    "by_place",
-    "name_of",
-    "per_place",
-    "simulate",
-]
-
 R = TypeVar("R")
 T = TypeVar("T")
 Values = TypeVarTuple("Values")

@@ -11,8 +11,6 @@ from ..privacy.mechanisms.random import SecureRandom, charge_to
 from ..privacy.payer import Payer
 from ..randomness import streams_of
 
-__all__ = ["PUBLIC_DRAWS", "SecureStreams", "addresses_of", "charge_streams_to"]
-
 # What everyone may know of a run's randomness: which rows and columns were drawn, without data.
 PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "released features")
 

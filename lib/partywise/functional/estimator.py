@@ -21,8 +21,6 @@ from .options import (
 )
 from .protocols import baselines, curves, moments, rounds
 
-__all__ = ["FunctionalBoosting"]
-
 UNUSED = "nothing is clipped to it: no noise is added, or the radius is taken from the data"
 
 

@@ -19,20 +19,6 @@ from .records import Response
 from .solvers import penalties
 from .standardise import Scaling
 
-__all__ = [
-    "Diagnostics",
-    "Sums",
-    "Wald",
-    "aic",
-    "aic_published",
-    "deviance_r2",
-    "deviance_table",
-    "diagnose",
-    "mcfadden_r2",
-    "sums_of",
-    "wald",
-]
-
 
 class Sums(NamedTuple):
     """What the holder of the response sums over records at linear predictors.

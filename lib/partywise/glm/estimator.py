@@ -32,8 +32,6 @@ from .records import response_of
 from .results import Results
 from .solvers import Dependent
 
-__all__ = ["VerticalGLM"]
-
 DECLARED = "declared by the caller of the estimator"
 RULES = IdentifierRules()
 # Public facts that private protocols scale records by.

@@ -23,8 +23,6 @@ from .solvers import (
 )
 from .standardise import Scaling, scaling_of, with_ones
 
-__all__ = ["Fit", "fit_glm", "intercept_only"]
-
 SEPARATED = (
     "a direction has lost its curvature, coefficients run off: the columns separate the responses, give ridge > 0 or "
     "drop a column"

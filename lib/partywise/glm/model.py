@@ -11,8 +11,6 @@ import numpy as np
 from ..privacy.accounted import Accounted
 from .options import Family
 
-__all__ = ["Estimate", "PublicFacts", "Status"]
-
 Status = Literal["ok", "not_converged", "diverged"]
 
 

@@ -14,8 +14,6 @@ from .exact import check_size, intercept_only
 from .model import PublicFacts
 from .standardise import Scaling, scaling_of
 
-__all__ = ["Response", "response_of"]
-
 # Of the logarithms of exposures: records of which one counts 1e20 times as much as another leave nothing to be fitted.
 WIDEST = 46.0
 

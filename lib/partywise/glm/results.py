@@ -16,8 +16,6 @@ from .noisy_statistics.submodels import coefficients
 from .records import Response, response_of
 from .summary import summary_of
 
-__all__ = ["Results"]
-
 
 class Results(Estimator):
     """Attributes and methods of a fit, and the family that they are of."""

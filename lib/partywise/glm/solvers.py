@@ -26,20 +26,6 @@ import numpy as np
 
 from ..models.families import Family
 
-__all__ = [
-    "Dependent",
-    "Line",
-    "Memory",
-    "Point",
-    "curvature_vanished",
-    "has_converged",
-    "line_search",
-    "newton_direction",
-    "penalties",
-    "rank_of",
-    "unit_of",
-]
-
 # Armijo's share of the decrease that the slope promises; how often a step is halved; relative rounding of an objective.
 ARMIJO, HALVINGS, ROUNDING = 1e-4, 40, 1e-13
 # Least eigenvalue of a matrix of unit diagonal that is taken for more than rounding, of secure sums as well.

@@ -14,8 +14,6 @@ import numpy as np
 
 from ..federation.parties import column_order
 
-__all__ = ["Scaling", "scaling_of", "with_ones"]
-
 # A column whose standard deviation is below this share of its largest value is constant but for rounding.
 CONSTANT = 1e-13
 

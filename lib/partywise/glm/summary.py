@@ -9,8 +9,6 @@ import numpy as np
 from .diagnostics import Wald
 from .model import Estimate
 
-__all__ = ["summary_of"]
-
 
 def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
     """Lines on the fit, then a row for each coefficient.

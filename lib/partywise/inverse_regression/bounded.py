@@ -19,16 +19,6 @@ from ..privacy.statistics.moments import second_moment_bound
 from ..privacy.statistics.slices import slice_means_bound
 from .moments import Moments
 
-__all__ = [
-    "bounded_means",
-    "bounded_second",
-    "bounded_second_and_mean",
-    "bounded_slices",
-    "check_budget",
-    "means_sensitivity",
-    "second_sensitivity",
-]
-
 ROW = frozenset({"label", "features"})
 # Weight of the mean beside the second moment, as a share of the squared length of a record: what it adds to the noise.
 MEAN_SHARE = 0.02

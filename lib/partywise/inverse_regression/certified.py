@@ -29,17 +29,6 @@ from .bounded import (
 from .estimate import Subspace, has_tie, inverse_root, leading
 from .moments import Moments
 
-__all__ = [
-    "about_the_mean",
-    "covariance_of",
-    "reach_of",
-    "release_second",
-    "release_second_and_mean",
-    "release_slices",
-    "second_sigma",
-    "unwhiten",
-]
-
 # Chosen on the models of the source at p = 10; the same number fits p = 20, on which it was not chosen.
 BALANCE = 115.0
 # Beyond three times the length of a record of entries R, clipping moves next to nothing.

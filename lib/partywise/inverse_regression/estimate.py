@@ -14,21 +14,6 @@ from ..privacy.accounted import Clear, Public
 from .moments import Moments, centre, check_records, client_moments
 from .slices import class_slices, equal_frequency, public_slices
 
-__all__ = [
-    "FLOOR",
-    "Subspace",
-    "aggregate",
-    "classical",
-    "dp_lda",
-    "eigengap_dimension",
-    "floored_spectrum",
-    "has_tie",
-    "inverse_root",
-    "invert",
-    "leading",
-    "sir",
-]
-
 INVERSIONS = ("floor", "plain")
 # Certified floor: eigenvalues below this share of the largest are raised to it.
 FLOOR = 0.05

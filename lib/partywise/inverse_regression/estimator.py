@@ -17,8 +17,6 @@ from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, White
 from .protocols import certified, published, reference, whitened
 from .slices import Slices, class_slices, public_slices
 
-__all__ = ["SlicedInverseRegression"]
-
 FIXED = "edges or classes of the estimator, fixed before the data were seen"
 
 

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["MODELS", "Model", "directions", "draw", "public_edges", "response", "settings"]
-
 # Coefficient and innovation sd of the stationary AR(1/2) columns: unit variance, correlation 0.5^|i-j|.
 AR_STEP, AR_INNOVATION = 0.5, float(np.sqrt(0.75))
 # Records drawn for the population quantiles; their error in the share of a slice is below 0.0004.

@@ -15,14 +15,6 @@ from ..privacy.rounding import bounded_entries
 from ..privacy.statistics.clips import BallClip, Clip
 from .slices import Slices
 
-__all__ = [
-    "Moments",
-    "centre",
-    "client_moments",
-    "large_enough",
-    "whitened_means",
-]
-
 # Entries of one block of records: two copies of it fit into the second-level cache.
 BLOCK_ENTRIES = 1 << 16
 # Name, without a row in any ledger, of the mean that moments are centred by.

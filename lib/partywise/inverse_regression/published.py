@@ -24,20 +24,6 @@ from .bounded import bounded_means, bounded_second
 from .moments import Moments
 from .options import FITTED_FACTOR
 
-__all__ = [
-    "covariance_release",
-    "fitted_sigma",
-    "iid_release",
-    "lemma1_sigma",
-    "minimal_n",
-    "prop2_sigma",
-    "vgm_covariance",
-    "vgm_floor",
-    "vgm_precision",
-    "vgm_release",
-    "vgm_variances",
-]
-
 
 def prop2_sigma(n: int, p: int, radius: float, epsilon: float, delta: float) -> float:
     """Proposition 2: sd of every entry, Delta sqrt(2 log(1.25/delta)) / epsilon; valid for public slices only."""

@@ -14,8 +14,6 @@ from .moments import Moments, check_records, client_moments
 from .screening import mean_differences, sign_sums, slice_profile
 from .slices import Slices, case_clip, equal_frequency
 
-__all__ = ["ArrayRecords", "Records", "own_slices"]
-
 
 class Records(Protocol):
     """What a client can compute from its records; ``columns`` None stands for all of them."""

@@ -29,23 +29,6 @@ from .bounded import ROW
 from .moments import check_records, slice_sums
 from .slices import Slices
 
-__all__ = [
-    "about_the_mean_sign",
-    "bounded_contrasts",
-    "ccmd_multiplicity",
-    "ccmd_select",
-    "contrasts",
-    "contrasts_release",
-    "contrasts_sensitivity",
-    "mean_differences",
-    "score",
-    "sign_sums",
-    "slice_profile",
-    "top_votes",
-    "vote_release",
-    "vote_select",
-]
-
 BLOCK_ENTRIES = 1 << 18
 # Weight of the mean sign and of the proportions beside contrasts: it lengthens a record by 3 %.
 MEAN_WEIGHT = 0.25

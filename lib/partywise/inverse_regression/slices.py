@@ -10,8 +10,6 @@ import numpy as np
 from ..privacy.accounted import Accounted, Public, parameter
 from ..privacy.statistics.clips import BoxClip, Clip
 
-__all__ = ["Slices", "class_slices", "equal_frequency", "public_slices"]
-
 KINDS = ("public", "quantile", "labels")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["angle", "coordinates", "projection_loss", "screening_metrics", "separation"]
-
 
 def orthonormal(name: str, basis) -> np.ndarray:
     """Orthonormal basis of the columns (QR); ValueError unless they are finite and linearly independent."""

@@ -19,8 +19,6 @@ from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOpt
 from .protocols import certified, pooled, published
 from .protocols.common import SERVER
 
-__all__ = ["VerticalLinear"]
-
 DECLARED = "declared by the caller of the estimator"
 
 

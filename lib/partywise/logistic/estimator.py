@@ -15,8 +15,6 @@ from .model import PublicFacts
 from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
 from .protocols import one_release, private_rows, reference, rounds
 
-__all__ = ["LabelPrivateLogisticRegression"]
-
 # Of the options of the study these ask an evaluator, who is not part of a fit.
 EVALUATOR = ("noise_draws", "bounded_draws", "audit_draws", "trace_steps")
 

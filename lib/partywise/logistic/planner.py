@@ -18,8 +18,6 @@ from .objective import check_intercept, check_ridge, ridge_vector
 from .options import LARGEST_EPSILON, SMALLEST_EPSILON
 from .prediction import Expectation, expectation, predicted_excess
 
-__all__ = ["fixed_plan", "label_noise_plan", "plan_label_dp"]
-
 # Ridges that are tried, as multiples of the one that the prior asks for without noise.
 RIDGE_STEPS = 10.0 ** np.arange(-0.5, 6.01, 0.125)
 PUBLISHED_RADIUS = 10.0

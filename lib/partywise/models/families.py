@@ -24,8 +24,6 @@ from scipy.special import gammaln, logsumexp, xlogy
 from .links import LARGEST_EXPONENT as LIMIT
 from .links import LOGIT, Link
 
-__all__ = ["FAMILIES", "Family"]
-
 # Least response of families of positive ones: its square and its reciprocal are floats.
 LEAST = 1e-100
 

@@ -7,18 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-__all__ = [
-    "alike",
-    "check_spread",
-    "checked_matrix",
-    "components",
-    "eigenspaces",
-    "loading_angle",
-    "orient",
-    "shares",
-    "standardise",
-]
-
 # Eigenvalues that differ by less, relative to the largest, count as equal.
 EQUAL = 1e-8
 # Absolute loadings that differ by less, relative to the largest, count as ties.

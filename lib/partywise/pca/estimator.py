@@ -21,8 +21,6 @@ from .model import PublicFacts
 from .options import BlockSvdOptions, CorrelationOptions
 from .protocols import block_svd, correlation
 
-__all__ = ["VerticalPCA"]
-
 LIKE = "(n, p): records, columns of all parties"
 
 

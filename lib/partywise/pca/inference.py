@@ -8,8 +8,6 @@ from scipy.special import betainc
 from ..privacy.statistics.isometry import nearest_semidefinite
 from .components import checked_matrix
 
-__all__ = ["correlation_of", "nearest_correlation", "pvalues", "variance_inflation"]
-
 # Eigenvalues below this share of the largest are zero: the columns are linearly dependent.
 DEPENDENT = 1e-12
 

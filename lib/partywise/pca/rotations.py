@@ -15,8 +15,6 @@ import numpy as np
 
 from .components import orient
 
-__all__ = ["RotationStack", "scores_of_block", "stack_rotations"]
-
 
 class RotationStack(NamedTuple):
     """What the source makes of the stacked scores of all parties.

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["UNPROVED", "Accounted", "Clear", "Public", "parameter", "parents_of"]
-
 UNITS = ("row", "label", "features", "user")
 # Name of a parameter that no ledger row pays for, so that whatever depends on it is unproved.
 UNPROVED = "a value in the clear"

@@ -14,8 +14,6 @@ from weakref import WeakSet
 from ..errors import CertificationError
 from .ledger.event import Event
 
-__all__ = ["OPEN_ACCOUNTS", "PAID", "Payer", "payer_of", "require_payer"]
-
 
 class Payer(Protocol):
     """Asked before noise is drawn, and before a value leaves in the clear (`partywise.federation.account`)."""

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["bounded_entries", "round_up", "square", "total"]
-
 # Below this a product may have lost digits; above it none has, whatever its factors were.
 NORMAL = 1e-290
 # Entries up to here have squares, and sums and products of many of them, that floats hold.

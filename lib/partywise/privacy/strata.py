@@ -6,8 +6,6 @@ share records (a client and a chunk), so releases about them add up.
 
 from __future__ import annotations
 
-__all__ = ["EVERYBODY", "cell_of", "check_stratum", "partition_of"]
-
 EVERYBODY = "*"
 JOIN = "/"
 

@@ -27,8 +27,6 @@ from .options import (
 )
 from .protocols import active_only, feature_gathering, label_scattering, local_tables, pooled, tables
 
-__all__ = ["VerticalBoosting"]
-
 DECLARED = "declared by the caller of the estimator"
 # What one party can do.
 ALONE = ("pooled", "active_only")

@@ -14,16 +14,6 @@ import numpy as np
 from .options import TableOptions
 from .stumps import Cuts, boosted_stumps, merged_stumps
 
-__all__ = [
-    "GradientHistograms",
-    "consistent",
-    "even_variance",
-    "fit_tables",
-    "noise_of_slopes",
-    "noise_of_steps",
-    "semi_definite",
-]
-
 # Negative eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-12
 # How much of the noise of Hc counts in a penalty beside that of G: the projection of H takes some of it away. Measured

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Cuts", "Stump", "boosted_stumps", "merged_stumps"]
-
 
 @dataclass(frozen=True)
 class Stump:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from math import inf
 
-__all__ = ["is_number", "trouble"]
-
 # What looks like a number or a time, and the remedy; the first that fits is told.
 LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
     (re.compile(pattern), what, remedy)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-__all__ = ["foreign"]
-
 CSV = "save it as CSV in UTF-8"
 SHEET = f"open it and {CSV}, one sheet a file"
 IN_R = "in R write it with write.csv(x, file, row.names = FALSE)"

@@ -8,8 +8,6 @@ import numpy as np
 
 from .table_files import ColumnBlock, TableFile
 
-__all__ = ["indicator_names", "indicators", "runs", "width"]
-
 
 def width(column: ColumnBlock) -> int:
     """Columns that one becomes."""

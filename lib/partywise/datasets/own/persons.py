@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["first_rows", "number_persons", "of_persons"]
-
 LOG = logging.getLogger("partywise")
 
 

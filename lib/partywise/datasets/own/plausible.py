@@ -14,8 +14,6 @@ from ...errors import DataMissing
 from .csv import TextTable
 from .table_files import ColumnBlock
 
-__all__ = ["check_bounds", "check_classes", "check_column", "check_label"]
-
 LOG = logging.getLogger("partywise")
 # What such a line of a log begins with: the screen shows it once (`workflow/plugins`).
 NOTE = "own data: "

@@ -20,8 +20,6 @@ from ...privacy.ledger.total import Total
 from ..cells import doubt_unknown
 from .run_files import EXTRACT, RECORD, Record, read_record
 
-__all__ = ["JointResults", "join_results"]
-
 # What the records of all parties say alike: on whichever is read, no total may depend.
 SHARED = tuple(field.name for field in fields(Record) if field.name not in ("party", "outcome"))
 BUDGET = "budget"

@@ -15,8 +15,6 @@ from ..cells import execution
 from ..data import generate
 from .settings import Deployment
 
-__all__ = ["Part", "part", "whole"]
-
 RECORDS = "list of records"
 
 

@@ -24,8 +24,6 @@ from ...privacy.mechanisms.random import SecureRandom
 from .part import whole
 from .settings import KEY, Deployment
 
-__all__ = ["floating_point", "open_ciphers", "rehearse"]
-
 # Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
 ENOUGH = 2.0
 NOBODY = ""

@@ -21,19 +21,6 @@ from ...federation.payloads import KINDS, argument_of
 from ...files import replacing
 from ...privacy.ledger.event import QUESTIONS
 
-__all__ = [
-    "EXTRACT",
-    "OUTCOME",
-    "RECORD",
-    "TRANSCRIPT",
-    "Record",
-    "read_record",
-    "write_extract",
-    "write_outcome",
-    "write_record",
-    "write_rows",
-]
-
 # What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
 RECORD, OUTCOME, TRANSCRIPT, EXTRACT = "run.json", "outcome.json", "transcript.csv", "run.jsonl"
 # Arrays of more entries have files of their own.

@@ -25,8 +25,6 @@ from .rehearsal import floating_point, rehearse
 from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
 from .settings import Deployment
 
-__all__ = ["PartyRunError", "RunReport", "Start", "run"]
-
 # What tells its user all there is to tell in its own sentence.
 NAMED = (AccountError, CertificationError, ConfigError, DataMissing, PartyError)
 REPORT = "error.txt"

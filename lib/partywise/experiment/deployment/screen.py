@@ -8,8 +8,6 @@ from ...federation.account.spending import Spent
 from .run_files import EXTRACT, OUTCOME, RECORD, TRANSCRIPT
 from .running import RunReport, Start
 
-__all__ = ["MOST", "screen"]
-
 # Lines of the screen; so many receivers have one each.
 MOST, RECEIVERS = 20, 6
 SEEDED = (

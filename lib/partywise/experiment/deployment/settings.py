@@ -16,8 +16,6 @@ from ...errors import ConfigError
 from ..configuration.build import build, choices, convert
 from ..plan import Plan
 
-__all__ = ["KEY", "Address", "Budget", "Deployment", "Network", "deployment_of", "digest"]
-
 KEY = "network"
 Questions = Literal["row", "label", "features", "user", "user_label"]
 

@@ -15,8 +15,6 @@ from ...errors import AccountError, CertificationError, ConfigError, PartyError
 if TYPE_CHECKING:
     from .joint_results import JointResults
 
-__all__ = ["add_apart", "certificates", "certified", "party", "union"]
-
 RELEASE = "release"
 
 PARTY = """exit code: 0 the run has ended for all, 1 it has not; the sentence on standard error says why

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -15,7 +16,6 @@ from matplotlib.figure import Figure
 from ...files import replacing
 from ..results.cube import open_cube
 from ..study import Lazy
-from .style import plt
 from .typeset import Table, save_table
 
 # Dots an inch, of the PNG and of images inside the other two.

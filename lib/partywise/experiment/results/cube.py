@@ -21,8 +21,6 @@ from ...errors import CubeError
 from ...files import replacing
 from .attributes import check_attributes, check_variable
 
-__all__ = ["DIMS", "Layer", "open_cube", "write_cube"]
-
 # ``method`` is a parameter of `xarray.Dataset.sel`, so that the dim of the methods has another name.
 DIMS = ("case", "method_label", "replicate", "parties", "fold", "epsilon")
 CHUNK_BYTES = 4 * 2**20

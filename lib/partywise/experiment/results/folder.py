@@ -8,8 +8,6 @@ from typing import Any
 
 from ...errors import ConfigError
 
-__all__ = ["RESULTS", "checked_name", "name_of"]
-
 RESULTS = "results"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 # What a file may be called besides: config/my_data.example.yaml belongs to my_data.

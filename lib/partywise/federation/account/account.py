@@ -24,8 +24,6 @@ from .file import AccountFile, Entry
 from .reading import AccountState, cost_digest, counted, event_of, paid_events
 from .spending import Budget, Spending, Spent, spent_of
 
-__all__ = ["FILE", "FORMAT", "Account"]
-
 LOG = logging.getLogger("partywise")
 # Name of the file in a folder of a party; version of its rows, and those that are read.
 FILE, FORMAT, FORMATS = "ledger.jsonl", 2, (1, 2)

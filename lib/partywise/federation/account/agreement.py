@@ -16,8 +16,6 @@ from ...privacy.ledger.event import JOIN, POST_PROCESSING, UNNAMED
 from ..codec import payload_of
 from .chain import REMEDY, Row
 
-__all__ = ["Agreement", "terms_of"]
-
 # What a row says after the draw, and its name: no part of the law that was paid for.
 AFTERWARDS = ("release_id", "noise_digest", "certified")
 # Of a release whose law was chosen within a budget, the row of the budget states the law.

@@ -18,8 +18,6 @@ from typing import Any
 
 from ...errors import AccountError
 
-__all__ = ["GENESIS", "REMEDY", "Chain", "Row", "Scan", "line_of", "read_chain"]
-
 GENESIS = "0" * 64
 END = re.compile(rb',"digest":"([0-9a-f]{64})"\}')
 REMEDY = "put back a copy of the file as it was, since what it held was spent; an account is never edited"

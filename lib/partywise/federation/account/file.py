@@ -12,8 +12,6 @@ from typing import Any
 from ...errors import AccountError
 from .chain import Row, Scan, line_of
 
-__all__ = ["AccountFile", "Entry"]
-
 # What one row tells, of which run, with which fields.
 Entry = tuple[str, str, Mapping[str, Any]]
 

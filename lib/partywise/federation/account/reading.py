@@ -17,22 +17,6 @@ from ..deployment.union import Received, Reserved, Sent
 from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, line_of, read_chain
 
-__all__ = [
-    "AccountState",
-    "cost_digest",
-    "counted",
-    "event_of",
-    "extract_of",
-    "heads_of",
-    "messages_of",
-    "mode_of",
-    "opened_account",
-    "opened_extract",
-    "paid_events",
-    "party_of",
-    "runs_of",
-]
-
 T = TypeVar("T")
 
 

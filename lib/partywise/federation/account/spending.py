@@ -20,8 +20,6 @@ from ...privacy.ledger.budget import CURRENCY, PrivacyFilter
 from ...privacy.ledger.event import QUESTIONS, Event
 from ...privacy.ledger.total import sum_view
 
-__all__ = ["Budget", "Spending", "Spent", "spent_of"]
-
 SHOWN = 5
 Cost = Law | float | None
 

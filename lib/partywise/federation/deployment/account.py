@@ -7,8 +7,6 @@ from typing import Any, Protocol
 
 from ...privacy.ledger.event import Event
 
-__all__ = ["EXPERIMENT", "RELEASE", "Account"]
-
 # Modes of a run: what is secret comes from the operating system, or from seeds that all parties know.
 RELEASE, EXPERIMENT = "release", "experiment"
 

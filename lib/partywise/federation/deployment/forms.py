@@ -14,8 +14,6 @@ import numpy as np
 from ..cipher import Cipher
 from ..payloads import KINDS, Payload, content_of, visible
 
-__all__ = ["Forms", "form_of", "is_finite"]
-
 # A list without entries says nothing of what others of its name hold.
 EMPTY = "of ()"
 

@@ -9,8 +9,6 @@ from ...privacy.ledger.event import Event
 from ..place_checks import PlacedRun
 from .account import Account
 
-__all__ = ["PrepaidCosts"]
-
 
 class PrepaidCosts:
     """The payer of a functionality or a dealer: nothing is drawn on data of others that `Run.charge` did not announce.

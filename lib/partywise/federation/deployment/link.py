@@ -22,8 +22,6 @@ from .account import Account
 from .forms import Forms
 from .session import Session
 
-__all__ = ["SessionLink"]
-
 
 class SessionLink:
     """Messages of one party, over a session that has begun.

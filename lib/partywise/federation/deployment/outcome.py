@@ -17,8 +17,6 @@ from ..parties import Party
 from ..place_checks import Held, PlacedRun, Report, together
 from ..run import PlaceValues, Run
 
-__all__ = ["Outcome", "estimate_of", "outcomes", "plain"]
-
 
 @dataclass(frozen=True, eq=False)
 class Outcome:

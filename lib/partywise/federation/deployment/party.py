@@ -16,8 +16,6 @@ from .link import SessionLink
 from .outcome import Outcome
 from .session import Session
 
-__all__ = ["run_party"]
-
 
 def run_party(
     fit: Callable[[Any], Any],

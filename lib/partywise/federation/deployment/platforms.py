@@ -18,8 +18,6 @@ import numpy as np
 
 from .watch import shown
 
-__all__ = ["differences", "platform_of_process"]
-
 # Names of the function that says which kernels OpenBLAS took, as wheels and systems have it.
 CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")
 UNKNOWN, LONGEST = "unknown", 80

@@ -26,8 +26,6 @@ from ..transport.interface import Transport
 from .platforms import differences, platform_of_process
 from .watch import Watch, place_of, read_notice, shown
 
-__all__ = ["Session", "library_digest"]
-
 # Peers that are told at a time why the run is over.
 AT_ONCE = 32
 # Packages in which everybody computes what all can compute, and draws what all may know.

@@ -18,8 +18,6 @@ from ..codec import payload_of
 from ..payloads import Payload
 from ..transport.credential import signature_problem, statement
 
-__all__ = ["Received", "Reserved", "Sent", "check_heads", "union"]
-
 
 @dataclass(frozen=True)
 class Sent:

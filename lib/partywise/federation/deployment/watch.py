@@ -16,8 +16,6 @@ from typing import Any
 from ...errors import PartyError, Refused, Unreachable
 from ..transport.interface import Transport
 
-__all__ = ["Watch", "place_of", "read_notice", "shown"]
-
 PULSE = 1.0
 # A frame that is not a message is short.
 LARGEST_NOTICE = 2**16

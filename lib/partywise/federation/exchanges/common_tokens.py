@@ -24,8 +24,6 @@ from ..parties import Party
 from ..roles import involved
 from ..run import PerPlace, Run, per_place
 
-__all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "key_bytes", "local_order", "local_rows", "matched"]
-
 TOKEN_BYTES = 32
 # Of the common entries: by their tokens, or as they lie in the first list.
 Order = Literal["tokens", "first"]

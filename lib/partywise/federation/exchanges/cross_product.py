@@ -60,8 +60,6 @@ from .residues import Ring
 from .shared_values import Masked, Shared, product_shape, require_hidden, scalar_products, smallest
 from .sharing import DEALER
 
-__all__ = ["private", "product", "released", "reveal", "send_masked"]
-
 
 def private(
     run: Run,

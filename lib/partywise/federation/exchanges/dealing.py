@@ -30,8 +30,6 @@ from ..run import PerPlace, Run, per_place
 from .residues import Ring
 from .sharing import DEALER, NOBODY, SCHEME
 
-__all__ = ["Dealing", "dealing", "expanded", "local_drawn"]
-
 # A seed of 256 bits, and whether it is expanded for a run that is not an experiment.
 Seed = tuple[np.ndarray, bool]
 

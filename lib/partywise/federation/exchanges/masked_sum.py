@@ -32,8 +32,6 @@ from .dealing import Seed, expanded, fold_of
 from .psi import sodium
 from .sharing import decoded, encoded
 
-__all__ = ["bits_for", "masked_sum", "pair_seeds"]
-
 KEY_BYTES = 32
 PURPOSE = "an agreement on secret seeds"
 TAG = b"partywise, seed of two parties by X25519\0"

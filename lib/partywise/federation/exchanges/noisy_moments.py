@@ -46,8 +46,6 @@ from .residues import Ring
 from .shared_values import Masked
 from .sharing import DEALER, NOBODY, SCHEME
 
-__all__ = ["CONSTANT", "Chunk", "Draw", "Layout", "Part", "noisy_moments"]
-
 # In the place of a column: 1 for every record.
 CONSTANT = -1
 

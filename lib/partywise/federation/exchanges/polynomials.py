@@ -30,8 +30,6 @@ from .residues import Ring
 from .shared_values import Masked, Shared
 from .sharing import DEALER, NOBODY, SCHEME, sealed
 
-__all__ = ["HIGHEST", "polynomials", "shared_between"]
-
 # A sum of 32 products of residues stays below 2^43, from which they are reduced in one step.
 HIGHEST = 31
 # Records that are worked on together, so that their powers stay in the processor's memory.

@@ -38,8 +38,6 @@ from ..roles import involved
 from ..run import PerPlace, Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
-__all__ = ["psi", "sodium"]
-
 TAG = b"partywise, set intersection on edwards25519\0"
 NOBODY = "no single party"
 SCHEME = "blinded"

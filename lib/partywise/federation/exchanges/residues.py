@@ -17,8 +17,6 @@ from functools import cache, cached_property
 
 import numpy as np
 
-__all__ = ["Ring", "ring_for"]
-
 # As many uniform words of 64 bits as it is asked for.
 Words = Callable[[int], np.ndarray]
 LARGEST = 2**20

@@ -21,8 +21,6 @@ from ..parties import Party
 from ..roles import involved
 from ..run import Place, Run
 
-__all__ = ["AGGREGATOR", "Input", "shared_once", "sums_of_shares"]
-
 AGGREGATOR = "aggregator"
 NOBODY = "no single party"
 

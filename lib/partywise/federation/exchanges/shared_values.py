@@ -14,8 +14,6 @@ from ..run import PerPlace, Run, by_place, per_place
 from .cross_places import local_combination
 from .residues import Ring
 
-__all__ = ["LinearCombination", "Masked", "Shared", "product_shape", "require_hidden", "scalar_products", "smallest"]
-
 
 class Arithmetic:
     """Sums of shared values and their multiples by public numbers: ``one + 2 * other - 0.5``.

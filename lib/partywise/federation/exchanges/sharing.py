@@ -25,8 +25,6 @@ from ..roles import involved
 from ..run import PerPlace, Run, per_place
 from .words import WORDS
 
-__all__ = ["DEALER", "decoded", "encoded", "multiplied", "shared"]
-
 DEALER = "dealer"
 NOBODY = "no single party"
 SCHEME = "share"

@@ -14,8 +14,6 @@ import numpy as np
 
 from .residues import Ring, Words
 
-__all__ = ["WORDS", "WordRing"]
-
 
 @dataclass(frozen=True)
 class WordRing(Ring):

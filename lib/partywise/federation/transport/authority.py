@@ -10,8 +10,6 @@ from typing import Any
 
 from .tls import AUTHORITY, check_names, host_name
 
-__all__ = ["DAYS", "make"]
-
 DAYS = 30
 # Clocks of parties may differ.
 EARLIER = timedelta(minutes=10)

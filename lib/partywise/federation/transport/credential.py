@@ -10,8 +10,6 @@ from typing import Any
 
 from .tls import AUTHORITY
 
-__all__ = ["Credential", "signature_problem", "statement"]
-
 
 class Credential:
     """The certificate of a party with its key.

@@ -16,8 +16,6 @@ from ...errors import Refused
 from ..codec import pack, unpack
 from ..payloads import KINDS, Payload, argument_of, measured
 
-__all__ = ["Address", "Header", "decode_frame", "encode_frame"]
-
 PREFIX = 4
 # A header is short: the name and the argument of a message are sentences.
 LARGEST_HEADER = 2**16

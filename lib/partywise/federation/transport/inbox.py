@@ -10,8 +10,6 @@ from threading import Condition
 from ...errors import Refused
 from .interface import LARGEST
 
-__all__ = ["Inbox"]
-
 # Whoever got no answer says it again, and may have been heard all the same: the same one is no replay.
 HELLO = "hello"
 # What frames of one sender that nobody has taken may hold: so many of the largest, and at least so many bytes.

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from .credential import Credential
 
-__all__ = ["LARGEST", "Transport"]
-
 # Bytes of the largest frame that is read where nobody says another number.
 LARGEST = 2**28
 

@@ -21,8 +21,6 @@ from .tls import check_names, client_context, own_problem, server_context
 if TYPE_CHECKING:
     from .pool import FramePool
 
-__all__ = ["PATIENCE", "Network"]
-
 T = TypeVar("T")
 
 # Seconds in which a peer that is sent something must take or answer something.

@@ -13,8 +13,6 @@ from ...errors import Refused, Unreachable
 from .inbox import Inbox
 from .interface import LARGEST
 
-__all__ = ["Mesh", "Pipes"]
-
 # Bytes of the tag, bytes of the frame.
 PREFIX = struct.Struct(">HQ")
 # Seconds after which a process that reads nothing of what is put to it counts as gone.

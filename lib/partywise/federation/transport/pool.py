@@ -20,8 +20,6 @@ from .connection import HttpCommunicator, HttpConnection, NamedConnection, Own, 
 from .inbox import Inbox
 from .tls import common_name
 
-__all__ = ["FramePool", "NamedCommunicator"]
-
 LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.NullHandler())
 # Bytes of the length of a tag, and of the longest tag.

@@ -11,8 +11,6 @@ from typing import Any
 
 from ...checks import name_problem
 
-__all__ = ["check_names", "client_context", "common_name", "host_name", "own_problem", "reason", "server_context"]
-
 AUTHORITY = "authority"
 PLAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 # What begins so has bytes written as two hexadecimal digits after a hyphen.

@@ -21,19 +21,6 @@ from .scores import BOTH, with_constant
 
 BITS = 36
 
-__all__ = [
-    "BITS",
-    "block_moments",
-    "block_predictor",
-    "block_score",
-    "constant_of",
-    "radius_with_constant",
-    "regularise",
-    "score_certificate",
-    "whole_blocks",
-    "with_intercept",
-]
-
 
 def constant_of(radius: float, p: int) -> float:
     """Constant entry of the block that holds the intercept: the typical size of its others."""

@@ -16,8 +16,6 @@ import numpy as np
 
 from .moments import Moments
 
-__all__ = ["Cumulants", "cumulants"]
-
 # Beyond it exponents are cut: no accepted step of the search is near it.
 LIMIT = 200.0
 # Of the largest variance: columns that hardly vary add nothing. Beyond LARGEST all public constants are alike.

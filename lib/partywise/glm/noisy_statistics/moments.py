@@ -18,8 +18,6 @@ import numpy as np
 
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix
 
-__all__ = ["Moments", "Scale"]
-
 
 @dataclass(frozen=True)
 class Scale:

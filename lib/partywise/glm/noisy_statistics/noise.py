@@ -18,8 +18,6 @@ from .scaling import unscale_coefficients
 from .scores import Matrix
 from .submodels import LINKS, correction_slope, noise_along, shrunken
 
-__all__ = ["of_moments", "of_steps", "unscaled_deviations"]
-
 # Families whose response statistic is a logarithm; share of slopes by which derivatives of a link are taken.
 LOGARITHMS, STEP = ("gamma", "inverse_gaussian"), 1e-3
 

@@ -25,22 +25,6 @@ from ...privacy.statistics.geometry import lengths
 from ..model import PublicFacts
 from ..records import response_of
 
-__all__ = [
-    "LOGARITHMIC",
-    "check_columns",
-    "check_eta_start",
-    "check_statistic",
-    "constant",
-    "local_response",
-    "local_scaled_block",
-    "radius_of",
-    "split_budget",
-    "statistic",
-    "statistic_range",
-    "total_radius",
-    "unscale_coefficients",
-]
-
 RADIUS = 1.4
 BECAUSE_RADIUS = "1.4 times the root of the number of columns of the party"
 BECAUSE_SCALED = "a radius on the public scales of the columns"

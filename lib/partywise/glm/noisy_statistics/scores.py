@@ -22,19 +22,6 @@ from ...privacy.statistics.moments import second_moment_bound
 from ..model import PublicFacts
 from .scaling import constant, statistic_range
 
-__all__ = [
-    "Matrix",
-    "ScoreClip",
-    "clip_of",
-    "mean_score",
-    "mean_score_certificate",
-    "mean_weight",
-    "residual_bound",
-    "second_moments",
-    "second_moments_bound",
-    "second_moments_certificate",
-]
-
 BOTH = ("label", "features")
 # Clipped by record: canonical links, whose r is y - mu.
 BY_RECORD = ("gaussian", "binomial", "poisson")

@@ -18,8 +18,6 @@ from ..options import Family
 from .counts import cumulants
 from .moments import Moments
 
-__all__ = ["coefficients"]
-
 # Nodes of the integral over a normal linear predictor.
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

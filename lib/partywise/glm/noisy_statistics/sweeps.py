@@ -13,8 +13,6 @@ from ..model import PublicFacts
 from .blocks import BITS, radius_with_constant, score_certificate
 from .scaling import radius_of, split_budget, statistic_range
 
-__all__ = ["Block", "Plan", "check_family", "message_name"]
-
 # Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
 LONGEST = 64.0
 BOUNDED = ("gaussian", "binomial")

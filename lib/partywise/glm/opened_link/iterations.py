@@ -23,8 +23,6 @@ from ..solvers import (
     unit_of,
 )
 
-__all__ = ["LAST", "MAJORANT", "STEP", "Steering", "lbfgs_step", "newton_step", "start_steering", "without_step"]
-
 # Verdicts beside the statuses of an estimate: another step, the last one, other weights for the same step.
 STEP, LAST, MAJORANT = "step", "last step", "other weights"
 

@@ -29,8 +29,6 @@ from numpy.polynomial import chebyshev, polynomial
 from ...models.links import LOGIT
 from ..options import Family
 
-__all__ = ["CENTRED", "FineLink", "SharedLink", "centre_of", "largest", "least_squares", "link_of"]
-
 # Chebyshev points of a fit: the sums over them differ from integrals by less than any digit of the coefficients.
 POINTS = 501
 

@@ -26,8 +26,6 @@ import numpy as np
 from ..model import Status
 from ..solvers import Line, Point, curvature_vanished, newton_direction, penalties
 
-__all__ = ["Optimum", "Refinement", "advanced_finer"]
-
 SETTLED, MOVED, LEAST, OUTSIDE = 0.1, 0.5, 1e-3, 3.0
 # Relative error of an opened deviance, of few bits; shortest step; evaluations at most.
 ROUNDING, SHORTEST, EVALUATIONS = 2e-5, 0.125, 20

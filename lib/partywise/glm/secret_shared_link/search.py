@@ -9,8 +9,6 @@ import numpy as np
 from ..model import Status
 from ..solvers import Line, Memory, Point, has_converged
 
-__all__ = ["Search", "advance", "start_search"]
-
 # Steps below this share of a direction are rounding.
 SHORTEST = 2.0**-30
 

@@ -18,8 +18,6 @@ from numpy.polynomial import polynomial
 from ..records import Response
 from .polynomials import link_of
 
-__all__ = ["Terms", "terms_of"]
-
 
 @dataclass(frozen=True)
 class Terms:

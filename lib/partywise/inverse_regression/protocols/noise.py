@@ -14,8 +14,6 @@ import numpy as np
 from ..certified import about_the_mean
 from ..estimate import floored_spectrum
 
-__all__ = ["Deviations", "basis_errors"]
-
 # Eigenvalues closer than this share of the largest are taken for equal.
 EQUAL = 1e-8
 

@@ -25,8 +25,6 @@ from ..screening import about_the_mean_sign, contrasts, contrasts_release, score
 from .budgets import CertifiedPlan, Round, kept_columns
 from .common import RecordView, local_records
 
-__all__ = ["ScreeningRound", "local_screening", "screen", "server_columns", "server_heard"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScreeningRound:

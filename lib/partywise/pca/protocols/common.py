@@ -14,8 +14,6 @@ from ...federation.roles import check_holders
 from ..components import check_spread, standardise
 from ..model import Estimate
 
-__all__ = ["Columns", "check_parties", "local_columns", "to_estimate"]
-
 
 class Columns(NamedTuple):
     """A party's common records: standardised (n, p_k), and the standard deviations (p_k,)."""

@@ -8,8 +8,6 @@ from typing import ClassVar, final
 from ...errors import CertificationError
 from ..accounting.compose import Composition, check_delta
 
-__all__ = ["Accountant"]
-
 
 class Accountant(ABC):
     """One way to bound what a composition costs: ``RDP(composition).epsilon(delta)``.

@@ -31,8 +31,6 @@ from ..accounting.compose import Composition
 from ..accounting.law import MOST, Law
 from .base import Accountant
 
-__all__ = ["DpAccounting", "from_dp_event", "to_dp_event"]
-
 WRITTEN_OUT = 10_000
 
 

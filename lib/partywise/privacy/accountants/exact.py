@@ -3,8 +3,6 @@
 from ..accounting.compose import Composition
 from .base import Accountant
 
-__all__ = ["Exact"]
-
 
 class Exact(Accountant):
     """The least epsilon of the composition itself (`partywise.privacy.accounting.compose`)."""

@@ -8,8 +8,6 @@ from scipy.special import gammaln, logsumexp
 from ..accounting.compose import Composition
 from .base import Accountant
 
-__all__ = ["RDP", "divergences"]
-
 ORDERS = np.array([1 + k / 10 for k in range(1, 100)] + [*range(11, 65), 80, 96, 128, 192, 256, 512, 1024], dtype=float)
 # Relative numerical error that is always charged.
 SLACK = 1e-11

@@ -6,8 +6,6 @@ from ..accounting.calibration import rho_from_mu, simple_zcdp_epsilon, zcdp_epsi
 from ..accounting.compose import Composition, check_delta
 from .base import Accountant
 
-__all__ = ["ZCDP", "SimpleZCDP", "rho_of"]
-
 
 def rho_of(laws: Composition) -> float:
     """zCDP parameter of all laws; of Gaussians alone that of their mu."""

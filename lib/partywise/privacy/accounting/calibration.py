@@ -28,21 +28,6 @@ from .roots import solve_monotone
 # A float where all arguments are floats, an array otherwise.
 Numbers = Any
 
-__all__ = [
-    "analytic_gaussian_sigma",
-    "classic_gaussian_sigma",
-    "compose_mu",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "gdp_mu",
-    "mu_from_rho",
-    "randomized_response_probability",
-    "rho_from_mu",
-    "simple_zcdp_epsilon",
-    "zcdp_epsilon",
-    "zcdp_rho",
-]
-
 # Relative margin by which a root is moved to the safe side: about a hundred times its numerical error; and the error of
 # the logarithm of delta, relative to it, which decides for extreme deltas.
 MARGIN = 1e-13

@@ -21,8 +21,6 @@ from .law import Law, check_law
 from .pld import Part
 from .roots import bisect
 
-__all__ = ["Composition", "arrange", "check_delta", "compose", "cost", "finite_atoms", "loss_parts", "within_limits"]
-
 # More atoms than this go to the grid.
 ATOMS = 4096
 # The smallest positive float.

@@ -17,8 +17,6 @@ from .finite import Atoms
 from .pld import GridLaw, Part, cumulant, tilt
 from .roots import golden_section
 
-__all__ = ["grid_delta", "grid_epsilon", "grid_power"]
-
 UNIT = sys.float_info.epsilon
 # Relative error of the long sums, charged.
 SLACK = 1e-10

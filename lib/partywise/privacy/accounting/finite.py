@@ -21,8 +21,6 @@ from .calibration import FAR, MARGIN, gaussian_epsilon
 from .profile import log_delta
 from .roots import solve_monotone
 
-__all__ = ["Atoms", "atoms_delta", "atoms_epsilon", "lattice", "sum_atoms"]
-
 # Lattices longer than this lose tails of less than TAIL mass, which is charged.
 LONG = 4096
 TAIL = 1e-60

@@ -6,8 +6,6 @@ from typing import Any
 
 from ..rounding import round_up
 
-__all__ = ["LAWS", "Law", "check_law"]
-
 LAWS = ("mu", "rho", "epsilon")
 # More applications than this a float cannot count.
 MOST = 2**53

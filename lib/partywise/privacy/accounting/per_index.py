@@ -10,8 +10,6 @@ from .compose import check_delta, compose
 from .law import Law
 from .roots import bisect
 
-__all__ = ["grouped_epsilon", "index_epsilon"]
-
 # How far below the exact answer the result may stay, relative; and what the pure division gives way to roundings.
 GAP = 1e-8
 ROUNDING = 1e-12

@@ -15,8 +15,6 @@ from scipy.special import ndtr, ndtri
 
 from .finite import Atoms
 
-__all__ = ["GridLaw", "Part", "cumulant", "place_atoms", "sampled_gaussian", "tilt"]
-
 
 class GridLaw(NamedTuple):
     """Masses (n,) at the losses ``(first + arange(n)) step``, and ``lost`` at infinity."""

@@ -12,8 +12,6 @@ from scipy.special import erfcx, log_ndtr
 
 from .roots import solve_monotone
 
-__all__ = ["excess", "log_delta", "mills", "mu_at", "zcdp_bound"]
-
 # Below this mu the difference R(x) - R(x + mu) is integrated instead of subtracted.
 SMALL_MU = 0.5
 # The Gauss-Legendre rule of ten points, written out: importing numpy.polynomial would cost more than all else here.

@@ -7,8 +7,6 @@ import math
 from .compose import Composition, arrange
 from .law import Law
 
-__all__ = ["Tally"]
-
 # Every float is a whole number of these steps (2^-1074); no sum of finite floats that a machine holds is INFINITE.
 STEPS = 1 << 1074
 INFINITE = 1 << 4096

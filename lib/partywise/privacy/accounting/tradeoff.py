@@ -23,8 +23,6 @@ from .convolution import grid_power
 from .finite import atoms_delta
 from .roots import golden_section
 
-__all__ = ["gaussian_power", "mu_upper", "power", "profile_power", "pure_mu", "zcdp_power"]
-
 # Relative numerical error that is always charged.
 SLACK = 1e-12
 # Steps of the search over epsilon: any epsilon gives a bound, the search makes it sharp.

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from ..accounting.calibration import randomized_response_probability
 from ..accounting.roots import bisect
 
-__all__ = ["ExactAudit", "audit_exact", "finite_epsilon", "response_epsilon"]
-
 # A row may miss the sum of one by its rounding errors, not by more.
 ROW_SUM_TOLERANCE = 1e-9
 # Log-ratios held in memory at a time.

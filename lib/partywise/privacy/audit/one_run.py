@@ -14,9 +14,6 @@ from scipy.special import bdtrc, expit, gammaln
 
 from ..accounting.roots import bisect
 
-__all__ = ["OneRunAudit", "audit_one_run", "one_run_tail"]
-
-
 # No number of canaries refutes more; at a confidence of nearly 0 everything is refuted.
 MOST = 1e6
 

@@ -17,8 +17,6 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from ..accounting.roots import bisect
 
-__all__ = ["AuditResult", "audit_pair", "clopper_pearson"]
-
 # Thresholds tried: even ranks for the middle of the scores, ranks that double for both tails.
 EVEN_RANKS = 60
 # One draw in so many chooses the event. Rare events (counts) must be seen to be chosen; the event of the mu audit lies

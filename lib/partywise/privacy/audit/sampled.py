@@ -16,8 +16,6 @@ import numpy as np
 from ...randomness import Streams, streams_of
 from .pairs import audit_pair, clopper_pearson
 
-__all__ = ["SampledAudit", "audit"]
-
 RATES = (0.01, 0.001)
 LEAST_DRAWS = 1000
 # Fewer distinct outputs than this are a finite law: their frequencies are the attack.

@@ -12,8 +12,6 @@ from ..accounting.tradeoff import pure_mu
 from ..rounding import round_up
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
 
-__all__ = ["PrivacyFilter"]
-
 RULES = ("gdp", "zcdp", "pure")
 CURRENCY = {"gdp": "mu squared", "zcdp": "rho", "pure": "epsilon"}
 # Calibration rounds its budgets down by more than this (relative), so that equal shares of a budget fit into it.

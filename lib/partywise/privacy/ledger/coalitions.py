@@ -25,8 +25,6 @@ from .parallel import by_partition, joint_cells
 from .reach import Way, Ways, reveals, within_reach
 from .total import ViewSum
 
-__all__ = ["ANYBODY", "Coalitions"]
-
 # All coalitions of so many names are asked about one by one.
 FEW = 10
 # Name of the bound over all coalitions.

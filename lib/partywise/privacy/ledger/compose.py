@@ -14,8 +14,6 @@ from ..accounting.law import Law
 from .event import Event
 from .total import warn_of_sampling
 
-__all__ = ["delta", "epsilon", "subsampled_sigma"]
-
 
 def epsilon(events: Iterable[Any], delta: float) -> float:
     """Epsilon of releases made one after another, for their own unit and relation.

@@ -11,8 +11,6 @@ from ...errors import CertificationError
 from ..accounting.law import LAWS, Law, check_law
 from ..strata import EVERYBODY, check_stratum
 
-__all__ = ["CLOSED", "OF_PERSONS", "POST_PROCESSING", "Event", "clear_event", "closed_event"]
-
 UNITS = ("row", "label", "features", "user")
 QUESTIONS = ("row", "label", "features", "user", "user_label")
 # Questions about all rows of one person, and the part of a row that each asks about.

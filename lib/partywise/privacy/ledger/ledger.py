@@ -28,8 +28,6 @@ from .odometer import Reading, odometer
 from .reach import Ways, classes_of, reveals
 from .total import Total, sum_view, total_of, warn_of_sampling
 
-__all__ = ["Ledger"]
-
 GENESIS = "0" * 64
 
 

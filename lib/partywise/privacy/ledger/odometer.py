@@ -10,8 +10,6 @@ from ..strata import EVERYBODY, partition_of
 from .event import Event
 from .parallel import joint_cells
 
-__all__ = ["Reading", "odometer"]
-
 
 @dataclass(frozen=True)
 class Reading:

@@ -12,8 +12,6 @@ from typing import Any, TypeVar
 from ..accounting.compose import Composition, arrange
 from ..strata import EVERYBODY, partition_of
 
-__all__ = ["by_partition", "joint_cells"]
-
 T = TypeVar("T")
 # Choices of one cell a partition that are composed one by one; beyond, cells of a partition have a common bound.
 CHOICES = 1024

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from .event import Event
 
-__all__ = ["Way", "Ways", "classes_of", "reveals", "within_reach"]
-
 NOBODY: frozenset[str] = frozenset()
 
 

@@ -18,8 +18,6 @@ from ..accounting.tradeoff import mu_upper, power
 from .event import Event
 from .parallel import by_partition, joint_cells
 
-__all__ = ["MEANINGS", "REPORTED", "Total", "ViewSum", "default_views", "sum_view", "total_of", "warn_of_sampling"]
-
 REMEDY = {
     "replace_one": "state relation='add_remove' or 'label_flip' where one of two neighbours contributes nothing to the "
     "sampled sum, and ask partywise.privacy.ledger.compose.epsilon",

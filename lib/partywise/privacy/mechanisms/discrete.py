@@ -24,8 +24,6 @@ from ..statistics.geometry import factor
 from .random import RandomSource, integer_noise, words_of
 from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, resting_on
 
-__all__ = ["DiscreteGaussian"]
-
 # Largest whitened entry: the rounding errors of the whitening then stay below q / 512 grid units.
 WHITENED_LIMIT = 2.0**44
 # A sensitivity computed through factors of matrices may be too small by their rounding errors.

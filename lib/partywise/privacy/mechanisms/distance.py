@@ -20,8 +20,6 @@ from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import draw_index
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, pure_law, resting_on
 
-__all__ = ["DistanceExponential", "DistanceLaw", "check_positive"]
-
 
 class DistanceLaw:
     """A mechanism on integers lo..hi that draws every entry by itself, charged what its exact law loses.

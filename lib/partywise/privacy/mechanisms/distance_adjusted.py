@@ -10,8 +10,6 @@ import numpy as np
 from ..accounted import Accounted
 from .distance import DistanceLaw, check_positive
 
-__all__ = ["AdjustedDistanceExponential"]
-
 
 @dataclass(frozen=True)
 class AdjustedDistanceExponential(DistanceLaw):

@@ -13,8 +13,6 @@ from itertools import accumulate
 
 import numpy as np
 
-__all__ = ["draw_index", "largest", "rare"]
-
 BITS = 53
 CELLS = 2.0**BITS
 # Digits of a probability in units of the last bit drawn, beyond the bits: errors stay far below one unit.

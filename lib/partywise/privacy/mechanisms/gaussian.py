@@ -17,8 +17,6 @@ from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.geometry import Ball, mahalanobis
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale, ratio, resting_on
 
-__all__ = ["Gaussian", "SymmetricGaussian"]
-
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:

@@ -13,8 +13,6 @@ from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import RandomSource, SecureRandom
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale, ratio
 
-__all__ = ["Geometric", "Laplace", "draw_geometric"]
-
 # Largest integer that floats hold exactly.
 LIMIT = 2**53
 # Smallest gamma: noise beyond 2^53 steps is rounded, and the parity of a rounded sum shows that of the value.

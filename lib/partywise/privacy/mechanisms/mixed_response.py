@@ -12,8 +12,6 @@ from .random import SecureRandom, sampler_of
 from .randomized_response import RandomizedResponse
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law
 
-__all__ = ["MixedResponse"]
-
 
 @dataclass(frozen=True, eq=False)
 class MixedResponse:

@@ -19,8 +19,6 @@ from .gaussian import Gaussian
 from .random import charge_to
 from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, generator, pure_law, resting_on
 
-__all__ = ["PrivateQuantile", "QuantileRadius"]
-
 # Beyond the roundings of three products.
 ROUNDED_UP = 1 + 2.0**-50
 ONE = Public(1.0, because="the default of the mechanism")

@@ -19,18 +19,6 @@ from ..payer import PAID, Payer, require_payer
 from ..secure.table import SIGMA_RANGE, draw_integers
 from ..secure.wide import draw_wide_integers
 
-__all__ = [
-    "RandomSource",
-    "SecureRandom",
-    "SpentGenerator",
-    "charge_to",
-    "integer_noise",
-    "require_secure",
-    "salt_of",
-    "sampler_of",
-    "words_of",
-]
-
 
 class SecureRandom:
     """Uniform words, integers and Gaussian integers from the operating system's generator.

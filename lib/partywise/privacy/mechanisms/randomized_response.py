@@ -15,8 +15,6 @@ from .finite_draws import rare
 from .random import SecureRandom, sampler_of
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, resting_on
 
-__all__ = ["RandomizedResponse"]
-
 # The smallest positive float.
 LEAST = 5e-324
 # Recomputing epsilon from integer thresholds costs a few roundings; the charge is moved up by more than that.

@@ -21,26 +21,6 @@ from .random import RandomSource, SpentGenerator, salt_of, sampler_of
 if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
 
-__all__ = [
-    "MECHANISMS",
-    "OBSERVER",
-    "Release",
-    "Terms",
-    "announcement",
-    "certificate_of",
-    "charge_and_draw",
-    "derive",
-    "derived_event",
-    "digest_of",
-    "generator",
-    "noise_scale",
-    "product_law",
-    "pure_law",
-    "ratio",
-    "released_parts",
-    "resting_on",
-]
-
 # The laws that this library draws and states: what a row of another name costs rests on the word of its maker.
 MECHANISMS = frozenset(
     {

@@ -14,8 +14,6 @@ from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import largest
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale
 
-__all__ = ["NoisyVotes", "ReportNoisyMax"]
-
 
 @dataclass(frozen=True)
 class ReportNoisyMax:

@@ -24,8 +24,6 @@ from .discrete import quotient_up
 from .random import RandomSource, SpentGenerator, sampler_of, words_of
 from .release import OBSERVER, Release, Terms, announcement, charge_and_draw, digest_of
 
-__all__ = ["NoiseKey", "SharedGaussian", "SharedSum"]
-
 LAW = "shared_rounded_gaussian"
 
 

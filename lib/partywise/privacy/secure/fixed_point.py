@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from ..accounted import Accounted, parameter, parents_of
 from ..statistics.bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
-__all__ = ["LIMIT", "default_grid", "fixed_point_sum", "require_power_of_two", "whole_records"]
-
 # Largest entry in grid units: with any noise the sum stays a whole number that a float holds exactly.
 LIMIT = 2.0**51
 GRID_BITS = 10

@@ -19,8 +19,6 @@ from itertools import accumulate
 
 import numpy as np
 
-__all__ = ["LAWS", "SIGMA_RANGE", "cumulative_bounds", "draw_integers", "exp_minus", "require_sigma"]
-
 LAWS = ("rounded", "discrete")
 # In grid units. Below, the table says little; above, it no longer fits the caches and takes seconds to build.
 SIGMA_RANGE = (0.5, 2.0**14)

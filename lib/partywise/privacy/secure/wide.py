@@ -14,8 +14,6 @@ import numpy as np
 
 from .table import GUARD_BITS, draw_integers, exp_minus
 
-__all__ = ["WIDEST", "draw_huge_integers", "draw_wide_integers"]
-
 Words = Callable[[int], np.ndarray]
 
 # Bits of the deviation of the cells.

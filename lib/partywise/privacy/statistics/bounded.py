@@ -10,16 +10,6 @@ from ..rounding import NORMAL
 from ..strata import check_stratum
 from .geometry import factor, lengths
 
-__all__ = [
-    "Bounded",
-    "SensitivityCertificate",
-    "clip_curves",
-    "product",
-    "record_matrix",
-    "repeat",
-    "sum_certificate",
-]
-
 NORMS = ("l2", "l1", "linf", "mahalanobis", "distance", "hamming")
 UNITS = ("row", "label", "features", "user")
 RELATIONS = ("replace_one", "add_remove", "label_flip")

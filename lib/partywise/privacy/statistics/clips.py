@@ -14,8 +14,6 @@ import numpy as np
 from ..accounted import Accounted, parameter, parents_of
 from .bounded import clip_curves
 
-__all__ = ["BallClip", "BoxClip", "Clip", "ClipResult", "NormClip"]
-
 
 @dataclass(frozen=True, eq=False)
 class ClipResult:

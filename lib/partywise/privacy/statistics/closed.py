@@ -9,8 +9,6 @@ import numpy as np
 from ..strata import check_stratum
 from .bounded import Bounded, SensitivityCertificate
 
-__all__ = ["EncryptedIntegers"]
-
 
 @dataclass(frozen=True, eq=False)
 class EncryptedIntegers:

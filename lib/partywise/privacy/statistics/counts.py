@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from ..accounted import Accounted, parameter
 from .bounded import Bounded, SensitivityCertificate, sum_certificate
 
-__all__ = ["counts", "membership"]
-
 
 def counts(
     indices: ArrayLike,

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from ..rounding import round_up
 
-__all__ = ["Ball", "factor", "lengths", "mahalanobis"]
-
 # An eigenvalue below this share of the largest one cannot be told from zero, or from a negative one.
 RANK_TOLERANCE = 1e-13
 

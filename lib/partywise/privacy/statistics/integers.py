@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from ..accounted import Accounted, parameter, parents_of
 from .bounded import Bounded, sum_certificate
 
-__all__ = ["integer_cuts", "mapped_integers"]
-
 
 def integer_cuts(ends: tuple[float, float], domain: tuple[int, int]) -> np.ndarray:
     """The raw values (hi - lo,) between neighbouring integers of the affine map from [low, high] onto lo..hi.

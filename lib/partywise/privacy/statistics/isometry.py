@@ -10,8 +10,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["nearest_semidefinite", "to_matrix", "to_vector"]
-
 
 def to_vector(matrix: np.ndarray) -> np.ndarray:
     """Isometric vector of a symmetric matrix of shape (q, q); shape (q (q + 1) / 2,)."""

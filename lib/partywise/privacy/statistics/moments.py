@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from ..accounted import Accounted, parameter, parents_of
 from .bounded import Bounded, clip_curves, product, record_matrix, sum_certificate
 
-__all__ = ["covariance", "cross_moment", "record_sum", "second_moment", "second_moment_bound"]
-
 
 def second_moment(
     z: ArrayLike,

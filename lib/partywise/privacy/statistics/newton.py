@@ -19,15 +19,6 @@ from ...errors import CertificationError
 from ..accounted import Accounted, parameter
 from .bounded import SensitivityCertificate, sum_certificate
 
-__all__ = [
-    "GRID",
-    "Cells",
-    "free_ratio",
-    "hessians",
-    "newton_certificate",
-    "residual_certificate",
-]
-
 # Gradients and hessians are whole multiples of it.
 GRID = 2.0**-32
 ONE = 1 << 32

@@ -18,8 +18,6 @@ from .bounded import Bounded, SensitivityCertificate, record_matrix, sum_certifi
 from .clips import NormClip
 from .geometry import lengths
 
-__all__ = ["clipped_coefficients", "clipped_curves", "count_at_most", "entries", "label_dot_product"]
-
 ONE_ENTRY = Public(1, because="a record holds one entry")
 
 

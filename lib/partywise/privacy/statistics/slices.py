@@ -15,8 +15,6 @@ from ..accounted import Accounted, parameter, parents_of
 from ..rounding import NORMAL, round_up
 from .bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
-__all__ = ["Quantiles", "bin_index", "slice_means", "slice_means_bound"]
-
 
 @dataclass(frozen=True)
 class Quantiles:

@@ -12,8 +12,6 @@ from ..gradient_histograms import GradientHistograms, even_variance
 from ..model import Table
 from .plan import HistogramPlan, Share
 
-__all__ = ["assemble_histograms", "integers_of", "tables_of"]
-
 
 def integers_of(g: np.ndarray, plan: HistogramPlan) -> tuple[np.ndarray, np.ndarray]:
     """Gradients (n,), clipped to the public bound, and their hessians, both in steps of 2^-32: int64."""

@@ -13,8 +13,6 @@ import numpy as np
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
 from ..gradient_histograms import GradientHistograms
 
-__all__ = ["debias_histograms", "nearest_shares"]
-
 # Sums of strata are scaled to their margins so often.
 RAKINGS = 30
 

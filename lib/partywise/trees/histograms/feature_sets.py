@@ -16,8 +16,6 @@ from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.strata import cell_of
 from ..options import LocalTablesOptions
 
-__all__ = ["FeatureSets", "Stratum", "drawn_features", "feature_sets", "features_of", "strata"]
-
 
 @dataclass(frozen=True)
 class Stratum:

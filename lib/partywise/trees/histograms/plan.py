@@ -20,8 +20,6 @@ from ...privacy.statistics.newton import GRID, Cells, free_ratio, newton_certifi
 from ..model import PublicFacts
 from ..options import TableOptions
 
-__all__ = ["HistogramPlan", "Share", "histogram_plan", "require_public"]
-
 # A mask is so many bits longer than what it hides.
 MASK_BITS = 40
 # The noise of an entry stays below so many deviations: the table of its sampler ends before.

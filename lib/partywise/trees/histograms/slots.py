@@ -20,8 +20,6 @@ from ...federation.exchanges.homomorphic.slots import split_slots
 from ...privacy.mechanisms.random import RandomSource
 from .plan import MASK_BITS, HistogramPlan, Share
 
-__all__ = ["add_noise", "drawn_masks", "open_slots", "packed_sums", "read", "reveal", "table_sums"]
-
 
 def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Share) -> tuple[Cipher, Cipher, int]:
     """Sums over the cells of single features and of pairs, and how many additions they took."""

@@ -11,6 +11,8 @@ from ....errors import DataMissing
 from ...catalogue import RESOURCES
 from ...curves import require
 from ...fetch import read_files
+from ...public.abalone import SEXES
+from ...public.adult import LEVELS
 from ...public.descriptions import Column, Response, TableDescription
 from ...tables import Table
 from .. import abalone, adult
@@ -18,8 +20,8 @@ from .frames import read_frame
 
 # Tables whose loaders number the levels of a category: loader, and the levels by column.
 NUMBERED: dict[str, tuple[Callable[[str | Path], Table], dict[str, tuple[str, ...]]]] = {
-    abalone.RESOURCE: (abalone.load, {"sex": abalone.SEXES}),
-    adult.RESOURCE: (adult.load_folded, {name: tuple(words.split()) for name, words in adult.LEVELS.items()}),
+    abalone.RESOURCE: (abalone.load, {"sex": SEXES}),
+    adult.RESOURCE: (adult.load_folded, {name: tuple(words.split()) for name, words in LEVELS.items()}),
 }
 
 

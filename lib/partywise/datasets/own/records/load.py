@@ -17,15 +17,6 @@ from ..csv import TextTable, read_bytes, read_table
 from ..files import MARKS
 from .settings import OwnRecords
 
-__all__ = [
-    "as_number",
-    "complete",
-    "contents",
-    "open_records",
-    "record_names",
-    "select_rows",
-]
-
 LISTED = 3
 LOG = logging.getLogger("partywise")
 

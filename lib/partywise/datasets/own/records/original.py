@@ -9,8 +9,6 @@ import numpy as np
 
 from ..table_files import ColumnBlock
 
-__all__ = ["Scale", "feature_rows", "scale_of"]
-
 
 class Scale(NamedTuple):
     """Of every feature (d,): the fitted one is ``slope`` times the one in the file, plus ``shift``."""

@@ -13,8 +13,6 @@ from ..persons import first_rows, number_persons
 from .load import select_rows
 from .settings import OwnRecords
 
-__all__ = ["bounded", "one_client_each", "training_persons"]
-
 
 def bounded(table: TextTable, settings: OwnRecords) -> TextTable:
     """The first ``rows_per_user`` rows of every person, in the order of the file (see `first_rows`)."""

@@ -13,8 +13,6 @@ from ..plausible import check_bounds
 from ..rows import values
 from ..table_files import ColumnBlock
 
-__all__ = ["clip_to_bounds", "feature_names", "features"]
-
 
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
     """Columns (N, d) of all tables: bounds become [low, 1], a category indicators ``low`` or 1 of all levels but one.

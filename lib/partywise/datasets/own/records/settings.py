@@ -13,8 +13,6 @@ from ....checks import Count, Range, check_fields, check_name
 from ..files import check_persons, increasing
 from ..table_files import ColumnBlock
 
-__all__ = ["HeldFile", "OwnRecords", "check_party_names", "twice"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class HeldFile:

@@ -14,8 +14,6 @@ from ..records.persons import bounded
 from ..records.settings import HeldFile
 from .placeholders import PartyFiles, check_count, column_of, in_turn, own_content, text_of
 
-__all__ = ["placeholders"]
-
 
 def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a client, and one in the place of each other; as `columns.placeholders`.

@@ -22,8 +22,6 @@ from .placeholders import (
     text_of,
 )
 
-__all__ = ["placeholders", "shared_column"]
-
 
 def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a party, and one in the place of each other."""

@@ -17,8 +17,6 @@ from ..reader import Reader
 from .columns import shared_column
 from .placeholders import PartyFiles, ascending, check_count, in_turn, own_content, placeholder_ids, text_of
 
-__all__ = ["placeholders"]
-
 
 def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own files of a party, and one in the place of each curve elsewhere; as `columns.placeholders`."""

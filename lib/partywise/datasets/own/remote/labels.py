@@ -11,8 +11,6 @@ from ..csv import read_table
 from .columns import shared_column
 from .placeholders import PartyFiles, ascending, check_count, column_of, in_turn, own_content, placeholder_ids, text_of
 
-__all__ = ["placeholders"]
-
 
 def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a party, and one in the place of the other; as `columns.placeholders`."""

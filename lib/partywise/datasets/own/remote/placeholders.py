@@ -20,18 +20,6 @@ from ....errors import DataMissing
 from ..csv import PLACEHOLDERS, read_bytes
 from ..table_files import ColumnBlock
 
-__all__ = [
-    "PartyFiles",
-    "ascending",
-    "check_count",
-    "column_of",
-    "in_turn",
-    "labels_of",
-    "own_content",
-    "placeholder_ids",
-    "text_of",
-]
-
 
 @dataclass(frozen=True)
 class PartyFiles:

@@ -15,8 +15,6 @@ from . import sized
 from .large_numbers import number_of
 from .paillier_keys import PublicKey
 
-__all__ = ["carried", "cipher_of", "concatenate", "integers_of", "require_room", "take", "values_of"]
-
 
 def cipher_of(public: PublicKey, values: Sequence[Any], key_holder: str, made_of: Sequence[Accounted] = ()) -> Cipher:
     """Ciphertexts as they are sent."""

@@ -10,8 +10,6 @@ from ....randomness import Rng
 from ...run import Place, Run, name_of
 from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key
 
-__all__ = ["KeyOptions", "drawn_key", "shared_key"]
-
 
 class KeyOptions(Protocol):
     """What options say of a key: bits of the modulus, and whether random exponents are as long."""

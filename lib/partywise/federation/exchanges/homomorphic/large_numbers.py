@@ -10,11 +10,9 @@ import numpy as np
 from ....privacy.mechanisms.random import RandomSource, SecureRandom, sampler_of
 
 try:
-    import gmpy2
+    import gmpy2 as gmpy2
 except ImportError:
     gmpy2 = None
-
-__all__ = ["FixedBase", "gmpy2", "number_of", "primes", "random_bytes", "require_gmpy2"]
 
 # Fewer powers than this do not pay for a table of bytes; half bytes serve them.
 FEW = 128

@@ -18,16 +18,6 @@ from .large_numbers import random_bytes
 from .paillier import add_plain, decrypt, rerandomised
 from .paillier_keys import PrivateKey, PublicKey
 
-__all__ = [
-    "MASK_BITS",
-    "from_bytes",
-    "mask_width",
-    "masked",
-    "masks",
-    "opened_under_masks",
-    "unmasked",
-]
-
 # By so many bits a mask is longer than what it hides.
 MASK_BITS = 120
 

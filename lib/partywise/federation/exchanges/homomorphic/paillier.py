@@ -21,8 +21,6 @@ from .ciphertexts import cipher_of, integers_of, require_room, values_of
 from .large_numbers import gmpy2
 from .paillier_keys import PrivateKey, PublicKey
 
-__all__ = ["add", "add_plain", "additions", "decrypt", "encrypt", "pack", "rerandomised", "revealed", "sums", "times"]
-
 
 def encrypt(
     key: PrivateKey | PublicKey,

@@ -17,8 +17,6 @@ from ....privacy.mechanisms.random import RandomSource, sampler_of
 from ....privacy.mechanisms.release import OBSERVER
 from .large_numbers import FixedBase, gmpy2, number_of, primes, random_bytes, require_gmpy2
 
-__all__ = ["Kind", "PrivateKey", "PublicKey", "generate_key"]
-
 Kind = Literal["paillier", "sized"]
 # Bits of a random exponent by the longest modulus they serve: four times its strength (NIST SP 800-57, table 2).
 EXPONENTS = ((2048, 448), (3072, 512), (7680, 768), (16384, 1088))

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["from_content", "group_sums", "to_content"]
-
 LIMB = 16
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FRACTION_BITS", "fixed", "merge_slots", "per_cipher", "require_room", "slot_bits", "split_slots"]
-
 # Numbers are multiples of 2^-32.
 FRACTION_BITS = 32
 

@@ -18,8 +18,6 @@ from .large_numbers import gmpy2, number_of
 from .paillier import sums, times
 from .paillier_keys import PublicKey
 
-__all__ = ["weighted_sums"]
-
 DIGIT = 4
 
 

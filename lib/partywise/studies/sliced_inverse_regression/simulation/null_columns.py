@@ -17,8 +17,6 @@ import numpy as np
 
 from ....inverse_regression.models import AR_INNOVATION, AR_STEP
 
-__all__ = ["NullColumns", "draw_null"]
-
 # Columns whose recursion is one matrix product.
 BLOCK_ROWS = 32
 

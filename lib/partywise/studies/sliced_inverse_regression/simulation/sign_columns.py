@@ -23,8 +23,6 @@ from ....inverse_regression.models import AR_STEP
 from ....inverse_regression.screening import sign_sums
 from ....randomness import stream
 
-__all__ = ["AutoregressiveColumns", "IndependentColumns", "SignedColumns", "bridge", "signed_columns"]
-
 # Columns of a block: long enough for a cheap first pass, short enough for a cheap second one.
 BLOCK = 32
 
