@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
 import numpy as np
 
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams, stream
 from partywise.trees.gathering.protection import protection
 from partywise.trees.gathering.ranks import message_of, order_of

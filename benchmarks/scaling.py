@@ -37,7 +37,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.release import Release

@@ -41,7 +41,7 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols.joint import fit
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.randomness import Streams, stream
 
 SIZES, P, BITS, WORD_BITS = (2_000, 50_000), 10, 38, 23

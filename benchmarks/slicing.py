@@ -25,7 +25,7 @@ import numpy as np
 from partywise.inverse_regression import models, projection_loss, sir
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.slices import equal_frequency
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import stream
 
 SHAPES, H, D = ((50_000, 10), (5_000, 200)), 10, 2

@@ -28,7 +28,7 @@ from linear_driver import fitted, rows
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import take
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
-from partywise.federation.exchanges.homomorphic.weighted import weighted_sums
+from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from partywise.linear.fixed_point import to_fixed_point
 from partywise.linear.options import CertifiedOptions
 from partywise.linear.protocols import certified

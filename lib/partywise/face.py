@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from .logistic.estimator import LabelPrivateLogisticRegression
     from .pca.estimator import VerticalPCA
     from .privacy.accountants.dp_accounting import from_dp_event, to_dp_event
-    from .privacy.accounted import Clear, Public
+    from .privacy.accounted_values import Clear, Public
     from .privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_delta, gaussian_epsilon, gdp_mu
     from .privacy.accounting.compose import cost
-    from .privacy.audit.sampled import audit
+    from .privacy.audit.sampling import audit
     from .privacy.ledger.budget import PrivacyFilter
     from .privacy.ledger.event import Event
     from .privacy.ledger.ledger import Ledger
@@ -103,10 +103,10 @@ HOMES = {
     "logistic.estimator": ("LabelPrivateLogisticRegression",),
     "pca.estimator": ("VerticalPCA",),
     "privacy.accountants.dp_accounting": ("from_dp_event", "to_dp_event"),
-    "privacy.accounted": ("Clear", "Public"),
+    "privacy.accounted_values": ("Clear", "Public"),
     "privacy.accounting.calibration": ("analytic_gaussian_sigma", "gaussian_delta", "gaussian_epsilon", "gdp_mu"),
     "privacy.accounting.compose": ("cost",),
-    "privacy.audit.sampled": ("audit",),
+    "privacy.audit.sampling": ("audit",),
     "privacy.ledger.budget": ("PrivacyFilter",),
     "privacy.ledger.event": ("Event",),
     "privacy.ledger.ledger": ("Ledger",),

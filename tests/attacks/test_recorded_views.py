@@ -26,7 +26,7 @@ from partywise.glm.secret_shared_link.plan import PREDICTOR
 from partywise.pca.model import PublicFacts
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams, stream
 
 GROUPS = [(0, 1, 2, 3), (4, 5, 6, 7, 8, 9, 10, 11)]

@@ -13,7 +13,7 @@ import pytest
 from partywise.audits.contract import Subject, broken, changed_records, same
 from partywise.federation.parties import Party, split_rows
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.statistics.moments import record_sum
 from partywise.randomness import stream

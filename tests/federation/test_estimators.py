@@ -23,7 +23,7 @@ from partywise.functional.model import BasisSpec
 from partywise.functional.path_options import BoostingOptions
 from partywise.inverse_regression import projection_loss, sir
 from partywise.logistic import penalised_optimum
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams
 from partywise.studies.sliced_inverse_regression.cases import client_statistics
 from pipeline import ROOT

@@ -12,7 +12,7 @@ from partywise.federation import channel as channels
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.release import Release
 

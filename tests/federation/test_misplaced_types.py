@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, per_place
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 
 
 def local_size(party: Party, factor: float) -> Public:

@@ -15,7 +15,7 @@ from partywise.audits.replay import compare, record, replay
 from partywise.errors import ContractError
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius, RandomizedResponse
 from partywise.privacy.mechanisms.release import charge_and_draw
 from partywise.privacy.statistics.counts import counts

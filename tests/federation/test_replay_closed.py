@@ -20,7 +20,7 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.mechanisms import Release
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian
-from partywise.privacy.statistics.closed import EncryptedIntegers
+from partywise.privacy.statistics.encrypted_integers import EncryptedIntegers
 from partywise.privacy.statistics.newton import ONE, Cells, free_ratio, hessians, newton_certificate
 from partywise.randomness import stream
 

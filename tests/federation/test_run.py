@@ -14,7 +14,7 @@ from partywise.federation.parties import Party
 from partywise.federation.payloads import content_of
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import PlaceError, Run, simulate
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.statistics.moments import record_sum

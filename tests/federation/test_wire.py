@@ -15,7 +15,7 @@ from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
 from partywise.federation.payloads import payload_bytes
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms import Gaussian, Release
 from partywise.privacy.mechanisms.release import derive

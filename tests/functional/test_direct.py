@@ -10,7 +10,7 @@ from fixed import fixed
 from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.model import BasisSpec
 from partywise.functional.path_options import BoostingOptions
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, Release

@@ -24,8 +24,8 @@ from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.glm.options import MomentsOptions
 from partywise.glm.protocols import moments as moments_protocol
 from partywise.glm.protocols.moments import BITS, Plan, fit, local_steps
-from partywise.privacy.accounted import Clear, Public
-from partywise.privacy.mechanisms.shared import SharedGaussian
+from partywise.privacy.accounted_values import Clear, Public
+from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
 from partywise.privacy.statistics.isometry import to_vector
 from partywise.privacy.statistics.moments import second_moment_bound
 from partywise.randomness import stream

@@ -15,7 +15,7 @@ from partywise.federation.run import simulate
 from partywise.glm.noisy_statistics.scaling import split_budget
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions
 from partywise.glm.protocols import noisy_gradient, noisy_newton
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.total import default_views
 

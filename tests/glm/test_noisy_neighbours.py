@@ -14,7 +14,7 @@ from partywise.errors import ContractError
 from partywise.glm.noisy_statistics import blocks, scores, sweeps
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
 from partywise.glm.protocols import noisy_blocks, noisy_gradient, noisy_newton, noisy_predictor
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.clips import ClipResult
 from partywise.randomness import SimulationRandom

@@ -12,7 +12,7 @@ from partywise.audits.contract import agree
 from partywise.federation.run import simulate
 from partywise.glm.options import NoisyPredictorOptions
 from partywise.glm.protocols.noisy_predictor import fit
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 
 BOUND = {"gaussian": 10.0, "binomial": 1.0}
 SAID = "declared by the test"

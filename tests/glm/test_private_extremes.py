@@ -9,7 +9,7 @@ import pytest
 
 from glm_driver import DECLARED, fitted, records
 from partywise.glm import options
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 
 LARGEST = 1.7e308
 METHODS = {

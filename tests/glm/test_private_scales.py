@@ -21,7 +21,7 @@ from partywise.glm.noisy_statistics.scaling import (
     total_radius,
     unscale_coefficients,
 )
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 
 SAID = "declared by the test"
 

@@ -28,7 +28,7 @@ from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.moments import centre, client_moments, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, compose_mu, gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.statistics.clips import BallClip, BoxClip

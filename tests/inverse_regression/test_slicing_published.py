@@ -16,7 +16,7 @@ from partywise.inverse_regression.moments import Moments, client_moments
 from partywise.inverse_regression.options import refuse
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
-from partywise.privacy.accounted import UNPROVED
+from partywise.privacy.accounted_values import UNPROVED
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.statistics.clips import BoxClip

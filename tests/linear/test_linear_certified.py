@@ -12,7 +12,7 @@ from linear_driver import BOUND, fitted, rows, start
 from partywise.attacks.messages import directions_seen
 from partywise.audits.contract import same
 from partywise.errors import CertificationError
-from partywise.federation.exchanges.homomorphic import masked as exchange
+from partywise.federation.exchanges.homomorphic import masking as exchange
 from partywise.federation.exchanges.homomorphic.keys import drawn_key
 from partywise.federation.exchanges.homomorphic.large_numbers import number_of
 from partywise.federation.exchanges.homomorphic.paillier import decrypt
@@ -21,7 +21,7 @@ from partywise.linear import options as linear_options
 from partywise.linear.model import PublicFacts
 from partywise.linear.options import CertifiedOptions, PooledOptions
 from partywise.linear.protocols import certified, pooled
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams
 
 X, LABELS, NUMBERS = rows(90, 4)

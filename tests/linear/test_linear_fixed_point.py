@@ -11,7 +11,7 @@ from partywise.linear.fixed_point import FRACTION_BITS, mean_of, sizes, to_fixed
 from partywise.linear.model import PublicFacts
 from partywise.linear.options import CertifiedOptions
 from partywise.linear.steps import SLOPES, WEIGHTS
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import stream
 
 

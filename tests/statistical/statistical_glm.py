@@ -19,9 +19,9 @@ from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.glm.options import MomentsOptions
 from partywise.glm.protocols import moments
 from partywise.glm.protocols.moments import Plan, local_steps
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.audit.pairs import audit_pair
-from partywise.privacy.mechanisms.shared import SharedGaussian
+from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
 from partywise.privacy.statistics.isometry import to_vector
 from partywise.randomness import stream
 

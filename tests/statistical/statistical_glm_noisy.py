@@ -28,7 +28,7 @@ from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.shared import SharedGaussian, SharedSum
+from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
 from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical

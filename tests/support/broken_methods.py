@@ -9,7 +9,7 @@ from config.own_method import OneStepOptions, local_features, local_sum, server_
 
 from partywise.experiment.study import Lazy, Protocol
 from partywise.logistic.model import Estimate, delta_of
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian

@@ -27,7 +27,7 @@ from partywise.functional.model import BasisSpec, PublicFacts
 from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
 from partywise.functional.path_options import BoostingOptions
 from partywise.functional.protocols.common import UNCLIPPED
-from partywise.privacy.accounted import Accounted, Clear, Public, parameter
+from partywise.privacy.accounted_values import Accounted, Clear, Public, parameter
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.quantiles import QuantileRadius

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 
 
 def fixed(value: Any) -> Public:

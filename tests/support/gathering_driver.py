@@ -12,7 +12,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.total import Total
 from partywise.randomness import Streams, stream
 from partywise.trees.model import Column, PublicFacts

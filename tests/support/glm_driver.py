@@ -12,7 +12,7 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.glm.model import PublicFacts
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams, stream
 
 FAMILIES = ("gaussian", "binomial", "poisson", "gamma", "inverse_gaussian")

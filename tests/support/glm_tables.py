@@ -20,7 +20,7 @@ from partywise.federation.run import Run, simulate
 from partywise.glm.exact import fit_glm, intercept_only
 from partywise.glm.model import PublicFacts
 from partywise.models.families import FAMILIES
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"

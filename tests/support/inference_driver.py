@@ -11,7 +11,7 @@ from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, per_place
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import stream
 from partywise.trees.ensemble import with_thresholds
 from partywise.trees.model import LEAF, Column, Ensemble, PublicFacts, Table, Tree

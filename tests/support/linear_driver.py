@@ -12,7 +12,7 @@ from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.linear.model import Estimate, PublicFacts
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams, stream
 
 BOUND = 2.0

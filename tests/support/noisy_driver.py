@@ -10,7 +10,7 @@ import numpy as np
 from glm_driver import DECLARED, records, start
 from partywise.audits.contract import Subject, changed_records
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams, stream
 
 PLACES = ("analyst", "dealer", "aggregator")

@@ -17,7 +17,7 @@ from partywise.federation.run import Run
 from partywise.glm.model import Estimate, PublicFacts
 from partywise.glm.records import response_of
 from partywise.models.families import FAMILIES
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import Release

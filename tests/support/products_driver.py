@@ -11,7 +11,7 @@ from partywise.federation.exchanges.cross_product import private, send_masked
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.randomness import Streams, stream
 
 N, BITS = 50, 30

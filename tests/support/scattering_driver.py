@@ -10,7 +10,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.study import Spec
 from partywise.trees.codes import side_by_side

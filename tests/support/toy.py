@@ -14,7 +14,7 @@ from partywise.experiment.measures import DIVERGED, N_TRAIN, ExampleFits, Measur
 from partywise.experiment.plan import CasePlan, MethodPlan, Plan
 from partywise.experiment.study import Lazy, Protocol, Source, Study
 from partywise.federation.parties import Party
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.moments import record_sum
 

@@ -9,7 +9,7 @@ from partywise.audits.pairs import ClearPair, GaussianPair
 from partywise.audits.worlds import AuditData, World
 from partywise.experiment.claims import Claim, ClaimSettings, Mechanism
 from partywise.experiment.study import Lazy
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.statistics.moments import record_sum
 

@@ -10,7 +10,7 @@ from fixed import fixed
 from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import Release, derive

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.mechanisms.distance import DistanceExponential
 from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
 from partywise.privacy.mechanisms.mixed_response import MixedResponse

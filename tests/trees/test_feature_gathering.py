@@ -14,7 +14,7 @@ from partywise.audits.contract import Subject, agree, changed_records, check_nei
 from partywise.errors import CertificationError
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.randomness import stream
 from partywise.trees.codes import dense_ranks, public_bins, quantile_bins, side_by_side
 from partywise.trees.ensemble import grow_trees

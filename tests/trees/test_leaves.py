@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inference_driver import CUTS, case, cuts_of, random_tree
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import stream
 from partywise.trees.ensemble import with_thresholds
 from partywise.trees.leaves import crosses, laid_out, skeleton, stepwise

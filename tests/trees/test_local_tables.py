@@ -16,7 +16,7 @@ from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.privacy.audit.sampled import audit
+from partywise.privacy.audit.sampling import audit
 from partywise.randomness import stream
 from partywise.trees.codes import public_bins
 from partywise.trees.histograms.feature_sets import feature_sets, features_of

@@ -20,7 +20,7 @@ from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.models.losses import derivatives
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.statistics.newton import ONE, hessians
 from partywise.randomness import stream

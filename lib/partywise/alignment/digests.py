@@ -22,7 +22,7 @@ from ..federation.cipher import RANDOM, Cipher
 from ..federation.exchanges.common_tokens import TOKEN_BYTES, common_tokens, key_bytes, local_order, local_rows
 from ..federation.parties import Party
 from ..federation.run import PerPlace, Run
-from ..privacy.accounted import Clear
+from ..privacy.accounted_values import Clear
 from ..privacy.mechanisms.random import RandomSource, words_of
 
 # Who can open the key: all that hold identifiers, not the analyst.

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..federation.cipher import Cipher
-from ..privacy.accounted import Clear, Public
+from ..privacy.accounted_values import Clear, Public
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import Release, digest_of

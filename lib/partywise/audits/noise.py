@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import bdtr, gammainc
 
 from ..privacy.accounting.compose import compose
-from ..privacy.audit.sampled import audit
+from ..privacy.audit.sampling import audit
 from ..privacy.mechanisms.release import MECHANISMS
 from .replay import Call, Tape, distance, require
 

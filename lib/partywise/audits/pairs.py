@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted import Clear, Public
+from ..privacy.accounted_values import Clear, Public
 from ..privacy.accounting.calibration import gaussian_epsilon
 from ..privacy.audit.exact import finite_epsilon, response_epsilon
 from ..privacy.audit.pairs import audit_pair

@@ -21,7 +21,7 @@ from ..federation.payloads import content_of
 from ..privacy.ledger.event import OF_PERSONS, Event
 from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
-from ..privacy.statistics.closed import EncryptedIntegers
+from ..privacy.statistics.encrypted_integers import EncryptedIntegers
 
 ROUNDING = 1e-9
 

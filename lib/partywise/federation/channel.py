@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CertificationError
-from ..privacy.accounted import Clear, Public
+from ..privacy.accounted_values import Clear, Public
 from ..privacy.ledger.event import clear_event, closed_event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts

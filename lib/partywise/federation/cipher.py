@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CertificationError
-from ..privacy.accounted import Accounted, Clear, Public
+from ..privacy.accounted_values import Accounted, Clear, Public
 from ..privacy.mechanisms.release import Release
 
 # What a scheme computes on closed values: `Cipher` sums and scales shares, `exchanges.homomorphic` does the rest.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted import Accounted, Clear, Public
+from ..privacy.accounted_values import Accounted, Clear, Public
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import Release
 from .cipher import Cipher

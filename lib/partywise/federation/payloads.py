@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted import Clear, Public
+from ..privacy.accounted_values import Clear, Public
 from ..privacy.mechanisms.release import Release
 from .cipher import Cipher
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..privacy.accounted import Clear
+from ..privacy.accounted_values import Clear
 from .run import Place, Run, name_of
 
 # Steers and has the result; holds no data.

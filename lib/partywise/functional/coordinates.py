@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted import Accounted
-from ..privacy.accounted import Public as Fixed
+from ..privacy.accounted_values import Accounted
+from ..privacy.accounted_values import Public as Fixed
 from ..privacy.rounding import bounded_entries
 from .bases import roughness_directions
 from .model import BasisSpec

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_columns
-from ..privacy.accounted import Public
+from ..privacy.accounted_values import Public
 from .model import BasisSpec, PublicFacts
 from .options import (
     BaselineOptions,

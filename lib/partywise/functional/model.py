@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..privacy.accounted import Accounted
+from ..privacy.accounted_values import Accounted
 from .bases import BSplineBasis, FourierBasis, make_basis
 
 

@@ -16,7 +16,7 @@ from ..federation.estimator import Method
 from ..federation.exchanges.secure_sum import AGGREGATOR
 from ..federation.exchanges.sharing import DEALER
 from ..federation.roles import ANALYST
-from ..privacy.accounted import Public
+from ..privacy.accounted_values import Public
 from .model import PublicFacts
 from .options import (
     BcdOptions,

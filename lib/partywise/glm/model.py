@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..privacy.accounted import Accounted
+from ..privacy.accounted_values import Accounted
 from .options import Family
 
 Status = Literal["ok", "not_converged", "diverged"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.held import columns_of, vector_of
+from ..alignment.party_arrays import columns_of, vector_of
 from ..federation.parties import Party
 from ..models.families import FAMILIES, Family, LogLink
 from .exact import check_size, intercept_only

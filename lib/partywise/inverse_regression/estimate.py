@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..privacy.accounted import Clear, Public
+from ..privacy.accounted_values import Clear, Public
 from .moments import Moments, centre, check_records, client_moments
 from .slices import class_slices, equal_frequency, public_slices
 

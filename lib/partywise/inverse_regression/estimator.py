@@ -11,7 +11,7 @@ import numpy as np
 from ..checks import positive
 from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_rows
-from ..privacy.accounted import Public
+from ..privacy.accounted_values import Public
 from .model import PublicFacts
 from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
 from .protocols import certified, published, reference, whitened

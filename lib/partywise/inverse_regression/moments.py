@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..privacy.accounted import Accounted, parameter, parents_of
+from ..privacy.accounted_values import Accounted, parameter, parents_of
 from ..privacy.rounding import bounded_entries
 from ..privacy.statistics.clips import BallClip, Clip
 from .slices import Slices

@@ -16,7 +16,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ..privacy.accounted import Clear
+from ..privacy.accounted_values import Clear
 from ..privacy.accounting.calibration import classic_gaussian_sigma
 from ..privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from ..privacy.mechanisms.release import Release, Terms

@@ -19,7 +19,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ..privacy.accounted import Accounted, Public, parameter
+from ..privacy.accounted_values import Accounted, Public, parameter
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.mechanisms.selection import NoisyVotes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted import Accounted, Public, parameter
+from ..privacy.accounted_values import Accounted, Public, parameter
 from ..privacy.statistics.clips import BoxClip, Clip
 
 KINDS = ("public", "quantile", "labels")

@@ -13,7 +13,7 @@ from ..federation.column_estimator import held_columns, response_of, share_expla
 from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.parties import split_columns
 from ..models.links import LOGIT
-from ..privacy.accounted import Public
+from ..privacy.accounted_values import Public
 from .model import PublicFacts
 from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from .protocols import certified, pooled, published

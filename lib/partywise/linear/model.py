@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..privacy.accounted import Accounted
+from ..privacy.accounted_values import Accounted
 
 
 @dataclass(frozen=True)

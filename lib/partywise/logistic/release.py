@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import CertificationError
 from ..models.objective import check_features, check_labels
-from ..privacy.accounted import Public
+from ..privacy.accounted_values import Public
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
 from ..privacy.mechanisms.release import Release, Terms, charge_and_draw, ratio

@@ -15,7 +15,7 @@ from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
 from ..models.criteria import Criterion
 from ..models.links import LOGIT
-from ..privacy.accounted import Public
+from ..privacy.accounted_values import Public
 from .model import Column, PublicFacts
 from .options import (
     ActiveOnlyOptions,

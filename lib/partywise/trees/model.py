@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..models.criteria import Criterion
-from ..privacy.accounted import Accounted
+from ..privacy.accounted_values import Accounted
 
 # Mark of a leaf in `Tree.feature`.
 LEAF = -1

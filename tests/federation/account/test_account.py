@@ -29,7 +29,7 @@ from partywise.federation.account.reading import paid_events
 from partywise.federation.account.spending import Budget
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian

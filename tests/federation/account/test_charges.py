@@ -18,7 +18,7 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Place, Run, name_of
 from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 from partywise.privacy.mechanisms.release import OBSERVER
-from partywise.privacy.mechanisms.shared import LAW, NoiseKey
+from partywise.privacy.mechanisms.shared_gaussian import LAW, NoiseKey
 
 # A budget that is reserved, and a radius whose noisy counts one charge pays: no method of the default has them.
 PRIVATE_RADII = ("functional_boosting", "simulated", "private_radii")

@@ -16,7 +16,7 @@ from partywise.federation.deployment.link import SessionLink, nested
 from partywise.federation.deployment.session import Session
 from partywise.federation.deployment.union import Sent
 from partywise.federation.transport.frames import Address, encode_frame
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms.release import Release, derive
 from toy_rounds import program, run

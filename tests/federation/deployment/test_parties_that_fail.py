@@ -29,7 +29,7 @@ from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.platforms import differences, platform_of_process
 from partywise.federation.deployment.session import Session, library_digest
 from partywise.federation.transport import authority
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.randomness import stream
 from toy_rounds import program, run
 

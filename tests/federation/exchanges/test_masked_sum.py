@@ -18,7 +18,7 @@ from partywise.federation.exchanges.sharing import decoded, encoded
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.randomness import Streams
 
 N = 400

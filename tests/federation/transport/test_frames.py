@@ -18,7 +18,7 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encode, pack, payload_of, row_of
 from partywise.federation.payloads import argument_of
 from partywise.federation.transport.frames import Address, decode_frame, encode_frame
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import Release, derive

@@ -8,7 +8,7 @@ import pytest
 from dp_accounting import dp_event, pld, rdp
 
 from partywise.privacy.accountants.dp_accounting import from_dp_event, to_dp_event
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.law import Law
 from partywise.privacy.ledger.compose import epsilon

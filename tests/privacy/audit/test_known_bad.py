@@ -20,7 +20,7 @@ from partywise.errors import CertificationError
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
 from partywise.pca.rotations import scores_of_block
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma
 from partywise.privacy.audit.exact import audit_exact
 from partywise.privacy.ledger.compose import epsilon as composed_epsilon

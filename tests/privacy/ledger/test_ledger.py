@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
 from partywise.errors import CertificationError
-from partywise.privacy.accounted import UNPROVED
+from partywise.privacy.accounted_values import UNPROVED
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon, simple_zcdp_epsilon
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.law import Law

@@ -12,7 +12,7 @@ from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
-from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.ledger.total import default_views

@@ -33,7 +33,7 @@ from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.selection import NoisyVotes, ReportNoisyMax
-from partywise.privacy.mechanisms.shared import SharedGaussian
+from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.records import clipped_coefficients, entries

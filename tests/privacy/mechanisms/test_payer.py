@@ -13,7 +13,7 @@ from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.federation.secure_streams import SecureStreams
 from partywise.logistic.perturbation import objective_perturbation
-from partywise.privacy.accounted import UNPROVED, Clear, Public
+from partywise.privacy.accounted_values import UNPROVED, Clear, Public
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian
 from partywise.privacy.mechanisms.distance import DistanceExponential
@@ -26,11 +26,11 @@ from partywise.privacy.mechanisms.random import SecureRandom, charge_to, words_o
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.release import MECHANISMS, charge_and_draw
 from partywise.privacy.mechanisms.selection import NoisyVotes, ReportNoisyMax
-from partywise.privacy.mechanisms.shared import SharedGaussian, SharedSum
+from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
 from partywise.privacy.payer import OPEN_ACCOUNTS
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
-from partywise.privacy.statistics.closed import EncryptedIntegers
 from partywise.privacy.statistics.counts import membership
+from partywise.privacy.statistics.encrypted_integers import EncryptedIntegers
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream

@@ -13,7 +13,7 @@ import pytest
 from curve_functions import fit_central
 from fixed import fixed
 from partywise.functional.model import BasisSpec
-from partywise.privacy.accounted import UNPROVED, Accounted, Clear
+from partywise.privacy.accounted_values import UNPROVED, Accounted, Clear
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
     AdjustedDistanceExponential,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fixed import fixed
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import DistanceExponential
 from partywise.privacy.statistics.integers import integer_cuts, mapped_integers

@@ -12,7 +12,7 @@ from partywise.datasets.curves import CurveTable, Scale
 from partywise.federation.folds import Fold
 from partywise.functional.bases import make_basis
 from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data

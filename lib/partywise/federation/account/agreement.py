@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import AccountError
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ...privacy.ledger.event import JOIN, POST_PROCESSING, UNNAMED
 from ..codec import payload_of
 from .chain import REMEDY, Row

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted import Accounted, Clear
+from ...privacy.accounted_values import Accounted, Clear
 from ...privacy.mechanisms.release import Release
 from ..cipher import RANDOM, Cipher
 from ..parties import Party

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.release import Release
 from ..parties import Party
 from ..roles import involved

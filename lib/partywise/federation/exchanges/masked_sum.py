@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted_values import Clear, Public
 from ...privacy.mechanisms.random import SecureRandom, words_of
 from ...randomness import Rng
 from ..parties import Party

@@ -34,7 +34,7 @@ import numpy as np
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms
-from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
+from ...privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...randomness import Rng
 from ..cipher import RANDOM, Cipher

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import Cipher
 from ..parties import Party

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted import Accounted
+from ...privacy.accounted_values import Accounted
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ...randomness import Rng
 from ..cipher import RANDOM, Cipher

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part
 from ...federation.exchanges.residues import Ring, ring_for
-from ...privacy.accounted import Accounted, Public, parents_of
-from ...privacy.mechanisms.shared import SharedGaussian
+from ...privacy.accounted_values import Accounted, Public, parents_of
+from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...privacy.statistics.geometry import lengths
 from ...privacy.statistics.moments import cross_moment, record_sum, second_moment

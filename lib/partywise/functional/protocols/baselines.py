@@ -13,7 +13,7 @@ import numpy as np
 from ...federation.folds import Fold
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..boosting import fit_joint
 from ..coordinates import make_coordinates
 from ..model import Estimate

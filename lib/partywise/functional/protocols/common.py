@@ -13,7 +13,7 @@ from ...federation.folds import Fold
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.accounted_values import Accounted, Clear, Public
 from ...privacy.mechanisms.quantiles import QuantileRadius
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.rounding import bounded_entries

@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import CertificationError
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.accounted_values import Accounted, Clear, Public
 from ...privacy.ledger.budget import PrivacyFilter
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted import Accounted
+from ...privacy.accounted_values import Accounted
 from ...privacy.mechanisms.release import derive
 from ..boosting import BoostingFit
 from ..model import Estimate

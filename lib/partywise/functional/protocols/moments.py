@@ -31,7 +31,7 @@ from ...federation.exchanges.dealing import dealing
 from ...federation.exchanges.noisy_moments import noisy_moments
 from ...federation.parties import Party
 from ...federation.run import Run, per_place
-from ...privacy.accounted import Accounted
+from ...privacy.accounted_values import Accounted
 from ...privacy.mechanisms.release import Release
 from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.clips import NormClip

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.accounted_values import Accounted, Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.bounded import Bounded

@@ -11,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from ...privacy.accounted import Accounted, Public
+from ...privacy.accounted_values import Accounted, Public
 from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, product, sum_certificate
 from ...privacy.statistics.clips import NormClip

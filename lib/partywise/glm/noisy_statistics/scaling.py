@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...alignment.held import columns_of
+from ...alignment.party_arrays import columns_of
 from ...errors import BudgetExceeded
 from ...federation.parties import Party
-from ...privacy.accounted import Accounted, Public, parameter
+from ...privacy.accounted_values import Accounted, Public, parameter
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.clips import NormClip

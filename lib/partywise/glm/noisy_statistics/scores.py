@@ -14,7 +14,7 @@ from math import exp, sqrt
 import numpy as np
 
 from ...models.families import FAMILIES
-from ...privacy.accounted import Accounted, Public
+from ...privacy.accounted_values import Accounted, Public
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, sum_certificate
 from ...privacy.statistics.clips import ClipResult, NormClip
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...federation.exchanges.residues import Ring, ring_for
-from ...privacy.accounted import Accounted, Public
-from ...privacy.mechanisms.shared import SharedGaussian
+from ...privacy.accounted_values import Accounted, Public
+from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ..model import PublicFacts
 from .blocks import BITS, radius_with_constant, score_certificate
 from .scaling import radius_of, split_budget, statistic_range

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...federation.parties import Party, column_order
 from ...federation.roles import unprotected
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..diagnostics import Sums, aic_published, deviance_r2, diagnose, sums_of
 from ..exact import SEPARATED
 from ..model import Estimate, Status

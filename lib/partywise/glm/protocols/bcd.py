@@ -36,7 +36,7 @@ from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved, others_than, roles, unprotected
 from ...federation.run import PerPlace, Run, by_place, per_place
 from ...models.families import FAMILIES
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..blocks import Block, corrected_step, published_step, update_block
 from ..exact import SEPARATED, check_size
 from ..model import Estimate, Status

@@ -24,7 +24,7 @@ from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Public, parents_of
+from ...privacy.accounted_values import Accounted, Public, parents_of
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, announcement

@@ -41,7 +41,7 @@ from ...federation.exchanges.dealing import Seed
 from ...federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
 from ...federation.roles import ANALYST, others_than, roles
 from ...federation.run import PerPlace, Run, per_place
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..exact import check_size
 from ..model import Estimate
 from ..opened_link.iterations import LAST, MAJORANT, STEP

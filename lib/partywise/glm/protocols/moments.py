@@ -40,10 +40,10 @@ from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run, per_place
-from ...privacy.accounted import parents_of
+from ...privacy.accounted_values import parents_of
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release
-from ...privacy.mechanisms.shared import SharedGaussian
+from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.bounded import sum_certificate
 from ...privacy.statistics.moments import second_moment_bound

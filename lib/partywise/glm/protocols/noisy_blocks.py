@@ -11,12 +11,12 @@ from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST
 from ...models.families import FAMILIES
-from ...privacy.accounted import Accounted, Public
+from ...privacy.accounted_values import Accounted, Public
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms, noise_scale
-from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
+from ...privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
 from ...privacy.statistics.moments import second_moment_bound
 from ...randomness import Rng
 from ..noisy_statistics.blocks import (

@@ -20,7 +20,7 @@ from ...alignment.rows import common_rows
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import ANALYST, involved, roles, unprotected
 from ...federation.run import Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..diagnostics import diagnose, sums_of
 from ..exact import Fit, fit_glm
 from ..model import Estimate

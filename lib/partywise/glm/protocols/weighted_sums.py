@@ -38,7 +38,7 @@ from ...federation.exchanges.shared_values import Masked
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved
 from ...federation.run import PerPlace, Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..opened_link.iterations import in_blocks
 from ..opened_link.steps import ScaledVector
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...federation.parties import Party, column_order
 from ...federation.roles import unprotected
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..diagnostics import Sums, diagnose
 from ..model import Estimate
 from ..options import JointOptions

@@ -12,7 +12,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Clear
+from ...privacy.accounted_values import Accounted, Clear
 from ...privacy.mechanisms.release import Release, derive
 from ...randomness import Rng, once
 from ..estimate import Subspace, aggregate, dp_lda

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import UNPROVED
+from ...privacy.accounted_values import UNPROVED
 from ...privacy.mechanisms.release import Release
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once

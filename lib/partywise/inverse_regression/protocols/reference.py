@@ -14,7 +14,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ...randomness import Rng
 from ..estimate import classical
 from ..model import Estimate

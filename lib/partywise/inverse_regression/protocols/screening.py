@@ -17,7 +17,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Public
+from ...privacy.accounted_values import Accounted, Public
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once

@@ -33,7 +33,7 @@ import numpy as np
 
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic.keys import shared_key
-from ...federation.exchanges.homomorphic.masked import (
+from ...federation.exchanges.homomorphic.masking import (
     from_bytes,
     mask_width,
     masked,
@@ -43,11 +43,11 @@ from ...federation.exchanges.homomorphic.masked import (
 )
 from ...federation.exchanges.homomorphic.paillier import add_plain, encrypt, rerandomised
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
-from ...federation.exchanges.homomorphic.weighted import weighted_sums
+from ...federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected
 from ...federation.run import Run, per_place
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
 from ..model import Estimate
 from ..options import CertifiedOptions

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
-from ...privacy.accounted import Public
+from ...privacy.accounted_values import Public
 from ..model import Estimate, Path
 from ..steps import batches, is_kept, kept_rounds, responses
 

@@ -10,7 +10,7 @@ import numpy as np
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import roles
 from ...federation.run import Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..exact import exact_fit
 from ..model import Estimate
 from ..options import ExactOptions

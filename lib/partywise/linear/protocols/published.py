@@ -28,7 +28,7 @@ import numpy as np
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected
 from ...federation.run import Run, per_place
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..model import Estimate
 from ..options import PublishedOptions
 from ..steps import SLOPES, residuals

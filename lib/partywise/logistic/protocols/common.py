@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...federation.parties import Party
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 
 
 def local_features(trainer: Party, train: np.ndarray) -> Clear:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..model import Estimate
 from ..objective import dot_product
 from ..options import ReferenceOptions

@@ -22,7 +22,7 @@ from ...alignment.rows import common_rows
 from ...federation.parties import Party, column_order
 from ...federation.roles import ANALYST
 from ...federation.run import Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..model import Estimate
 from ..rotations import scores_of_block, stack_rotations
 from .common import Columns, check_parties, local_columns, to_estimate

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...alignment.held import columns_of
+from ...alignment.party_arrays import columns_of
 from ...federation.parties import Party
 from ...federation.roles import check_holders
 from ..components import check_spread, standardise

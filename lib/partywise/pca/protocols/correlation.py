@@ -44,7 +44,7 @@ from ...federation.exchanges.sharing import decoded, encoded, shared
 from ...federation.parties import Party, column_order
 from ...federation.roles import ANALYST, involved
 from ...federation.run import PerPlace, Run, per_place
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..components import components
 from ..model import Estimate
 from ..options import CorrelationOptions

@@ -20,7 +20,7 @@ from typing import Any
 
 from ...errors import CertificationError
 from ...files import replacing
-from ..accounted import UNPROVED
+from ..accounted_values import UNPROVED
 from ..accounting.law import Law
 from .coalitions import Coalitions
 from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, line_of

@@ -13,13 +13,13 @@ from typing import Any, Unpack
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted import Accounted, parameter
+from ..accounted_values import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..rounding import round_up
 from ..secure.fixed_point import LIMIT, default_grid, require_power_of_two
 from ..secure.table import LAWS, require_sigma
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from ..statistics.closed import EncryptedIntegers
+from ..statistics.encrypted_integers import EncryptedIntegers
 from ..statistics.geometry import factor
 from .random import RandomSource, integer_noise, words_of
 from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, resting_on

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from ..accounted import Accounted, parameter
+from ..accounted_values import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import draw_index

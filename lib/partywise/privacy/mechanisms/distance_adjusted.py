@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..accounted import Accounted
+from ..accounted_values import Accounted
 from .distance import DistanceLaw, check_positive
 
 

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted import Accounted, parameter
+from ..accounted_values import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.geometry import Ball, mahalanobis

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import Accounted, Public, parameter
+from ..accounted_values import Accounted, Public, parameter
 from ..accounting.calibration import mu_from_rho
 from ..ledger.event import UNNAMED
 from ..payer import PAID

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import Accounted, parameter
+from ..accounted_values import Accounted, parameter
 from ..accounting.calibration import randomized_response_probability
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate

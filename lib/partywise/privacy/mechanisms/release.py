@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted import UNPROVED, Accounted, Clear, Public, parents_of
+from ..accounted_values import UNPROVED, Accounted, Clear, Public, parents_of
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event
 from ..payer import require_payer
 from ..rounding import round_up
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from ..statistics.closed import EncryptedIntegers
+from ..statistics.encrypted_integers import EncryptedIntegers
 from .random import RandomSource, SpentGenerator, salt_of, sampler_of
 
 if TYPE_CHECKING:

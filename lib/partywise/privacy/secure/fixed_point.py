@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import Accounted, parameter, parents_of
+from ..accounted_values import Accounted, parameter, parents_of
 from ..statistics.bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
 # Largest entry in grid units: with any noise the sum stays a whole number that a float holds exactly.

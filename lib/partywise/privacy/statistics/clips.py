@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..accounted import Accounted, parameter, parents_of
+from ..accounted_values import Accounted, parameter, parents_of
 from .bounded import clip_curves
 
 

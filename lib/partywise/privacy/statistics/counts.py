@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import Accounted, parameter
+from ..accounted_values import Accounted, parameter
 from .bounded import Bounded, SensitivityCertificate, sum_certificate
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import Accounted, parameter, parents_of
+from ..accounted_values import Accounted, parameter, parents_of
 from .bounded import Bounded, sum_certificate
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from numpy.typing import ArrayLike
 
-from ..accounted import Accounted, parameter, parents_of
+from ..accounted_values import Accounted, parameter, parents_of
 from .bounded import Bounded, clip_curves, product, record_matrix, sum_certificate
 
 

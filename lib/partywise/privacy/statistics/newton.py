@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted import Accounted, parameter
+from ..accounted_values import Accounted, parameter
 from .bounded import SensitivityCertificate, sum_certificate
 
 # Gradients and hessians are whole multiples of it.

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import UNPROVED, Accounted, Public, parameter
+from ..accounted_values import UNPROVED, Accounted, Public, parameter
 from ..rounding import NORMAL
 from .bounded import Bounded, SensitivityCertificate, record_matrix, sum_certificate
 from .clips import NormClip

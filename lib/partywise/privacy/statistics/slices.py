@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted import Accounted, parameter, parents_of
+from ..accounted_values import Accounted, parameter, parents_of
 from ..rounding import NORMAL, round_up
 from .bounded import Bounded, clip_curves, record_matrix, sum_certificate
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...federation.parties import Party, split_columns
 from ...functional.model import BasisSpec
 from ...functional.model import PublicFacts as Public
-from ...privacy.accounted import Public as Fixed
+from ...privacy.accounted_values import Public as Fixed
 
 # `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
 RADIUS = "clipping radius of the case: a setting, or a constant of its generator"

@@ -15,7 +15,7 @@ from ...audits.exposure import AttackedPair, Exposure, Task, fixed
 from ...audits.pairs import GaussianPair, LawPair, canaries, clear_exposure
 from ...audits.worlds import AuditData, World
 from ...functional.bases import BSplineBasis
-from ...privacy.accounted import Public
+from ...privacy.accounted_values import Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.quantiles import PrivateQuantile
 from ...privacy.statistics.bounded import clip_curves

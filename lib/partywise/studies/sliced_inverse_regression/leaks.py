@@ -12,7 +12,7 @@ from ...audits.pairs import GaussianPair, NoLaw, clear_exposure, gaussian_exposu
 from ...audits.worlds import World
 from ...inverse_regression.estimate import eigengap_dimension
 from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
-from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.accounted_values import Accounted, Clear, Public
 from ...privacy.accounting.calibration import analytic_gaussian_sigma
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import resting_on

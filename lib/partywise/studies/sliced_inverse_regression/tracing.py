@@ -7,7 +7,7 @@ import numpy as np
 from ...attacks.tracing import roc_curve, signed_records, trace_split, tracing_auc
 from ...audits.exposure import Exposure, Task
 from ...audits.pairs import ClearPair, GaussianPair
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted_values import Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.moments import record_sum

@@ -14,7 +14,7 @@ from ...federation.parties import Party
 from ...glm.model import PublicFacts
 from ...glm.options import Family
 from ...models.families import FAMILIES
-from ...privacy.accounted import Public
+from ...privacy.accounted_values import Public
 from .settings import CaseSettings
 
 

@@ -13,7 +13,7 @@ from ...datasets.columns.settings import ColumnSettings
 from ...federation.parties import Party
 from ...linear.model import PublicFacts
 from ...models.criteria import Criterion
-from ...privacy.accounted import Public
+from ...privacy.accounted_values import Public
 
 
 @dataclass(frozen=True)

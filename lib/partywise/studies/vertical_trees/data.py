@@ -13,7 +13,7 @@ from ...datasets.public.declarations import ColumnFacts
 from ...errors import DataMissing
 from ...federation.parties import Party
 from ...models.criteria import CLASSES, Criterion
-from ...privacy.accounted import Public
+from ...privacy.accounted_values import Public
 from ...trees.model import Column, PublicFacts
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import CertificationError
-from ...privacy.accounted import Accounted, Public
+from ...privacy.accounted_values import Accounted, Public
 from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.accounting.roots import bisect
 from ...privacy.ledger.event import UNNAMED

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import CertificationError
 from ...federation.payloads import Payload
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted_values import Clear, Public
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.bounded import Bounded, repeat
 from ...privacy.statistics.integers import integer_cuts, mapped_integers

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import CertificationError
 from ...federation.roles import records_together
-from ...privacy.accounted import Accounted
+from ...privacy.accounted_values import Accounted
 from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.strata import cell_of
 from ..options import LocalTablesOptions

@@ -31,7 +31,7 @@ from ...federation.exchanges.homomorphic.slots import per_cipher, split_slots
 from ...federation.parties import Party
 from ...federation.roles import involved
 from ...federation.run import PerPlace, Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..leaves import Layout, Skeleton
 from .common import active_of, passive_of
 from .indicators import forms_of, local_open, local_own_left

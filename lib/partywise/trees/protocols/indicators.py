@@ -8,7 +8,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run, per_place
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ...privacy.ledger.event import UNNAMED
 from ..leaves import Layout, Skeleton, laid_out, skeleton
 from ..model import Column, Ensemble

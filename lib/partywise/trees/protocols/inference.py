@@ -19,7 +19,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run, by_place, per_place
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..leaves import Layout, crosses
 from ..model import Column, Ensemble, Table, Tree
 from .common import active_of, passive_of

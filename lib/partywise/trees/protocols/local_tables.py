@@ -25,7 +25,7 @@ from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
 from ...models.losses import derivatives
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted_values import Clear, Public
 from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries

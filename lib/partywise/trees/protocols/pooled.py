@@ -13,7 +13,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..codes import dense_ranks, side_by_side
 from ..ensemble import grow_trees
 from ..model import Estimate

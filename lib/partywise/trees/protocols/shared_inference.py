@@ -22,7 +22,7 @@ import numpy as np
 from ...federation.exchanges.sharing import decoded, encoded, multiplied, shared
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ...privacy.ledger.event import UNNAMED
 from ..leaves import Layout, Skeleton
 from .common import active_of, passive_of

@@ -33,10 +33,10 @@ from ...federation.parties import Party
 from ...federation.roles import involved
 from ...federation.run import Run
 from ...models.losses import derivatives
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import Release
-from ...privacy.statistics.closed import EncryptedIntegers
+from ...privacy.statistics.encrypted_integers import EncryptedIntegers
 from ..codes import public_bins
 from ..gradient_histograms import fit_tables, noise_of_steps
 from ..histograms.assemble import assemble_histograms, integers_of, tables_of

@@ -12,7 +12,7 @@ from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier, slots
 from ...federation.parties import Party
 from ...federation.roles import involved
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted_values import Clear, Public
 from ...privacy.ledger.event import UNNAMED
 from ..codes import CodedColumns
 from ..ensemble import Draws, Growing, ensemble_of, round_to_grid, rule_of, statistics

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.parties import Party
-from ...privacy.accounted import Clear
+from ...privacy.accounted_values import Clear
 from ..codes import CodedColumns
 from ..options import ScatteringOptions
 from .cells import group_rows, guessed_labels, nodes_of, open_sums

@@ -13,7 +13,7 @@ from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.randomness import stream
 
 OPTIONS = SimpleNamespace(key_size=256, full_exponents=False)

@@ -28,7 +28,7 @@ from partywise.federation.exchanges.homomorphic.slots import (
 )
 from partywise.federation.parties import Party
 from partywise.federation.payloads import payload_bytes
-from partywise.privacy.accounted import Clear
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.mechanisms.random import SecureRandom
 
 BITS = 512

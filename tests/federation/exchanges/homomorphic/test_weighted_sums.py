@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partywise.federation.exchanges.homomorphic.masked import masked, masks, opened_under_masks, unmasked
+from partywise.federation.exchanges.homomorphic.masking import masked, masks, opened_under_masks, unmasked
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
-from partywise.federation.exchanges.homomorphic.weighted import weighted_sums
+from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from partywise.randomness import stream
 
 LARGE = st.integers(-(2**60), 2**60)

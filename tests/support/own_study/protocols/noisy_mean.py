@@ -9,7 +9,7 @@ import numpy as np
 
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import Release

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ....privacy.accounted import Accounted
+from ....privacy.accounted_values import Accounted
 from ...cipher import Cipher
-from . import sized
+from . import plain_integers
 from .large_numbers import number_of
 from .paillier_keys import PublicKey
 
@@ -20,7 +20,7 @@ def cipher_of(public: PublicKey, values: Sequence[Any], key_holder: str, made_of
     """Ciphertexts as they are sent."""
     width = public.width
     if public.kind == "sized":
-        return Cipher(sized.to_content(values), key_holder, "sized", len(values) * width, made_of)
+        return Cipher(plain_integers.to_content(values), key_holder, "sized", len(values) * width, made_of)
     flat = b"".join(value.to_bytes(width, "big") for value in values)
     return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(-1, width), key_holder, "paillier", None, made_of)
 
@@ -35,7 +35,7 @@ def values_of(public: PublicKey, cipher: Cipher) -> list[Any]:
             f"{public.kind!r} and width {public.width}."
         )
     if public.kind == "sized":
-        return sized.from_content(cipher.content)
+        return plain_integers.from_content(cipher.content)
     data, width = cipher.content.tobytes(), public.width
     return [number_of(data[at : at + width]) for at in range(0, len(data), width)]
 

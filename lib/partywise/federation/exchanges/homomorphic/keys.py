@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ....privacy.accounted import Public
+from ....privacy.accounted_values import Public
 from ....randomness import Rng
 from ...run import Place, Run, name_of
 from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ....privacy.accounted import Accounted
+from ....privacy.accounted_values import Accounted
 from ....privacy.mechanisms.random import RandomSource
 from ...cipher import Cipher
-from . import sized
+from . import plain_integers
 from .ciphertexts import cipher_of, integers_of, require_room, values_of
 from .large_numbers import gmpy2
 from .paillier_keys import PrivateKey, PublicKey
@@ -72,7 +72,7 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Seq
         if row.size and not (row.min() >= -1 and row.max() < size):
             raise ValueError(f"groups from {row.min()} to {row.max()} for count={size}: use 0 .. count - 1, or -1.")
         if public.kind == "sized":
-            found += sized.group_sums(cipher.content, row, size)
+            found += plain_integers.group_sums(cipher.content, row, size)
         else:
             found += _group_products(values, row.tolist(), size, public.square)
     return cipher_of(public, found, cipher.key_holder, cipher.made_of)

@@ -15,7 +15,7 @@ from ....audits.worlds import AuditData, World
 from ....federation.exchanges.common_tokens import local_order
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party
-from ....privacy.accounted import Clear
+from ....privacy.accounted_values import Clear
 from ....randomness import Rng
 from ..claims import ExchangeSettings
 

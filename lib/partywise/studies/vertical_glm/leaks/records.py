@@ -13,7 +13,7 @@ from ....audits.exposure import Exposure, Task
 from ....audits.pairs import clear_exposure, gaussian_exposure
 from ....audits.worlds import AuditData, World
 from ....pca.rotations import scores_of_block
-from ....privacy.accounted import Public
+from ....privacy.accounted_values import Public
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.moments import second_moment
 from ....privacy.statistics.records import label_dot_product

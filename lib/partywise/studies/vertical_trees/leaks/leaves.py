@@ -12,7 +12,7 @@ from ....audits.worlds import World
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import encrypt, rerandomised
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
-from ....privacy.accounted import Clear
+from ....privacy.accounted_values import Clear
 from ....trees.leaves import skeleton
 from ....trees.protocols.encrypted_inference import ruled_out, zero_dropped
 

@@ -15,7 +15,7 @@ from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import encrypt
 from ....federation.exchanges.homomorphic.paillier_keys import generate_key
 from ....federation.exchanges.homomorphic.slots import fixed
-from ....privacy.accounted import Public
+from ....privacy.accounted_values import Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded

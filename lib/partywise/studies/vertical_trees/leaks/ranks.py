@@ -13,7 +13,7 @@ import numpy as np
 from ....audits.exposure import Exposure, Task, fixed, unproved
 from ....audits.pairs import LawPair, NoLaw, ResponseLawPair, ResponsePair, clear_exposure
 from ....audits.worlds import AuditData, World
-from ....privacy.accounted import Accounted, Public
+from ....privacy.accounted_values import Accounted, Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.distance import DistanceExponential
 from ....privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential

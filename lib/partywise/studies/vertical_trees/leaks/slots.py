@@ -22,7 +22,7 @@ from ....federation.exchanges.homomorphic import paillier
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
 from ....federation.exchanges.homomorphic.slots import merge_slots
 from ....federation.parties import Party
-from ....privacy.accounted import Public
+from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import integer_noise
 from ....randomness import Rng
 from ....trees.histograms.assemble import integers_of

@@ -10,7 +10,7 @@ from error_rates import ALPHA, accepts_sigma
 from partywise.errors import CertificationError
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure
-from partywise.privacy.mechanisms.shared import SharedGaussian, SharedSum
+from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
 from partywise.privacy.secure.wide import draw_huge_integers, draw_wide_integers
 from partywise.privacy.statistics.bounded import sum_certificate
 from partywise.randomness import stream

@@ -19,7 +19,7 @@ from ..ledger.event import UNNAMED, Event
 from ..payer import require_payer
 from ..secure.wide import draw_huge_integers
 from ..statistics.bounded import SensitivityCertificate
-from ..statistics.closed import EncryptedIntegers
+from ..statistics.encrypted_integers import EncryptedIntegers
 from .discrete import quotient_up
 from .random import RandomSource, SpentGenerator, sampler_of, words_of
 from .release import OBSERVER, Release, Terms, announcement, charge_and_draw, digest_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from partywise.privacy.audit.sampled import audit
+from partywise.privacy.audit.sampling import audit
 from partywise.randomness import Streams
 
 DATA, NEIGHBOUR = np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 0.0])
