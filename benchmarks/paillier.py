@@ -57,7 +57,7 @@ def ratios() -> dict[str, tuple[float, float]]:
     numbers = [theirs.encrypt(value) for value in values[:FEW]] * (COUNT // FEW)
     gradients = [theirs.encrypt(float(value)) for value in stream(1, "gradients").uniform(-1, 1, COUNT // FEW)] * FEW
     groups = stream(1, "groups").integers(0, 50, (7, COUNT))
-    paillier.rerandomised(key.public, cipher, stream(1, "tables"))
+    paillier.rerandomise(key.public, cipher, stream(1, "tables"))
 
     def summed(terms: list) -> None:
         for row in groups.tolist():

@@ -70,7 +70,7 @@ def check_decrypted(n: int) -> None:
     units, rng = share.cells.units(share.ratio), run.rng_for("table noise", owner.name)
     parts = [(units[0], CELLS.margins), (units[-1], CELLS.count)]
     noise = np.concatenate([integer_noise(rng, plan.sigma / unit, size, "rounded") for unit, size in parts])
-    np.testing.assert_array_equal(np.rint(call.drawn / units), CELLS.sums(codes, g, h) + noise)
+    np.testing.assert_array_equal(np.rint(call.output / units), CELLS.sums(codes, g, h) + noise)
 
 
 def main() -> int:

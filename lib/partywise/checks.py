@@ -40,9 +40,9 @@ class Range:
         below = value < self.high or (value == self.high and self.ends[1] == "]")
         if above and below and (isfinite(value) or not self.finite):
             return ""
-        return self._wanted(value) + (f", {self.advice}" if self.advice else "")
+        return self._requirement(value) + (f", {self.advice}" if self.advice else "")
 
-    def _wanted(self, value: float) -> str:
+    def _requirement(self, value: float) -> str:
         if self.high < inf:
             return f"it must lie in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
         if self.ends[0] == "(":
@@ -69,7 +69,7 @@ def check_fields(values: object) -> None:
             raise ValueError(f"{where} is {value!r}: {problem}.")
 
 
-class Checked:
+class CheckedFields:
     """Base of dataclasses whose fields are checked as they are made."""
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ def check_key_size(bits: int, least: int = 0) -> None:
         raise ValueError(f"key_size is {bits}: it must be a multiple of 16.")
 
 
-def unread(options: object, names: Collection[str], reader: str) -> None:
+def check_unread_options(options: object, names: Collection[str], reader: str) -> None:
     """Raise a named error for the first of the options that was changed although nothing reads it here."""
     for entry in fields(options):  # type: ignore[arg-type]
         value = getattr(options, entry.name)

@@ -41,7 +41,7 @@ class Unreachable(PartyError):
     """A party does not answer: what was put to it did not reach it."""
 
 
-class Refused(PartyError):
+class RefusalError(PartyError):
     """What came from a party is not what the program says: a replay, another run, a wrong digest, kind or shape.
 
     sender, tag : whose frame it was and under which tag it came, where that is known

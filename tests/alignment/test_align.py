@@ -54,9 +54,9 @@ def test_numbers_and_bytes_are_those_of_the_messages():
     ids = {"a": list("abcdef"), "b": list("defgh"), "c": list("defxyzu")}
     found = pw.align(ids, rng=1)
     assert (found.n, found.exponentiations, found.hashes) == (3, 3 * 18, 18)
-    for name, size in found.received.items():
+    for name, size in found.received_bytes.items():
         assert size == sum(row["bytes"] for row in found.transcript if row["receiver"] == name)
-    assert found.received["analyst"] == 32 * 18 and found.received["a"] == 32 * (5 + 7) + 4 * 3 + 8
+    assert found.received_bytes["analyst"] == 32 * 18 and found.received_bytes["a"] == 32 * (5 + 7) + 4 * 3 + 8
     assert found.ledger.total("analyst", "row", 1e-5).epsilon_certified == float("inf")
     keyed = pw.align(ids, "hmac", rng=1)
     assert (keyed.exponentiations, keyed.hashes) == (0, 18)

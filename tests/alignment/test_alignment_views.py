@@ -111,7 +111,7 @@ def test_the_blinded_list_is_in_the_shuffled_order_too():
     for party, own, rows in zip(run.parties, ids, full, strict=True):
         points = psi.points_of(own)
         for exponent in exponents:
-            points = psi.multiplied(points, exponent, "x")
+            points = psi.multiply_points(points, exponent, "x")
         order = local_order(party, own, run.rng_for)
         np.testing.assert_array_equal(rows, points[order])
         assert not np.array_equal(order, np.arange(60)) and sorted(order) == list(range(60))

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from partywise.alignment.identifiers import prepared
+from partywise.alignment.identifiers import prepare_identifiers
 from partywise.alignment.options import IdentifierRules
 
 
 def texts(values, **rules) -> list[str]:
-    return prepared(values, IdentifierRules(**rules), "hospital")[0]
+    return prepare_identifiers(values, IdentifierRules(**rules), "hospital")[0]
 
 
 def refused(values, **rules) -> str:
@@ -50,7 +50,7 @@ def test_whole_numbers_need_a_format():
 def test_missing_identifiers_are_an_error_or_left_out():
     given = ["a", None, "b", float("nan"), "", pd.NA, pd.NaT, np.float64("nan"), "c"]
     assert "6 of the 9 identifiers of 'hospital' are missing" in refused(given)
-    kept_texts, kept = prepared(given, IdentifierRules(missing="drop"), "hospital")
+    kept_texts, kept = prepare_identifiers(given, IdentifierRules(missing="drop"), "hospital")
     assert kept_texts == ["a", "b", "c"] and kept.tolist() == [0, 2, 8]
     assert "no identifiers of 'hospital' are left of 2" in refused([None, ""], missing="drop")
 
@@ -59,7 +59,7 @@ def test_missing_identifiers_are_an_error_or_left_out():
 def test_double_identifiers_keep_the_first_record_or_none(rule, expected):
     given = ["a", "b", "a", "a", "c", "c"]
     assert "3 of the 6 identifiers" in refused(given)
-    found, kept = prepared(given, IdentifierRules(duplicates=rule), "hospital")
+    found, kept = prepare_identifiers(given, IdentifierRules(duplicates=rule), "hospital")
     assert kept.tolist() == expected and found == [given[place] for place in expected]
 
 

@@ -210,7 +210,7 @@ def test_the_two_holders_together_open_the_predictors_of_a_third_party_and_nobod
             if message.sender == "passive 2" and message.name.startswith("part of passive 2"):
                 parts.setdefault(message.name, []).append(value.content)
         sums = [
-            Ring(len(held[0])).decoded(Ring(len(held[0])).sum(held), PREDICTOR)[:, 0]
+            Ring(len(held[0])).decode(Ring(len(held[0])).sum(held), PREDICTOR)[:, 0]
             for name, held in parts.items()
             if name != "part of passive 2, evaluation 1"
         ]

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from partywise.audits.contract import Subject, broken, changed_records, same
+from partywise.audits.contract import Subject, changed_records, contract_violations, same
 from partywise.federation.parties import Party, split_rows
 from partywise.federation.run import Run
 from partywise.privacy.accounted_values import Clear, Public
@@ -120,13 +120,13 @@ SUBJECT = Subject(
 
 
 def test_a_protocol_that_keeps_the_contract_passes_all_checks():
-    assert broken(SUBJECT) == {}
+    assert contract_violations(SUBJECT) == {}
 
 
 def test_nan_is_a_claim_of_nothing_where_nothing_is_certified():
     """A source may claim no number; what is certified has one."""
-    assert "epsilon_claimed=nan" in broken(replace(SUBJECT, fit=claiming_no_number))["ledger"]
-    assert "ledger" not in broken(replace(SUBJECT, fit=sending_records))
+    assert "epsilon_claimed=nan" in contract_violations(replace(SUBJECT, fit=claiming_no_number))["ledger"]
+    assert "ledger" not in contract_violations(replace(SUBJECT, fit=sending_records))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_nan_is_a_claim_of_nothing_where_nothing_is_certified():
     ],
 )
 def test_a_broken_contract_is_told_by_the_check_for_it(program, check, reason):
-    found = broken(replace(SUBJECT, fit=program))
+    found = contract_violations(replace(SUBJECT, fit=program))
     assert re.search(reason, found[check])
 
 

@@ -78,8 +78,8 @@ def test_messages_of_many_rounds_take_a_few_hundred_bytes_each():
 
 
 def test_a_value_for_many_that_is_made_of_many_is_emptied_once(monkeypatch):
-    emptied, counted = channels.emptied, []
-    monkeypatch.setattr(channels, "emptied", lambda payload: counted.append(payload) or emptied(payload))
+    emptied, counted = channels.strip_value, []
+    monkeypatch.setattr(channels, "strip_value", lambda payload: counted.append(payload) or emptied(payload))
     names = tuple(f"client {k}" for k in range(50))
     channel = Channel([Party(name, "client", {}) for name in names], ("server", "judge"))
     parts = []
@@ -91,6 +91,6 @@ def test_a_value_for_many_that_is_made_of_many_is_emptied_once(monkeypatch):
     for name in names:
         channel.send("server", name, "answer", answer)
     assert counted == [answer]
-    assert {heard.value for name in names for heard in channel.received(name, "answer")} == {None}
+    assert {heard.value for name in names for heard in channel.received_payloads(name, "answer")} == {None}
     with pytest.raises(CertificationError, match="not for 'judge'"):
         channel.send("server", "judge", "answer", answer)

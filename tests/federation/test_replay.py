@@ -268,7 +268,7 @@ def test_an_honest_protocol_replays():
     _, other = next(iter(neighbours(data(0), "row", 1, 0)))
     compare(first, replay(one.channel(other, 0), first), "row")
     # Its own draw would have been another one.
-    assert record(one.channel(other, 0)).calls[8].drawn.tolist() != first.calls[8].drawn.tolist()
+    assert record(one.channel(other, 0)).calls[8].output.tolist() != first.calls[8].output.tolist()
 
 
 def test_five_kinds_of_errors_are_planted():

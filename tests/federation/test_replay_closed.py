@@ -34,7 +34,7 @@ def codes_of(x):
 
 
 def revealed(public, cipher, keys):
-    return np.array(paillier.revealed(public, cipher, keys), dtype=np.int64)
+    return np.array(paillier.reveal(public, cipher, keys), dtype=np.int64)
 
 
 def tables_of(public, codes, g, h, cells=CELLS):
@@ -55,7 +55,7 @@ def noised(public, statistic, rng):
     """What a party adds to its ciphertexts."""
 
     def add(noise):
-        return paillier.rerandomised(public, paillier.add_plain(public, statistic, noise), rng)
+        return paillier.rerandomise(public, paillier.add_plain(public, statistic, noise), rng)
 
     return add
 
@@ -238,10 +238,10 @@ def test_the_noise_under_encryption_is_the_noise_that_was_drawn():
     parts = [integer_noise(rng, SIGMA / units[k], size, "rounded") for k, size in ((0, 6), (-1, 15))]
     for call in (first, second):
         np.testing.assert_array_equal(np.rint(call.bounded.value / units), table)
-        np.testing.assert_array_equal(np.rint(call.drawn / units), table + np.concatenate(parts))
+        np.testing.assert_array_equal(np.rint(call.output / units), table + np.concatenate(parts))
     assert first.event == second.event
-    assert isinstance(first.sent, Cipher)
-    assert first.event.noise_digest not in first.sent.content.tobytes().hex()
+    assert isinstance(first.sent_value, Cipher)
+    assert first.event.noise_digest not in first.sent_value.content.tobytes().hex()
 
 
 def test_a_second_draw_has_another_digest():

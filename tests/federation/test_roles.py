@@ -9,7 +9,7 @@ import pytest
 
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, column_order, merge_blocks, split_columns
-from partywise.federation.roles import involved, others_than, roles, unprotected
+from partywise.federation.roles import others_than, parts_of, roles, unprotected_value
 from partywise.federation.run import Run
 from partywise.randomness import Streams
 
@@ -43,13 +43,13 @@ def test_a_party_may_hold_the_labels_alone_where_a_method_allows_it():
 
 
 def test_a_value_is_charged_to_everybody_it_was_made_of():
-    both = unprotected(1.0, involved([LABELS, FEATURES]))
+    both = unprotected_value(1.0, parts_of([LABELS, FEATURES]))
     assert both.units == ("label", "features")
     assert [(part.owner, part.units) for part in both.made_of] == [
         ("bank", ("label", "features")),
         ("shop", ("features",)),
     ]
-    assert unprotected(1.0, involved([LABELS, FEATURES], ("row",))).units == ("row",)
+    assert unprotected_value(1.0, parts_of([LABELS, FEATURES], ("row",))).units == ("row",)
 
 
 def test_everybody_else_is_parties_then_places_without_data():

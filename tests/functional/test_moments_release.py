@@ -243,7 +243,7 @@ def test_no_mask_lies_on_the_records_of_two_folds():
     (name,) = [name for name in sent[0] if name.startswith("masked")]
     for first, other in combinations(sent, 2):
         ring = Ring(len(first[name]))
-        rest = np.abs(ring.decoded(ring.difference(first[name], [other[name]]), BITS))
+        rest = np.abs(ring.decode(ring.difference(first[name], [other[name]]), BITS))
         # Differences of curves stay below twice their radius; those of uniform residues fill the ring.
         assert np.mean(rest < 1e6) < 0.01
         assert np.median(rest) > 0.1 * ring.modulus * 2.0**-BITS

@@ -168,7 +168,7 @@ def test_the_active_party_cannot_take_off_what_the_passive_one_added(monkeypatch
     _, run = fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], options)
     found, modulus = quotients(run)
     assert all(value % modulus for value in found)
-    monkeypatch.setattr(certified, "rerandomised", lambda public, cipher, rng: cipher)
+    monkeypatch.setattr(certified, "rerandomise", lambda public, cipher, rng: cipher)
     _, run = fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], options)
     found, modulus = quotients(run)
     assert not any(value % modulus for value in found)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from phe import paillier as phe
 
-from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt, rerandomised, sums
+from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt, rerandomise, sums
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.randomness import stream
 
@@ -32,5 +32,5 @@ def test_ten_thousand_values_decrypt_alike():
     assert theirs == values
     assert decrypt(key, cipher) == values
     small = encrypt(key.public, [value % 2**60 for value in values], stream(1, "long public"), key_holder="active")
-    total = rerandomised(key.public, sums(key.public, small, np.zeros(VALUES, int), 1), stream(1, "long sum"))
+    total = rerandomise(key.public, sums(key.public, small, np.zeros(VALUES, int), 1), stream(1, "long sum"))
     assert decrypt(key, total) == [sum(value % 2**60 for value in values)]

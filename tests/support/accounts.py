@@ -53,7 +53,7 @@ class Marks:
         self.mark("drawn")
         return draw()
 
-    def made(self, _: Event) -> None:
+    def add_event(self, _: Event) -> None:
         """The release is there."""
 
 
@@ -67,6 +67,6 @@ def paying(path: Path, marks: Path, run: str) -> None:
     while True:
         seen.next = f"{run}/{step}"
         value = release(seen.next, account)
-        account.sent(step, "server", seen.next, row_of(value), (1,), 8)
+        account.record_sent(step, "server", seen.next, row_of(value), (1,), 8)
         seen.mark("left")
         step += 1

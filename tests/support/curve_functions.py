@@ -27,7 +27,7 @@ from partywise.functional.model import BasisSpec, PublicFacts
 from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
 from partywise.functional.path_options import BoostingOptions
 from partywise.functional.protocols.common import UNCLIPPED
-from partywise.privacy.accounted_values import Accounted, Clear, Public, parameter
+from partywise.privacy.accounted_values import AccountedValue, Clear, Public, parameter
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.quantiles import QuantileRadius
@@ -42,7 +42,7 @@ class CurveRelease:
     """A release of curves: coefficients (N, Q) with the event they cost, the radius and the share that was clipped."""
 
     release: Release
-    radius: Accounted
+    radius: AccountedValue
     clip_share: float
 
 
@@ -52,7 +52,7 @@ def release_curves(
     mechanism: Gaussian,
     rng: np.random.Generator,
     *,
-    radius: Accounted,
+    radius: AccountedValue,
     owner: str = "owner",
 ) -> CurveRelease:
     """Clip each curve to an L2 norm of ``radius`` and release its coefficients once."""
@@ -97,9 +97,9 @@ def fit_central(
     rng: np.random.Generator,
     *,
     s: float,
-    radius: Accounted,
+    radius: AccountedValue,
     sy: float = 0.0,
-    y_radius: Accounted | None = None,
+    y_radius: AccountedValue | None = None,
     options: BoostingOptions | None = None,
     omega_x: np.ndarray | None = None,
     omega_y: np.ndarray | None = None,

@@ -10,7 +10,7 @@ from typing import Any
 from partywise.federation.account.reading import cost_digest
 from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.party import run_party
-from partywise.federation.deployment.union import Received, Reserved, Sent
+from partywise.federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage
 from partywise.federation.run import Run
 from partywise.federation.transport.interface import Transport
 from partywise.privacy.ledger.event import Event
@@ -23,7 +23,7 @@ class Notes:
     """An account in memory: what `partywise.federation.deployment.account.Account` asks for, and nothing is refused."""
 
     me: str
-    rows: list[Sent | Received | Reserved] = field(default_factory=list)
+    rows: list[SentMessage | ReceivedMessage | ReservedRow] = field(default_factory=list)
     paid: list[Event] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Notes:
     def charge(self, *events: Event) -> None:
         self.paid += events
 
-    def sent(
+    def record_sent(
         self,
         step: int,
         receiver: str,
@@ -45,22 +45,22 @@ class Notes:
         size: int,
         digest: str,
     ) -> None:
-        self.rows.append(Sent(step, self.me, receiver, name, payload, shape, size, digest))
+        self.rows.append(SentMessage(step, self.me, receiver, name, payload, shape, size, digest))
 
-    def received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
-        self.rows.append(Received(step, sender, self.me, name, cost_digest(payload), digest))
+    def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+        self.rows.append(ReceivedMessage(step, sender, self.me, name, cost_digest(payload), digest))
 
     @property
     def head(self) -> tuple[int, str]:
         return len(self.rows), f"{len(self.rows)} rows of {self.me}"
 
-    def met(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+    def record_heads(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
         self.heads = heads
 
-    def reserved(self, step: int, event: Event) -> None:
-        self.rows.append(Reserved(step, event))
+    def record_reservation(self, step: int, event: Event) -> None:
+        self.rows.append(ReservedRow(step, event))
 
-    def ended(self, outcome: str) -> None:
+    def record_end(self, outcome: str) -> None:
         self.outcomes.append(outcome)
 
 

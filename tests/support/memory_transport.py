@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from partywise.errors import Refused, Unreachable
+from partywise.errors import RefusalError, Unreachable
 from partywise.federation.transport.inbox import Inbox
 from partywise.federation.transport.interface import LARGEST
 
@@ -23,8 +23,8 @@ class Memory:
         if not self.is_there(receiver):
             raise Unreachable(f"{receiver!r} is gone: frame {tag!r} of {self.me!r} did not reach it.")
         # Whoever receives what it refuses tells the others; the sender need not know.
-        with suppress(Refused):
-            self._ends[receiver].inbox.arrived(self.me, tag, data)
+        with suppress(RefusalError):
+            self._ends[receiver].inbox.keep(self.me, tag, data)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
         """As `partywise.federation.transport.interface.Transport.get`."""

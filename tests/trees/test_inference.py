@@ -193,7 +193,7 @@ def test_exponents_of_full_length_change_the_ciphertexts_and_no_score():
 def hops_of(monkeypatch, rerandomising: bool):
     """What passive 2 gets of passive 1, and what passive 1 rules out of it."""
     if not rerandomising:
-        monkeypatch.setattr(encrypted_inference, "rerandomised", lambda public, cipher, rng: cipher)
+        monkeypatch.setattr(encrypted_inference, "rerandomise", lambda public, cipher, rng: cipher)
     run, ensemble, rows = deployment("he", 3, n_test=8, full=True, trees=3, seed=3, record=True)
     simulate(trained(ensemble), run)
     layout = laid_out(ensemble, range(5), run.spec.public.columns)
@@ -223,7 +223,7 @@ def test_the_answer_is_no_product_of_what_the_active_party_sent(monkeypatch):
     answers = {}
     for rerandomising in (True, False):
         if not rerandomising:
-            monkeypatch.setattr(encrypted_inference, "rerandomised", lambda public, cipher, rng: cipher)
+            monkeypatch.setattr(encrypted_inference, "rerandomise", lambda public, cipher, rng: cipher)
         run, ensemble, _ = deployment("he", n_test=1, trees=1, depth=1, on=[0], full=True, record=True)
         simulate(trained(ensemble), run)
         sent, answer = (

@@ -129,7 +129,7 @@ def test_what_is_decrypted_is_the_table_and_the_noise(parties, cipher):
         expected = counted(run, share, steps, hessians(steps))
         np.testing.assert_array_equal(np.rint(np.asarray(call.bounded.value) / units), expected)
         # Noise is in whole steps, all of it there.
-        noise = call.drawn / units - expected
+        noise = call.output / units - expected
         np.testing.assert_allclose(noise, np.rint(noise), atol=1e-3)
         assert not np.any(np.abs(noise) < 1)
         residuals.append(noise * units / plan.sigma)
@@ -142,8 +142,8 @@ def test_the_key_holder_reads_what_the_observer_reads():
     tape = record(lambda: simulate(tables.fit, run) and run.channel)
     plan, private = plan_of(run), key_of(run)
     for call, share in zip(tape.calls, plan.shares, strict=True):
-        mine = read(paillier.decrypt(private, call.sent), share, plan)
-        np.testing.assert_array_equal(mine * share.cells.units(share.ratio), call.drawn)
+        mine = read(paillier.decrypt(private, call.sent_value), share, plan)
+        np.testing.assert_array_equal(mine * share.cells.units(share.ratio), call.output)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ def test_gradients_beside_hessians_of_pairs_are_told_without_masks_only(masked, 
     slots = []
     for data in ((X, y), (other, y)):
         run = started(2, data=data, masked=masked)
-        seen = record(lambda run=run: simulate(tables.fit, run) and run.channel).sent[-1][1]
+        seen = record(lambda run=run: simulate(tables.fit, run) and run.channel).sent_messages[-1][1]
         (share,), plan = plan_of(run).shares, plan_of(run)
         private = key_of(run)
         numbers = paillier.decrypt(private, seen)[plan.ciphertexts(share)[0] :]
@@ -397,7 +397,7 @@ def test_noise_is_the_same_at_every_epsilon_but_for_its_size():
     tapes = [
         record(lambda r=r: simulate(tables.fit, r) and r.channel) for r in (started(epsilon=1), started(epsilon=4))
     ]
-    first, second = ((t.calls[0].drawn - t.calls[0].bounded.value) / t.calls[0].event.mu ** -1 for t in tapes)
+    first, second = ((t.calls[0].output - t.calls[0].bounded.value) / t.calls[0].event.mu ** -1 for t in tapes)
     np.testing.assert_allclose(first, second, rtol=1e-6)
 
 

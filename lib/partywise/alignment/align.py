@@ -15,7 +15,7 @@ from ..federation.roles import ANALYST
 from ..federation.run import Run, by_place, simulate
 from ..federation.secure_streams import addresses_of
 from ..privacy.ledger.ledger import Ledger
-from .identifiers import prepared
+from .identifiers import prepare_identifiers
 from .options import IdentifierRules, Mode
 from .rows import UNPROTECTED, matched_rows, work
 
@@ -28,7 +28,7 @@ class Alignment:
     n : number of common records
     transcript : every message, in order
     ledger : what each of them cost; the row of an aligned record is disclosed (epsilon = inf)
-    received : bytes that reached each participant, the analyst included
+    received_bytes : bytes that reached each participant, the analyst included
     exponentiations, hashes : multiplications of points, and identifiers hashed, by all parties together
     """
 
@@ -36,7 +36,7 @@ class Alignment:
     n: int
     transcript: list[dict[str, Any]]
     ledger: Ledger
-    received: Mapping[str, int]
+    received_bytes: Mapping[str, int]
     exponentiations: int
     hashes: int
 
@@ -104,7 +104,7 @@ def align(
     if len(identifiers) < 2:
         raise ValueError(f"identifiers has {len(identifiers)} parties: records are aligned between at least two.")
     rules = IdentifierRules(as_text, normalise, duplicates, missing)  # type: ignore[arg-type]
-    own = {name: prepared(values, rules, name) for name, values in identifiers.items()}
+    own = {name: prepare_identifiers(values, rules, name) for name, values in identifiers.items()}
     if mode == "sha256":
         warnings.warn(UNPROTECTED, UserWarning, stacklevel=2)
     roles = ("active", *["passive"] * (len(own) - 1))

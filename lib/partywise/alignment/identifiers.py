@@ -20,9 +20,11 @@ def hash_identifiers(identifiers: Iterable[str]) -> list[str]:
     return [sha256(name.encode()).hexdigest() for name in identifiers]
 
 
-def prepared(values: Any, rules: IdentifierRules, owner: str, where: str = "of align") -> tuple[list[str], np.ndarray]:
+def prepare_identifiers(
+    values: Any, rules: IdentifierRules, owner: str, where: str = "of align"
+) -> tuple[list[str], np.ndarray]:
     """Identifiers as they are compared, and which records they belong to."""
-    given = listed(values, owner)
+    given = list_identifiers(values, owner)
     kept = [place for place, value in enumerate(given) if not is_missing(value)]
     if len(kept) < len(given) and rules.missing == "error":
         raise count_error(
@@ -45,7 +47,7 @@ def prepared(values: Any, rules: IdentifierRules, owner: str, where: str = "of a
     return texts, np.array(kept, dtype=np.int64)
 
 
-def listed(values: Any, owner: str) -> list[Any]:
+def list_identifiers(values: Any, owner: str) -> list[Any]:
     """Identifiers as Python objects; ValueError unless they are one sequence of some."""
     if isinstance(values, str | bytes) or np.ndim(values) != 1:
         raise ValueError(f"identifiers of {owner!r}: give a list or an array (n,), one for each record.")
@@ -67,7 +69,7 @@ def as_texts(values: list[Any], rules: IdentifierRules, owner: str, where: str) 
         raise count_error(owner, sum(whole), len(values), "whole numbers", remedy)
     if others := sum(not (number or isinstance(value, str)) for value, number in zip(values, whole, strict=True)):
         raise count_error(owner, others, len(values), "neither text nor whole numbers", "give text")
-    texts = [rules.written(value) for value in values]
+    texts = [rules.canonical_form(value) for value in values]
     if broken := sum(not is_writable(text) for text in texts):
         raise count_error(owner, broken, len(texts), "empty, or hold a NUL or half a surrogate pair", "give valid text")
     return texts

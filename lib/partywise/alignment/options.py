@@ -48,7 +48,7 @@ class IdentifierRules:
         if self.as_text is not None and not re.fullmatch(r"(0[1-9][0-9]?)?d", self.as_text):
             raise ValueError(f"as_text is {self.as_text!r}: it must be 'd', or '06d' for six digits.")
 
-    def written(self, value: str | int) -> str:
+    def canonical_form(self, value: str | int) -> str:
         """An identifier as it is compared: Unicode's form NFC; with ``normalise`` stripped and case-folded."""
         text = value if isinstance(value, str) else format(value, self.as_text or "d")
         # Letters and their marks are folded apart, as Unicode defines a match without case, and composed again.

@@ -16,7 +16,7 @@ from ..federation.parties import Party
 from ..federation.roles import ANALYST
 from ..federation.run import PerPlace, Run
 from .digests import keyed_digests, published_digests
-from .identifiers import prepared
+from .identifiers import prepare_identifiers
 from .options import IdentifierRules, Mode
 
 WAYS = {"psi": psi, "hmac": keyed_digests, "sha256": published_digests}
@@ -44,7 +44,7 @@ def local_training_rows(party: Party, train: np.ndarray) -> np.ndarray:
 def local_texts(party: Party) -> list[str]:
     """The party's identifiers; ValueError if some are missing or double, before anything is sent."""
     check_rows(party.block, party.name, len(party.block["ids"]), "identifiers")
-    texts, _ = prepared(party.block["ids"], IdentifierRules(), party.name)
+    texts, _ = prepare_identifiers(party.block["ids"], IdentifierRules(), party.name)
     return texts
 
 

@@ -43,10 +43,10 @@ def attack_space(seen: np.ndarray, X: np.ndarray) -> float:
 
 def space_by_iteration(seen: np.ndarray, X: np.ndarray) -> np.ndarray:
     """(t,) the share that the first message spans, the first two, ..., all t of them (`attack_space`)."""
-    block = _centred(X)
+    block = _centre(X)
     left, values, _ = np.linalg.svd(block, full_matrices=False)
     basis = left[:, values > 1e-10 * values[0]]
-    sent, found = _centred(seen), []
+    sent, found = _centre(seen), []
     for count in range(1, sent.shape[1] + 1):
         spanned = column_space(sent[:, :count]) if np.any(sent[:, :count]) else np.zeros((len(sent), 0))
         found.append(float(np.sum((spanned.T @ basis) ** 2)) / basis.shape[1])
@@ -62,7 +62,7 @@ def row_errors(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str =
     if not seen.shape[1] or not np.any(seen):
         return None
     try:
-        found = recover_rows(column_space(_centred(seen) if law == "affine" else seen), known, X[known], law=law)
+        found = recover_rows(column_space(_centre(seen) if law == "affine" else seen), known, X[known], law=law)
     except ValueError:
         return None
     hidden = np.ones(len(X), dtype=bool)
@@ -78,5 +78,5 @@ def attack_rows(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str 
     return 0.0 if errors is None else float(np.mean(errors < EXACT))
 
 
-def _centred(values: np.ndarray) -> np.ndarray:
+def _centre(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, dtype=float) - np.mean(values, axis=0)

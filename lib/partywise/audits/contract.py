@@ -157,7 +157,7 @@ CHECKS: Mapping[str, Callable[[Subject], Any]] = {
 }
 
 
-def broken(subject: Subject) -> dict[str, str]:
+def contract_violations(subject: Subject) -> dict[str, str]:
     """Names of the checks that fail, each with the reason; empty for a protocol that keeps its contract."""
     found = {}
     for name, check in CHECKS.items():

@@ -109,13 +109,13 @@ class Exposure:
     curves: np.ndarray | None = None
 
 
-def fixed(settings: Any, *names: str) -> Public:
+def public_settings(settings: Any, *names: str) -> Public:
     """Settings of a case as a certificate takes them: fixed before any data are seen."""
     values = tuple(getattr(settings, name) for name in names)
     return Public(values[0] if len(values) == 1 else values, because=f"{' and '.join(names)} of the case, a setting")
 
 
-def unproved(value: np.ndarray, owner: str, unit: str, mechanism: str, rng: np.random.Generator) -> Release:
+def unproved_release(value: np.ndarray, owner: str, unit: str, mechanism: str, rng: np.random.Generator) -> Release:
     """A release whose law proves nothing: the ledger counts it as infinite, and the payer of ``rng`` is asked."""
     event = Event(
         release_id=f"{mechanism} of {owner}",

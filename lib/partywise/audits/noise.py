@@ -61,7 +61,7 @@ def _check_made(tape: Tape) -> None:
 def _digits(call: Call) -> float:
     """Rounding errors of a residual in units of the noise."""
     assert call.event is not None and call.event.mu is not None
-    largest = max(np.max(np.abs(part), initial=0.0) for part in (call.bounded.value, np.asarray(call.drawn, float)))
+    largest = max(np.max(np.abs(part), initial=0.0) for part in (call.bounded.value, np.asarray(call.output, float)))
     scale, rounding = call.bounded.certificate.value / call.event.mu, float(np.spacing(largest))
     return 1e-13 + 16 * rounding / scale * (1 if call.bounded.certificate.metric is None else 1e3)
 
@@ -92,7 +92,7 @@ def scaled_residual(call: Call) -> np.ndarray | None:
     event, certificate = call.event, call.bounded.certificate
     if call.mechanism not in ADDITIVE or event is None or event.mu is None or not 0 < event.mu < np.inf:
         return None
-    value, drawn = np.atleast_1d(call.bounded.value), np.atleast_1d(np.asarray(call.drawn, dtype=float))
+    value, drawn = np.atleast_1d(call.bounded.value), np.atleast_1d(np.asarray(call.output, dtype=float))
     require(bool(np.all(np.isfinite(drawn))), f"{call.name} is not finite")
     residual, scale = drawn - value, certificate.value / event.mu
     bare = (residual == 0) & (scale > 1e6 * np.spacing(np.abs(value)))
@@ -152,7 +152,7 @@ def _check_flips(call: Call) -> None:
     event = call.event
     if event is None or event.epsilon is None or event.k is None:
         return
-    value, drawn = np.asarray(call.bounded.value), np.asarray(call.drawn)
+    value, drawn = np.asarray(call.bounded.value), np.asarray(call.output)
     if value.shape != drawn.shape or not np.all(np.isin(value, np.arange(event.k))):
         return
     flips, chance = int(np.count_nonzero(value != drawn)), (event.k - 1) / (event.k - 1 + np.exp(event.epsilon))

@@ -116,13 +116,13 @@ class ResponsePair:
     k: int
 
     @property
-    def moved(self) -> int:
+    def n_changed(self) -> int:
         """Number of indices that differ."""
         return int(np.sum(self.first != self.second))
 
     def exact(self, delta: float) -> float:
         """Epsilon of the pair: the entries that differ are independent responses."""
-        return response_epsilon(self.epsilon, self.k, self.moved, delta)
+        return response_epsilon(self.epsilon, self.k, self.n_changed, delta)
 
     def scores(self, rng: np.random.Generator, draws: int, world: int) -> np.ndarray:
         """Log-likelihood ratio: entries found as in the first world less those as in the second, times epsilon."""

@@ -31,18 +31,18 @@ class Call:
     """One release: what it was made of, what was drawn, what it cost, and the releases inside its draw.
 
     draw : gives another value of the mechanism on the same statistic
-    sent : what left the mechanism; of a closed statistic not what was drawn, but ciphertexts of it
+    sent_value : what left the mechanism; of a closed statistic not what was drawn, but ciphertexts of it
     closed : whether its owner had ciphertexts of the statistic only
     """
 
     bounded: Bounded
     mechanism: str
     draw: Callable[[], Any]
-    drawn: Any = None
-    sent: Any = None
+    output: Any = None
+    sent_value: Any = None
     closed: bool = False
     event: Event | None = None
-    nested: int = 0
+    n_inner: int = 0
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class Tape:
     channel: Channel | None = None
 
     @property
-    def sent(self) -> tuple[tuple[Message, Any], ...]:
+    def sent_messages(self) -> tuple[tuple[Message, Any], ...]:
         """The messages with their values, in order."""
         return () if self.channel is None else self.channel.view(*self.channel.names)
 
@@ -74,13 +74,13 @@ class Tape:
 
 def record(run: Callable[[], Channel]) -> Tape:
     """Run once (a channel made with ``record=True``) and keep what was released and sent."""
-    return _observed(run, None)
+    return _observe(run, None)
 
 
 def replay(run: Callable[[], Channel], earlier: Tape) -> Tape:
     """Run again, on other data, with every release of an earlier run in the place of its own."""
     try:
-        return _observed(run, earlier)
+        return _observe(run, earlier)
     except ContractError:
         raise
     except Exception as error:
@@ -111,7 +111,7 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
         touched = {part} if (part := OF_PERSONS.get(unit, unit)) in ("label", "features") else {"label", "features"}
         named = touched & one.bounded.certificate.depends_on
         require(moved == 0 or bool(named), f"{one.name} depends on {sorted(touched)}, which it does not name")
-    _same_messages(first.sent, second.sent, OF_PERSONS.get(unit, unit))
+    _same_messages(first.sent_messages, second.sent_messages, OF_PERSONS.get(unit, unit))
 
 
 def distance(one: Bounded, other: Bounded) -> float:
@@ -136,7 +136,7 @@ class _Observer:
         self.tape, self.earlier, self.pending = tape, earlier, list[Call]()
         self.keys = list[Any]()
 
-    def keyed(self, key: Any) -> None:
+    def add_key(self, key: Any) -> None:
         """Kept, to open what a party noised without reading it."""
         self.keys.append(key)
 
@@ -148,16 +148,16 @@ class _Observer:
         past = self._past(place, call, owner)
         self.tape.calls.append(call)
         self.pending.append(call)
-        call.drawn = call.sent = draw()
+        call.output = call.sent_value = draw()
         if closed is not None:
-            call.drawn = closed.decrypt(call.sent, self.keys).value
+            call.output = closed.decrypt(call.sent_value, self.keys).value
         # Releases inside a draw, such as the counts of a private radius, are replayed one by one.
-        call.nested = len(self.tape.calls) - place - 1
-        if past is not None and not call.nested:
-            call.drawn, call.sent = past.drawn, past.sent
-        return call.sent
+        call.n_inner = len(self.tape.calls) - place - 1
+        if past is not None and not call.n_inner:
+            call.output, call.sent_value = past.output, past.sent_value
+        return call.sent_value
 
-    def made(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """The event of the release that was drawn last."""
         self.pending.pop().event = event
 
@@ -172,7 +172,7 @@ class _Observer:
         return past
 
 
-def _observed(run: Callable[[], Channel], earlier: Tape | None) -> Tape:
+def _observe(run: Callable[[], Channel], earlier: Tape | None) -> Tape:
     tape = Tape()
     token = OBSERVER.set(_Observer(tape, earlier))
     try:

@@ -36,7 +36,7 @@ class AuditData:
     def public(self) -> None:
         """Nothing of the data is public; parameters are settings of the case."""
 
-    def changed(self) -> tuple[int, int]:
+    def n_changed(self) -> tuple[int, int]:
         """Number of records in which each pair differs."""
         moved = np.any(self.x[0::2] != self.x[1::2], axis=2) | (self.y[0::2] != self.y[1::2])
         worst, ordinary = moved.sum(axis=1)

@@ -240,7 +240,7 @@ def doubt_unknown(ledger: Ledger, trusted: Iterable[str]) -> Ledger:
     known = MECHANISMS.union(trusted, (POST_PROCESSING, "budget", "none"))
     if all(event.mechanism in known for event in ledger.rows):
         return ledger
-    return Ledger(event if event.mechanism in known else event.unproved for event in ledger.rows)
+    return Ledger(event if event.mechanism in known else event.without_proof for event in ledger.rows)
 
 
 def delta_scalars(scalars: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from math import nan
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from ..checks import Checked, Delta, Range, check_fields
+from ..checks import CheckedFields, Delta, Range, check_fields
 from .study import Lazy, Source
 
 # What a claim says of a release: the epsilon of the grid, that it costs nothing, or nothing at all.
@@ -23,7 +23,7 @@ STUDIES = Path(__file__).parents[1] / "studies"
 
 
 @dataclass(frozen=True)
-class ClaimSettings(Checked):
+class ClaimSettings(CheckedFields):
     """What the parameters of all claims share.
 
     n : records; delta : of the claim (None: the study's)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..audits.contract import PAIRS, SEEDS, Subject, broken, draws_noise, laws_beyond_replay, promises
+from ..audits.contract import PAIRS, SEEDS, Subject, contract_violations, draws_noise, laws_beyond_replay, promises
 from ..audits.noise import DRAWS
 from ..errors import ConfigError
 from ..federation.folds import Fold
@@ -168,7 +168,7 @@ def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any], **el
         study, {"methods": {"own": dict(entry)}, "cases": {"tried": case}, "figures": []} | elsewhere, ROOT_SEED
     )
     one = subject(made, "tried", "own", trial)
-    failures = broken(one)
+    failures = contract_violations(one)
     whole = "ledger" not in failures
     laws = laws_beyond_replay(one) if whole else ((), ())
     return Outcome(label, trial, promises(one) if whole else {}, failures, one.silent is not None, *laws)

@@ -16,7 +16,7 @@ from ..privacy.mechanisms.release import Release, derived_event, digest_of, rele
 from ..privacy.payer import Payer
 from .cipher import Cipher
 from .parties import Party
-from .payloads import KINDS, Payload, argument_of, emptied, in_the_clear, measured, read_only, visible
+from .payloads import KINDS, Payload, argument_of, in_the_clear, measure, read_only, strip_value, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Channel:
         payload = self.leaving(sender, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
         kept = payload if self._record else None
-        self._enter(sender, receiver, name, payload, *measured(payload, name), kept, pays=True)
+        self._enter(sender, receiver, name, payload, *measure(payload, name), kept, pays=True)
         return read_only(visible(payload))
 
     def enter(
@@ -143,14 +143,14 @@ class Channel:
         shape: tuple[int, ...],
         size: int,
     ) -> Message:
-        """Account for a payload whose value went another way: as `send`, from what it cost (`emptied`).
+        """Account for a payload whose value went another way: as `send`, from what it cost (`strip_value`).
 
         Parameters
         ----------
         sender, receiver, name, payload
             As in `send`; of the payload nothing is read but what it cost.
         shape : tuple of int
-            Shape of the value on the wire (`measured`).
+            Shape of the value on the wire (`measure`).
         size : int
             Its bytes.
 
@@ -187,7 +187,7 @@ class Channel:
         if kept is None:
             # One value for 10,000 receivers that is made of 10,000 leaves what it cost once.
             if payload is not self._emptied[0]:
-                self._emptied = payload, emptied(payload)
+                self._emptied = payload, strip_value(payload)
             kept = self._emptied[1]
         if self._record:
             self._payloads.append(kept)
@@ -198,7 +198,7 @@ class Channel:
         """What a payload is on this channel: in a real run a cipher that closes nothing is in the clear."""
         return in_the_clear(payload, sender) if self.real else payload
 
-    def received(self, receiver: str, name: str) -> tuple[Payload, ...]:
+    def received_payloads(self, receiver: str, name: str) -> tuple[Payload, ...]:
         """The payloads of that name that a participant received, in order: what its functions of them are made of.
 
         They hold their values only where the channel records them.
@@ -220,10 +220,10 @@ class Channel:
             )
         for name in parties:
             self._check_name("parties", name)
-        seen = ((m, visible(p)) for p, m in self._recorded() if m.receiver in parties)
+        seen = ((m, visible(p)) for p, m in self._records() if m.receiver in parties)
         return tuple((message, read_only(value)) for message, value in seen)
 
-    def _recorded(self) -> Iterator[tuple[Payload, Message]]:
+    def _records(self) -> Iterator[tuple[Payload, Message]]:
         return zip(self._payloads, self._messages, strict=True)
 
     def transcript(self) -> list[dict[str, Any]]:

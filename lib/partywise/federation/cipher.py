@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CertificationError
-from ..privacy.accounted_values import Accounted, Clear, Public
+from ..privacy.accounted_values import AccountedValue, Clear, Public
 from ..privacy.mechanisms.release import Release
 
 # What a scheme computes on closed values: `Cipher` sums and scales shares, `exchanges.homomorphic` does the rest.
@@ -45,7 +45,7 @@ class Cipher:
         others ("blinded", `partywise.federation.exchanges.psi`). What is "masked" the key holder's mask closes.
     size : int, optional
         Bytes on the wire, where they are not those of the content.
-    made_of : sequence of Accounted
+    made_of : sequence of AccountedValue
         What the closed value is computed from: whoever opens it knows the unprotected parts. By default whole records
         of the sender.
     holders : tuple of str
@@ -65,7 +65,7 @@ class Cipher:
     key_holder: str
     scheme: str = "sealed"
     size: int | None = None
-    made_of: Sequence[Accounted] = ()
+    made_of: Sequence[AccountedValue] = ()
     holders: tuple[str, ...] = ()
     knows: tuple[str, ...] = ()
 
@@ -75,7 +75,7 @@ class Cipher:
         for name in ("made_of", "holders", "knows"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         for part in self.made_of:
-            if not isinstance(part, Accounted):
+            if not isinstance(part, AccountedValue):
                 raise TypeError(f"made_of of a cipher holds a bare {type(part).__name__}: wrap what it cost.")
 
     @property
@@ -102,7 +102,7 @@ class Cipher:
                 found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *own)))
         return found
 
-    def with_parts(self, parts: Sequence[Accounted]) -> "Cipher":
+    def with_parts(self, parts: Sequence[AccountedValue]) -> "Cipher":
         """The same, computed from some parts more."""
         return replace(self, made_of=(*self.made_of, *parts))
 

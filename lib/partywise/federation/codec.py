@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted, Clear, Public
+from ..privacy.accounted_values import AccountedValue, Clear, Public
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import Release
 from .cipher import Cipher
@@ -35,7 +35,7 @@ def encode(value: Any) -> bytes:
     contiguous with its axes in the order in which it lies in memory.
     """
     raw: list[bytes] = []
-    header = json.dumps(_described(value, raw), separators=(",", ":")).encode()
+    header = json.dumps(_describe(value, raw), separators=(",", ":")).encode()
     return b"".join((len(header).to_bytes(8, "big"), header, *raw))
 
 
@@ -49,13 +49,13 @@ def decode(data: bytes) -> Any:
     header = data[8 : 8 + size]
     if sum(map(header.count, (b",", b"[", b"{"))) > ENTRIES:
         raise ValueError(f"the header of data lists more than {ENTRIES} entries: send arrays.")
-    value, end = _restored(json.loads(header), data, 8 + size)
+    value, end = _restore(json.loads(header), data, 8 + size)
     if end != len(data):
         raise ValueError(f"data has {len(data)} bytes and describes {end}: it is not an encoded value.")
     return value
 
 
-def _described(value: Any, raw: list[bytes]) -> Any:
+def _describe(value: Any, raw: list[bytes]) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in KINDS:
@@ -74,17 +74,17 @@ def _described(value: Any, raw: list[bytes]) -> Any:
         raw.append(value)
         return {"": BYTES, "size": len(value)}
     if isinstance(value, list):
-        return [_described(item, raw) for item in value]
+        return [_describe(item, raw) for item in value]
     if isinstance(value, tuple):
-        return {"": TUPLE, "items": [_described(item, raw) for item in value]}
+        return {"": TUPLE, "items": [_describe(item, raw) for item in value]}
     if isinstance(value, Mapping):
-        return {"": MAPPING, "items": [[_described(k, raw), _described(v, raw)] for k, v in value.items()]}
+        return {"": MAPPING, "items": [[_describe(k, raw), _describe(v, raw)] for k, v in value.items()]}
     if isinstance(value, Cipher):
-        return {"": CIPHER, "fields": [_described(getattr(value, name), raw) for name in CIPHER_FIELDS]}
+        return {"": CIPHER, "fields": [_describe(getattr(value, name), raw) for name in CIPHER_FIELDS]}
     raise TypeError(f"value of type {type(value).__name__} cannot be a message; send arrays, numbers, text or lists.")
 
 
-def _restored(form: Any, data: bytes, at: int) -> tuple[Any, int]:
+def _restore(form: Any, data: bytes, at: int) -> tuple[Any, int]:
     """A described value and where the next array begins."""
     if isinstance(form, list):
         return _sequence(form, data, at)
@@ -145,7 +145,7 @@ def _axes(array: np.ndarray) -> list[int]:
 def _sequence(forms: list[Any], data: bytes, at: int) -> tuple[list[Any], int]:
     items = []
     for form in forms:
-        item, at = _restored(form, data, at)
+        item, at = _restore(form, data, at)
         items.append(item)
     return items, at
 
@@ -171,7 +171,7 @@ def payload_of(row: Mapping[str, Any]) -> Any:
     return _payload(row)
 
 
-def _form(payload: Accounted | Cipher, value: bool) -> dict[str, Any]:
+def _form(payload: AccountedValue | Cipher, value: bool) -> dict[str, Any]:
     kind = type(payload).__name__
     if isinstance(payload, Cipher):
         whole = {"kind": kind} | {name: getattr(payload, name) for name in CIPHER_FIELDS}

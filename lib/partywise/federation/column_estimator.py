@@ -59,7 +59,7 @@ def blocks_of(
         whole = numbers("X", X, 2, COLUMNS)
         shown = names_of([X], [whole], names)
         groups = groups_of(
-            numbered(parties, shown), whole.shape[1], lambda count, k: split_columns(count, k, "contiguous")
+            column_numbers(parties, shown), whole.shape[1], lambda count, k: split_columns(count, k, "contiguous")
         )
         return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups, shown
     if len(X) != len(ids):
@@ -83,7 +83,7 @@ def names_of(given: Sequence[Any], blocks: Sequence[np.ndarray], names: Sequence
     return shown
 
 
-def numbered(parties: int | Sequence[Sequence[int | str]], names: Sequence[str]) -> int | list[list[int]]:
+def column_numbers(parties: int | Sequence[Sequence[int | str]], names: Sequence[str]) -> int | list[list[int]]:
     """Columns of each party by their numbers, where some are given by name."""
     if isinstance(parties, int | np.integer):
         return int(parties)

@@ -193,7 +193,7 @@ class Estimator:
 
     def _records(self, X: Any, ndim: int, like: str) -> np.ndarray:
         """Records with the columns of the fit; ValueError for other names, another order or another number of them."""
-        self._fitted()
+        self._fitted_estimate()
         given, names = column_labels(X), getattr(self, "feature_names_in_", None)
         if given is not None and names is not None and given != tuple(names):
             raise ValueError(
@@ -205,7 +205,7 @@ class Estimator:
             raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
         return array
 
-    def _fitted(self) -> Any:
+    def _fitted_estimate(self) -> Any:
         if not hasattr(self, "estimate_"):
             raise ValueError(
                 f"this {type(self).__name__} is not fitted yet; call fit(X, y, parties=..., rng=...) first."

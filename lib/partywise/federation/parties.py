@@ -50,7 +50,7 @@ class Party:
             raise ValueError(f"columns={columns} of party {self.name!r} must be distinct and at least 0.")
         arrays = {}
         for key, value in self.block.items():
-            arrays[key] = _locked(np.asarray(value))
+            arrays[key] = _lock(np.asarray(value))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "block", MappingProxyType(arrays))
 
@@ -135,10 +135,10 @@ def merge_blocks(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) 
     return np.ascontiguousarray(np.concatenate(parts, axis=1)[:, column_order(columns)])
 
 
-def _locked(array: np.ndarray) -> np.ndarray:
+def _lock(array: np.ndarray) -> np.ndarray:
     """The same memory read-only for good: over a read-only buffer, numpy refuses to set the write flag again."""
     if array.dtype.kind in "mM":  # dates have no buffer of their own
-        return _locked(array.view(np.int64)).view(array.dtype)
+        return _lock(array.view(np.int64)).view(array.dtype)
     return np.asarray(array.data.toreadonly())
 
 

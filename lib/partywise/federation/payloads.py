@@ -24,7 +24,7 @@ def argument_of(payload: Payload) -> str:
     return "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
 
 
-def measured(payload: Payload, name: str = "value") -> tuple[tuple[int, ...], int]:
+def measure(payload: Payload, name: str = "value") -> tuple[tuple[int, ...], int]:
     """Shape and bytes of what a payload carries; TypeError if something in it has no size."""
     carried = payload if isinstance(payload, Cipher) else payload.value
     return carried.shape if isinstance(carried, np.ndarray | Cipher) else (), payload_bytes(carried, name)
@@ -60,7 +60,7 @@ def visible(payload: Payload) -> Any:
     return payload if isinstance(payload, Cipher) else payload.value
 
 
-def emptied(payload: Payload) -> Payload:
+def strip_value(payload: Payload) -> Payload:
     """A payload without what it holds: what it cost."""
     return replace(payload, content=None) if isinstance(payload, Cipher) else replace(payload, value=None)
 

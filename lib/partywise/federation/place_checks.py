@@ -1,7 +1,7 @@
 """The same program with the place of every value checked: in one process, or in that of one party.
 
-A `Held` value lives where it was computed or received. Using it elsewhere, or letting the program itself read it, is an
-error. What the program does is the same in every process, so all of them number the messages alike.
+A `LocatedValue` lives where it was computed or received. Using it elsewhere, or letting the program itself read it, is
+an error. What the program does is the same in every process, so all of them number the messages alike.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..privacy.ledger.event import Event
 from ..privacy.payer import Payer
 from .codec import pack, unpack
 from .parties import Party
-from .payloads import emptied, visible
+from .payloads import strip_value, visible
 from .run import (
     Names,
     Place,
@@ -23,12 +23,12 @@ from .run import (
     PlaceValues,
     Run,
     Values,
-    arranged,
-    checked,
+    arrange,
+    check_count,
+    check_shared,
     name_of,
     names_of,
     per_place,
-    shared,
 )
 from .secure_streams import charge_streams_to
 
@@ -47,7 +47,7 @@ class Link(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class LocatedValue:
     """A value that some places have.
 
     places : who has it; values : what it is, for those of them that live in this process
@@ -62,15 +62,15 @@ class Held:
             raise PlaceError(f"{where} uses a value that only {sorted(self.places)} have: send it there first.")
         return self.values[place]
 
-    def _refused(self, *_: Any, **__: Any) -> Any:
+    def _refuse(self, *_: Any, **__: Any) -> Any:
         raise PlaceError(
             f"the program itself reads a value that {sorted(self.places)} have: compute with it in run.at, or "
             "broadcast it and ask run.agreed."
         )
 
-    __bool__ = __iter__ = __len__ = __getitem__ = __array__ = __float__ = __int__ = __index__ = _refused
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refused
-    __matmul__ = __rmatmul__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = _refused
+    __bool__ = __iter__ = __len__ = __getitem__ = __array__ = __float__ = __int__ = __index__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __matmul__ = __rmatmul__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = _refuse
 
 
 @dataclass(frozen=True)
@@ -85,26 +85,26 @@ def together(results: Sequence[Any]) -> Any:
     """The estimate, from what ``fit`` returned in the process of every place."""
     if all(isinstance(result, Report) for result in results):
         columns = zip(*(result.values for result in results), strict=True)
-        return results[0].function(*[_anyone(_merged(column)) for column in columns])
-    return _anyone(_merged(results))
+        return results[0].function(*[_anyone(_merge(column)) for column in columns])
+    return _anyone(_merge(results))
 
 
-def _merged(parts: Sequence[Any]) -> Any:
+def _merge(parts: Sequence[Any]) -> Any:
     """One value from the same value as several processes hold it."""
     first = parts[0]
     if isinstance(first, PlaceValues):
-        return per_place({name: _merged([part.values[name] for part in parts]) for name in first.values})
-    if isinstance(first, Held):
+        return per_place({name: _merge([part.values[name] for part in parts]) for name in first.values})
+    if isinstance(first, LocatedValue):
         values: dict[str, Any] = {}
         for part in parts:
             values |= part.values
-        return Held(first.places, values)
+        return LocatedValue(first.places, values)
     if type(first) in (list, tuple):
-        return type(first)(_merged(column) for column in zip(*parts, strict=True))
+        return type(first)(_merge(column) for column in zip(*parts, strict=True))
     return first
 
 
-class _Guarded(Party):
+class _GuardedParty(Party):
     """A party whose block can be read while its own line of the program runs, and then only."""
 
     def __init__(self, party: Party, inside: list[str]) -> None:
@@ -141,10 +141,10 @@ class PlacedRun(Run):
         self, run: Run, here: Sequence[str] | None = None, link: Link | None = None, *, whole: bool = True
     ) -> None:
         self._inside: list[str] = []
-        self.parties = tuple(_Guarded(party, self._inside) for party in run.parties)
+        self.parties = tuple(_GuardedParty(party, self._inside) for party in run.parties)
         self.channel, self.epsilon, self.fold, self.spec = run.channel, run.epsilon, run.fold, run.spec
         self._streams, self._here, self._link, self._step = run.rng_for, frozenset(here or run.names), link, 0
-        self._heard: dict[tuple[str, str], list[Held]] = {}
+        self._heard: dict[tuple[str, str], list[LocatedValue]] = {}
         # What `charge` announced and nobody has drawn yet, in the process of whoever draws.
         self.announced, self._payer = list[Event](), run.channel.payer
         self._whole = whole and self._here >= set(run.names)
@@ -176,16 +176,18 @@ class PlacedRun(Run):
 
     def everywhere(self, function: Callable[[*Values], Any], *values: *Values) -> Any:
         """As in `Run`; PlaceError if somebody lacks a value."""
-        shared(values)
+        check_shared(values)
         for name in self.names:
             self._require(values, name, function)
         here = [name for name in self.names if name in self._here]
-        return Held(frozenset(self.names), {name: self._computed(name, name, function, values)[name] for name in here})
+        return LocatedValue(
+            frozenset(self.names), {name: self._compute(name, name, function, values)[name] for name in here}
+        )
 
     def agreed(self, value: Any) -> Any:
         """As in `Run`; PlaceError unless every place has it."""
-        shared((value,))
-        if not isinstance(value, Held):
+        check_shared((value,))
+        if not isinstance(value, LocatedValue):
             return value
         missing = set(self.names) - value.places
         if missing:
@@ -194,13 +196,13 @@ class PlacedRun(Run):
 
     def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: *Values) -> Any:
         """As in `Run`; the value passes the codec on its way."""
-        made = self._made(sender, payload, values)
-        return self._both(sender, made, [self._crossed(sender, receiver, name, made)])
+        made = self._make_payload(sender, payload, values)
+        return self._both(sender, made, [self._cross(sender, receiver, name, made)])
 
     def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: *Values) -> Any:
         """As in `Run`."""
-        made = self._made(sender, payload, values)
-        return self._both(sender, made, [self._crossed(sender, receiver, name, made) for receiver in receivers])
+        made = self._make_payload(sender, payload, values)
+        return self._both(sender, made, [self._cross(sender, receiver, name, made) for receiver in receivers])
 
     def gather(
         self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: *Values
@@ -211,8 +213,8 @@ class PlacedRun(Run):
             names, made = names_of(name, sender), self._held_at(sender, function, values)
             count = range(len(names))
             parts = [made] if isinstance(name, str) else [self._part(sender, made, names, k) for k in count]
-            rows.append(tuple(self._crossed(sender, receiver, *pair) for pair in zip(names, parts, strict=True)))
-        return self._arranged(name, rows, name_of(receiver))
+            rows.append(tuple(self._cross(sender, receiver, *pair) for pair in zip(names, parts, strict=True)))
+        return self._arrange(name, rows, name_of(receiver))
 
     def reserve(self, row: Event) -> None:
         """As in `Run`; every process keeps the row."""
@@ -239,15 +241,15 @@ class PlacedRun(Run):
     def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
         return self._heard.get((receiver, name), ())
 
-    def _held_at(self, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> Held:
-        name = self.located(place)
+    def _held_at(self, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> LocatedValue:
+        name = self.check_place(place)
         self._require(values, name, function)
-        return Held(frozenset([name]), self._computed(name, place, function, values))
+        return LocatedValue(frozenset([name]), self._compute(name, place, function, values))
 
-    def _computed(self, name: str, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
+    def _compute(self, name: str, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
         if name not in self._here:
             return {}
-        own = [_resolved(value, name, f"{name}, {_title(function)},") for value in values]
+        own = [_resolve(value, name, f"{name}, {_title(function)},") for value in values]
         with self._working(name):
             made = function(place, *own) if isinstance(place, Party) else function(*own)
         return {name: made}
@@ -267,18 +269,18 @@ class PlacedRun(Run):
                 if name not in held.places:
                     held.of(name, f"{name}, {_title(function)},")
 
-    def _made(self, sender: Place, payload: Any, values: Sequence[Any]) -> Held:
-        if callable(payload) and not isinstance(payload, Held):
+    def _make_payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> LocatedValue:
+        if callable(payload) and not isinstance(payload, LocatedValue):
             return self._held_at(sender, payload, values)
-        if isinstance(payload, Held):
+        if isinstance(payload, LocatedValue):
             return payload
-        return Held(frozenset([name_of(sender)]), {name_of(sender): payload})
+        return LocatedValue(frozenset([name_of(sender)]), {name_of(sender): payload})
 
-    def _part(self, sender: Place, made: Held, names: tuple[str, ...], k: int) -> Held:
+    def _part(self, sender: Place, made: LocatedValue, names: tuple[str, ...], k: int) -> LocatedValue:
         own = name_of(sender)
-        return Held(made.places, {own: checked(names, made.values[own])[k]} if own in made.values else {})
+        return LocatedValue(made.places, {own: check_count(names, made.values[own])[k]} if own in made.values else {})
 
-    def _crossed(self, sender: Place, receiver: Place, name: str, made: Held) -> Held:
+    def _cross(self, sender: Place, receiver: Place, name: str, made: LocatedValue) -> LocatedValue:
         """One message: accounted where all places live here, else handed to the link."""
         source, target = name_of(sender), name_of(receiver)
         self._require([made], source, self.send)
@@ -294,50 +296,50 @@ class PlacedRun(Run):
             if target in self._here:
                 payload = self._link.get(step, source, target, name)
         place = frozenset([target])
-        heard = Held(place, {} if payload is None else {target: emptied(payload)})
+        heard = LocatedValue(place, {} if payload is None else {target: strip_value(payload)})
         self._heard.setdefault((target, name), []).append(heard)
         if payload is None:
-            return Held(place)
-        return Held(place, {target: visible(payload)})
+            return LocatedValue(place)
+        return LocatedValue(place, {target: visible(payload)})
 
-    def _both(self, sender: Place, made: Held, received: Sequence[Held]) -> Held:
+    def _both(self, sender: Place, made: LocatedValue, received: Sequence[LocatedValue]) -> LocatedValue:
         own = name_of(sender)
         values = {own: visible(made.values[own])} if own in made.values else {}
         for held in received:
             values |= held.values
-        return Held(frozenset([own]).union(*(held.places for held in received)), values)
+        return LocatedValue(frozenset([own]).union(*(held.places for held in received)), values)
 
-    def _arranged(self, name: Names, rows: list[tuple[Held, ...]], receiver: str) -> Any:
+    def _arrange(self, name: Names, rows: list[tuple[LocatedValue, ...]], receiver: str) -> Any:
         place = frozenset([receiver])
         if receiver not in self._here:
-            return tuple(Held(place) for _ in name) if isinstance(name, tuple) else Held(place)
-        made = arranged(name, [tuple(held.values[receiver] for held in row) for row in rows])
+            return tuple(LocatedValue(place) for _ in name) if isinstance(name, tuple) else LocatedValue(place)
+        made = arrange(name, [tuple(held.values[receiver] for held in row) for row in rows])
         if isinstance(name, tuple):
-            return tuple(Held(place, {receiver: part}) for part in made)
-        return Held(place, {receiver: made})
+            return tuple(LocatedValue(place, {receiver: part}) for part in made)
+        return LocatedValue(place, {receiver: made})
 
 
 def _title(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _resolved(value: Any, name: str, where: str) -> Any:
+def _resolve(value: Any, name: str, where: str) -> Any:
     if isinstance(value, PlaceValues):
         if name not in value.values:
             raise PlaceError(f"{where} has no value of its own; {tuple(value.values)} have.")
-        return _resolved(value.values[name], name, where)
-    if isinstance(value, Held):
+        return _resolve(value.values[name], name, where)
+    if isinstance(value, LocatedValue):
         return value.of(name, where)
     if type(value) in (list, tuple):
-        return type(value)(_resolved(item, name, where) for item in value)
+        return type(value)(_resolve(item, name, where) for item in value)
     return value
 
 
-def _inside_of(value: Any, name: str) -> list[Held]:
+def _inside_of(value: Any, name: str) -> list[LocatedValue]:
     """The held values that an argument of a place is made of."""
     if isinstance(value, PlaceValues):
         return _inside_of(value.values[name], name) if name in value.values else []
-    if isinstance(value, Held):
+    if isinstance(value, LocatedValue):
         return [value]
     if type(value) in (list, tuple):
         return [held for item in value for held in _inside_of(item, name)]
@@ -348,7 +350,7 @@ def _anyone(value: Any) -> Any:
     """A value as the first place that has it knows it."""
     if isinstance(value, PlaceValues):
         return {name: _anyone(item) for name, item in value.values.items()}
-    if isinstance(value, Held):
+    if isinstance(value, LocatedValue):
         return value.values[min(value.values)]
     if type(value) in (list, tuple):
         return type(value)(_anyone(item) for item in value)

@@ -47,7 +47,7 @@ def others_than(run: Run, *places: Place) -> tuple[Place, ...]:
     return tuple(holders.get(name, name) for name in run.names if name not in left)
 
 
-def involved(parties: Sequence[Any], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
+def parts_of(parties: Sequence[Any], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
     """What a function of the blocks of some parties is made of, for the ledger.
 
     units : of every party; by default the labels too of an active one, and whole records of a client
@@ -55,7 +55,7 @@ def involved(parties: Sequence[Any], units: tuple[str, ...] | None = None) -> tu
     return tuple(Clear(None, units=units or UNITS.get(party.role, ("row",)), owner=party.name) for party in parties)
 
 
-def unprotected(value: Any, parts: Sequence[Clear]) -> Clear:
+def unprotected_value(value: Any, parts: Sequence[Clear]) -> Clear:
     """A value in the clear, charged to everybody whose data it was computed from."""
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
     return Clear(value, units=units, made_of=parts)

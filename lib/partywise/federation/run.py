@@ -145,12 +145,12 @@ class Run:
 
     def everywhere(self, function: Callable[[*Values], R], *values: *Values) -> R:
         """Compute at all places what all can compute, from values that all have."""
-        shared(values)
+        check_shared(values)
         return function(*values)
 
     def agreed(self, value: R) -> R:
         """The bare value of something that all places have: the only one that may steer the program."""
-        shared((value,))
+        check_shared((value,))
         return value
 
     @overload
@@ -171,7 +171,7 @@ class Run:
         sender, receiver : Party or str
         name : str
             What it is, for the transcript.
-        payload : Accounted, Cipher, or callable
+        payload : AccountedValue, Cipher, or callable
             A callable is computed at the sender from ``values``.
 
         Returns
@@ -271,10 +271,10 @@ class Run:
         for sender in senders:
             names = names_of(name, sender)
             made = self._at(sender, function, values)
-            payloads = (made,) if isinstance(name, str) else checked(names, made)
+            payloads = (made,) if isinstance(name, str) else check_count(names, made)
             ends = name_of(sender), name_of(receiver)
             rows.append(tuple(self.channel.send(*ends, *pair) for pair in zip(names, payloads, strict=True)))
-        return arranged(name, rows)
+        return arrange(name, rows)
 
     def received(self, receiver: Place | Sequence[Place], *names: str) -> Any:
         """The payloads of these names that a place received: what it may name as parts of what it derives.
@@ -303,7 +303,7 @@ class Run:
             Public (`partywise.privacy.mechanisms.release.announcement`): their laws were fixed in advance.
         """
         for place in holders:
-            self.located(place)
+            self.check_place(place)
 
     def assemble(self, function: Callable[..., R], *values: Any) -> R:
         """What is reported about a run, from values of several places: after the last message, in simulations only.
@@ -312,7 +312,7 @@ class Run:
         """
         return function(*[value.values if isinstance(value, PlaceValues) else value for value in values])
 
-    def located(self, place: Place) -> str:
+    def check_place(self, place: Place) -> str:
         """Name of a place; PlaceError if there is none of that name."""
         name = name_of(place)
         if name not in self.channel.connected:
@@ -321,12 +321,12 @@ class Run:
 
     def _at(self, place: Place, function: Callable[..., R], values: Sequence[Any]) -> R:
         """`at`, of places and functions of any kind."""
-        name = self.located(place)
+        name = self.check_place(place)
         own = [_own(value, name) for value in values]
         return function(place, *own) if isinstance(place, Party) else function(*own)
 
     def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
-        return self.channel.received(receiver, name)
+        return self.channel.received_payloads(receiver, name)
 
     def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
         return self._at(sender, payload, values) if callable(payload) else payload
@@ -342,7 +342,7 @@ def names_of(name: Names, sender: Any) -> tuple[str, ...]:
     return (name,) if isinstance(name, str) else name if isinstance(name, tuple) else tuple(name(sender))
 
 
-def checked(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
+def check_count(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
     """As many payloads as names; ValueError otherwise."""
     if not isinstance(payloads, tuple) or len(payloads) != len(names):
         count = len(payloads) if isinstance(payloads, tuple) else f"one {type(payloads).__name__}"
@@ -352,16 +352,16 @@ def checked(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
     return payloads
 
 
-def shared(values: Sequence[Any]) -> None:
+def check_shared(values: Sequence[Any]) -> None:
     """PlaceError if one of the values is not one, but another at every place."""
     for value in values:
         if isinstance(value, PlaceValues):
             raise PlaceError(f"{tuple(value.values)} each have a value of their own here: send it to all first.")
         if type(value) in (list, tuple):
-            shared(value)
+            check_shared(value)
 
 
-def arranged(name: Names, rows: Sequence[tuple[Any, ...]]) -> Any:
+def arrange(name: Names, rows: Sequence[tuple[Any, ...]]) -> Any:
     """What `Run.gather` returns, from one tuple of values for each sender."""
     if isinstance(name, str):
         return tuple(row[0] for row in rows)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted
+from ..privacy.accounted_values import AccountedValue
 from ..privacy.accounted_values import Public as Fixed
 from ..privacy.rounding import bounded_entries
 from .bases import roughness_directions
@@ -44,7 +44,7 @@ class Coordinates:
     basis_x: BasisSpec | None = None
 
     @property
-    def metric(self) -> Accounted | None:
+    def metric(self) -> AccountedValue | None:
         """The Gram matrix as a certificate takes it; None in orthonormal coordinates."""
         return None if self.orthonormal else Fixed(self.gram, because="Gram matrix of the basis, a setting of the case")
 

@@ -148,7 +148,7 @@ class FunctionalBoosting(Estimator):
 
     def summary(self) -> str:
         """Norms of the operators, what the fit costs, and what is not known of its noise."""
-        spent, squares = self.privacy_, np.sum(self._fitted().operators ** 2, axis=(1, 2))
+        spent, squares = self.privacy_, np.sum(self._fitted_estimate().operators ** 2, axis=(1, 2))
         rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
         if np.isfinite(self.epsilon_claimed_):
             path = hasattr(self._options(), "max_steps")
@@ -159,7 +159,7 @@ class FunctionalBoosting(Estimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Fitted curves, shape (N, Qy), of predictors (N, p, Qx); later queries are not in the account."""
-        return self._fitted().predict(self._records(X, 3, "(N, p, Q)"))
+        return self._fitted_estimate().predict(self._records(X, 3, "(N, p, Q)"))
 
     def score(self, X: np.ndarray, y: np.ndarray) -> float:
         """One minus the integrated squared error over that of the mean curve of ``y``."""

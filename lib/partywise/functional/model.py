@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted
+from ..privacy.accounted_values import AccountedValue
 from .bases import BSplineBasis, FourierBasis, make_basis
 
 
@@ -32,8 +32,8 @@ class PublicFacts:
 
     basis_x: BasisSpec
     basis_y: BasisSpec
-    radius: tuple[Accounted, ...]
-    response_radius: Accounted
+    radius: tuple[AccountedValue, ...]
+    response_radius: AccountedValue
     predictor_names: tuple[str, ...]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, final
 
-from ..checks import Count, NotNegative, Positive, check_fields, unread
+from ..checks import Count, NotNegative, Positive, check_fields, check_unread_options
 from .path_options import BoostingOptions, PathOptions, PenaltyOptions, WalkOptions
 
 
@@ -49,11 +49,11 @@ class NoiseOptions:
         if self.coordinates == "raw" and self.directions is not None:
             raise ValueError(f"directions is {self.directions}: it needs coordinates 'orthonormal'.")
         if self.s_mode == "calibrated":
-            unread(self, ("s",), "s_mode 'fixed' or 'sqrt_j'")
+            check_unread_options(self, ("s",), "s_mode 'fixed' or 'sqrt_j'")
         else:
-            unread(self, ("calibration",), "s_mode 'calibrated'")
+            check_unread_options(self, ("calibration",), "s_mode 'calibrated'")
         if self.radius != "public":
-            unread(self, ("radius_value",), "radius 'public'")
+            check_unread_options(self, ("radius_value",), "radius 'public'")
 
     @property
     def uses_epsilon(self) -> bool:
@@ -86,9 +86,9 @@ class ReleaseOptions(NoiseOptions):
                 f"sy is {self.sy}: a noisy response needs a public y_radius and coordinates 'orthonormal'."
             )
         if self.radius != "dp_quantile":
-            unread(self, ("radius_rho",), "radius 'dp_quantile'")
+            check_unread_options(self, ("radius_rho",), "radius 'dp_quantile'")
         if self.sy == 0:
-            unread(self, ("y_radius",), "sy above 0")
+            check_unread_options(self, ("y_radius",), "sy above 0")
         if self.radius == "dp_quantile" and self.s_mode != "calibrated":
             raise ValueError(
                 f"radius is 'dp_quantile' with s_mode {self.s_mode!r}: the cost of the curves would depend on the "
@@ -217,4 +217,4 @@ class BaselineOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.kind != "least_squares":
-            unread(self, ("lambda_s", "lambda_t"), "kind 'least_squares'")
+            check_unread_options(self, ("lambda_s", "lambda_t"), "kind 'least_squares'")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ..checks import Count, NotNegative, Probability, Range, check_fields, unread
+from ..checks import Count, NotNegative, Probability, Range, check_fields, check_unread_options
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ class PathOptions(WalkOptions):
     def refuse_unread(self) -> None:
         """Raise a named error for an option that was changed although no step of this path reads it."""
         if self.stabiliser != "published":
-            unread(self, ("alpha", "ridge", "h_ridge"), "stabiliser 'published'")
+            check_unread_options(self, ("alpha", "ridge", "h_ridge"), "stabiliser 'published'")
         if self.stabiliser != "project":
-            unread(self, ("projection",), "stabiliser 'project'")
+            check_unread_options(self, ("projection",), "stabiliser 'project'")
         if self.stop in ("cv", "cv_published"):
-            unread(self, ("df",), "stop 'aic', 'aicc', 'aic_train' or 'aic_train_dp'")
+            check_unread_options(self, ("df",), "stop 'aic', 'aicc', 'aic_train' or 'aic_train_dp'")
         if self.stop not in ("cv", "aic", "aicc"):
-            unread(self, ("sse",), "stop 'cv', 'aic' or 'aicc'")
+            check_unread_options(self, ("sse",), "stop 'cv', 'aic' or 'aicc'")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..alignment.identifiers import prepared
+from ..alignment.identifiers import prepare_identifiers
 from ..alignment.options import IdentifierRules
 from ..federation.column_estimator import blocks_of, holders
 from ..federation.estimator import Method
@@ -172,7 +172,9 @@ class VerticalGLM(Results):
         # As they were given: an array would make text of the numbers among them.
         owners = ["active", *(f"passive {place}" for place in range(1, len(groups)))]
         texts = (
-            None if ids is None else [prepared(*one)[0] for one in zip(ids, [RULES] * len(ids), owners, strict=True)]
+            None
+            if ids is None
+            else [prepare_identifiers(*one)[0] for one in zip(ids, [RULES] * len(ids), owners, strict=True)]
         )
         held = holders(blocks, groups, {"y": y, "weights": weights, "offset": offset}, texts)
         public = self._public(shown, owners, ids is None)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted
+from ..privacy.accounted_values import AccountedValue
 from .options import Family
 
 Status = Literal["ok", "not_converged", "diverged"]
@@ -31,11 +31,11 @@ class PublicFacts:
     family: Family
     names: tuple[str, ...]
     aligned: bool = True
-    location: Accounted | None = None
-    scale: Accounted | None = None
-    radii: Mapping[str, Accounted] = field(default_factory=dict)
-    statistic: Accounted | None = None
-    eta_start: Accounted | None = None
+    location: AccountedValue | None = None
+    scale: AccountedValue | None = None
+    radii: Mapping[str, AccountedValue] = field(default_factory=dict)
+    statistic: AccountedValue | None = None
+    eta_start: AccountedValue | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
 from ..alignment.options import AlignmentOptions, Mode
-from ..checks import Count, NotNegative, Positive, Range, unread
+from ..checks import Count, NotNegative, Positive, Range, check_unread_options
 
 Family = Literal["gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"]
 Dispersion = Literal["family", "pearson"]
@@ -80,7 +80,7 @@ class JointOptions(AlignmentOptions):
         if self.link == "shared" and self.solver != "lbfgs":
             raise ValueError("link is 'shared': solver must be 'lbfgs', Newton's weights are not formed in shares.")
         if self.solver != "lbfgs":
-            unread(self, ("start",), "solver 'lbfgs'")
+            check_unread_options(self, ("start",), "solver 'lbfgs'")
 
 
 @final

@@ -48,7 +48,7 @@ class Results(Estimator):
         if self.bse_ is None:
             return None
         df = self._df_residual if self._estimates_dispersion else None
-        return wald(self._fitted().coefficients, self.bse_, df, level)
+        return wald(self._fitted_estimate().coefficients, self.bse_, df, level)
 
     @property
     def _estimates_dispersion(self) -> bool:
@@ -65,7 +65,7 @@ class Results(Estimator):
 
         None where the protocol does not report both deviances.
         """
-        self._fitted()
+        self._fitted_estimate()
         if self.deviance_ is None or self.null_deviance_ is None:
             return None
         fit = self.deviance_, self.null_deviance_, self.dispersion_
@@ -73,13 +73,13 @@ class Results(Estimator):
 
     def conf_int(self, level: float = 0.95) -> np.ndarray | None:
         """Intervals (1 + p, 2) of the coefficients, of the intercept first; None without standard errors."""
-        self._fitted()
+        self._fitted_estimate()
         tests = self._tests(level)
         return None if tests is None else tests.interval
 
     def summary(self) -> str:
         """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy."""
-        return summary_of(self, self._fitted(), self._tests(0.95))
+        return summary_of(self, self._fitted_estimate(), self._tests(0.95))
 
     def submodel(self, columns: Sequence[int | str]) -> np.ndarray:
         """Coefficients (1 + p,) of the model on some of the columns, from what was released: at no further cost.
@@ -87,7 +87,7 @@ class Results(Estimator):
         The intercept comes first, and columns that are left out have 0. ValueError unless the protocol is ``moments``,
         which alone releases what other models need.
         """
-        released = self._fitted().moments
+        released = self._fitted_estimate().moments
         if released is None:
             raise ValueError(f"protocol={self.protocol!r} releases no second moments: use protocol='moments'.")
         unknown = [name for name in columns if isinstance(name, str) and name not in self.names_]
@@ -98,7 +98,7 @@ class Results(Estimator):
 
     def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors, shape (n,), of records (n, p) with all columns."""
-        estimate = self._fitted()
+        estimate = self._fitted_estimate()
         array = self._records(X, 2, COLUMNS)
         shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
         if shift is not None and len(shift) != len(array):

@@ -172,7 +172,7 @@ class SlicedInverseRegression(Estimator):
 
     def summary(self) -> str:
         """The directions with what the noise of privacy gives each entry, and what the fit costs."""
-        found, errors, spent = self._fitted(), self.noise_errors_, self.privacy_
+        found, errors, spent = self._fitted_estimate(), self.noise_errors_, self.privacy_
         rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
         if errors is not None:
             rows.append("noisy: 'noise sd' is what the noise of privacy alone gives an entry, to first order")
@@ -208,7 +208,7 @@ class SlicedInverseRegression(Estimator):
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Projections on the basis, shape (N, d)."""
-        return self._records(X, 2, "(N, p)") @ self._fitted().basis
+        return self._records(X, 2, "(N, p)") @ self._fitted_estimate().basis
 
     def fit_transform(
         self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any

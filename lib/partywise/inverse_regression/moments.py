@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted, parameter, parents_of
+from ..privacy.accounted_values import AccountedValue, parameter, parents_of
 from ..privacy.rounding import bounded_entries
 from ..privacy.statistics.clips import BallClip, Clip
 from .slices import Slices
@@ -98,7 +98,7 @@ def check_records(X, y) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def client_moments(X, y, slices: Slices, *, clip: Clip | None = None, shift: Accounted | None = None) -> Moments:
+def client_moments(X, y, slices: Slices, *, clip: Clip | None = None, shift: AccountedValue | None = None) -> Moments:
     """Slice means and second moment of one client, sums in float64; without a clip, which no mechanism accepts.
 
     ``shift`` (p,) is subtracted from every record before clipping; a bare array does not say where it comes from and
@@ -163,7 +163,7 @@ def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.nda
 
 
 def whitened_means(
-    X, y, slices: Slices, root: Accounted, radius: Accounted, *, shift: Accounted | None = None
+    X, y, slices: Slices, root: AccountedValue, radius: AccountedValue, *, shift: AccountedValue | None = None
 ) -> Moments:
     """Slice means of whitened records, clipped to a `BallClip`: round 2 of the certified method.
 

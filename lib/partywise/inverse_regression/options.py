@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NoReturn, final
 
-from ..checks import Checked, Count, NotNegative, Positive, Share, check_fields, unread
+from ..checks import CheckedFields, Count, NotNegative, Positive, Share, check_fields, check_unread_options
 from ..errors import CertificationError
 
 REFUSED = {
@@ -73,13 +73,13 @@ class PublishedOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.mechanism == "iid":
-            unread(self, ("vgm_variance", "gap_sign"), "mechanism 'vgm'")
+            check_unread_options(self, ("vgm_variance", "gap_sign"), "mechanism 'vgm'")
         else:
-            unread(self, ("iid_variance",), "mechanism 'iid'")
+            check_unread_options(self, ("iid_variance",), "mechanism 'iid'")
         if (self.threshold is None) != (self.screen == "top_s"):
             raise ValueError(f"threshold is {self.threshold}: screen 'threshold' needs it, and it alone reads it.")
         if self.threshold is not None:
-            unread(self, ("top",), "screen 'top_s'")
+            check_unread_options(self, ("top",), "screen 'top_s'")
 
     @property
     def column(self) -> str:
@@ -131,9 +131,9 @@ class ExactOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.calibrate != "total":
-            unread(self, ("second_share", "screening_share"), "calibrate 'total'")
+            check_unread_options(self, ("second_share", "screening_share"), "calibrate 'total'")
         if self.screening == "votes":
-            unread(self, ("rounds",), "screening 'signs'")
+            check_unread_options(self, ("rounds",), "screening 'signs'")
         unproved = {
             "vgm": self.mechanism == "vgm",
             "quantile edges": self.slices == "quantile",
@@ -178,12 +178,12 @@ class WhitenedOptions(ExactOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.clip == "box":
-            unread(self, ("reach",), "clip 'ball'")
+            check_unread_options(self, ("reach",), "clip 'ball'")
 
 
 @final
 @dataclass(frozen=True)
-class ReferenceOptions(Checked):
+class ReferenceOptions(CheckedFields):
     """No privacy: clients send their moments in the clear.
 
     clipped : False leaves the records as they are; slices : each client's ``quantile`` ones or ``public``

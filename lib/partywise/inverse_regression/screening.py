@@ -19,7 +19,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted, Public, parameter
+from ..privacy.accounted_values import AccountedValue, Public, parameter
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.mechanisms.selection import NoisyVotes
@@ -170,7 +170,7 @@ def longest_column(code: np.ndarray) -> float:
     return math.ldexp(float(np.linalg.norm(np.ldexp(code, -exponent), axis=0).max()), int(exponent))
 
 
-def bounded_contrasts(sums, counts, code: Accounted, n: int, *, stratum: str = "*") -> Bounded:
+def bounded_contrasts(sums, counts, code: AccountedValue, n: int, *, stratum: str = "*") -> Bounded:
     """Contrasts, mean signs and proportions of one client with their certificate (unit ``row``, replace one, n public).
 
     (m + 1, p + 1) from `sign_sums` (H, p), records (H,) of every slice and the ``code`` F: F Z; as last row the mean
@@ -199,7 +199,7 @@ def bounded_contrasts(sums, counts, code: Accounted, n: int, *, stratum: str = "
 def contrasts_release(
     sums,
     counts,
-    code: Accounted,
+    code: AccountedValue,
     n: int,
     mu: float,
     rng: np.random.Generator,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted, Public, parameter
+from ..privacy.accounted_values import AccountedValue, Public, parameter
 from ..privacy.statistics.clips import BoxClip, Clip
 
 KINDS = ("public", "quantile", "labels")
@@ -68,7 +68,7 @@ def case_clip(radius: float) -> Clip:
     return BoxClip(Public(radius, because="radius of the case, a setting"))
 
 
-def public_slices(edges: Accounted, n_slices: int | None = None) -> Slices:
+def public_slices(edges: AccountedValue, n_slices: int | None = None) -> Slices:
     """Slices with edges that say where they come from: fixed before the data were seen, or released."""
     given = parameter("edges", edges)
     array = np.atleast_1d(np.array(given, dtype=float))
@@ -80,7 +80,7 @@ def public_slices(edges: Accounted, n_slices: int | None = None) -> Slices:
     return Slices(wanted, array, "public", parents=edges.parents)
 
 
-def class_slices(labels: Accounted) -> Slices:
+def class_slices(labels: AccountedValue) -> Slices:
     """One slice a class, from a list of labels without repetition that says where it comes from."""
     given = parameter("labels", labels)
     array = np.asarray(given)

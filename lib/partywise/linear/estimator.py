@@ -140,7 +140,7 @@ class VerticalLinear(Estimator):
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Linear predictors, shape (n,)."""
-        return self._fitted().scores(self._records(X, 2, "(n, d): records, features"))
+        return self._fitted_estimate().scores(self._records(X, 2, "(n, d): records, features"))
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (n, 2), of a logistic model."""

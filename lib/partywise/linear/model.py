@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..privacy.accounted_values import Accounted
+from ..privacy.accounted_values import AccountedValue
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class PublicFacts:
     """
 
     names: tuple[str, ...]
-    bounds: Accounted | None = None
-    label_bound: Accounted | None = None
+    bounds: AccountedValue | None = None
+    label_bound: AccountedValue | None = None
 
 
 @dataclass(frozen=True)

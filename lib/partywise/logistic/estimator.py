@@ -127,7 +127,7 @@ class LabelPrivateLogisticRegression(Estimator):
 
     def summary(self) -> str:
         """The coefficients with what the noise of privacy gives each of them, and what the fit costs."""
-        theta, errors, spent = self._fitted().theta, self.noise_errors_, self.privacy_
+        theta, errors, spent = self._fitted_estimate().theta, self.noise_errors_, self.privacy_
         rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
         if errors is not None:
             rows.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
@@ -142,16 +142,16 @@ class LabelPrivateLogisticRegression(Estimator):
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Margins, for the logit the log odds of label 1, shape (N,)."""
-        return with_intercept(self._records(X, 2, LIKE)) @ self._fitted().theta
+        return with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().theta
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (N, 2)."""
-        ones = self._fitted().link.mean(self.decision_function(X))
+        ones = self._fitted_estimate().link.mean(self.decision_function(X))
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The likelier label of each example, shape (N,)."""
-        return self._fitted().link.label(self.decision_function(X))
+        return self._fitted_estimate().link.label(self.decision_function(X))
 
     def score(self, X: np.ndarray, y: np.ndarray) -> float:
         """Share of labels that are predicted right."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, final
 
-from ..checks import Count, Natural, NotNegative, Positive, Probability, check_fields, unread
+from ..checks import Count, Natural, NotNegative, Positive, Probability, check_fields, check_unread_options
 
 FIRST_ORDER = ("steps", "batch_size", "learning_rate")
 
@@ -55,13 +55,13 @@ class WalrOptions:
         if self.noise in ("shaped", "auto") and self.ridge != "planned":
             raise ValueError(f"ridge is {self.ridge!r}: noise {self.noise!r} is planned together with its ridge.")
         if self.noise != "iid":
-            unread(self, ("sigma", "bound"), "noise 'iid'")
+            check_unread_options(self, ("sigma", "bound"), "noise 'iid'")
         if self.ridge != "fixed":
-            unread(self, ("radius",), "ridge 'fixed'")
+            check_unread_options(self, ("radius",), "ridge 'fixed'")
         if self.trainer == "newton":
-            unread(self, (*FIRST_ORDER, "trace_steps"), "trainer 'hybrid' or 'full_batch'")
+            check_unread_options(self, (*FIRST_ORDER, "trace_steps"), "trainer 'hybrid' or 'full_batch'")
         elif self.trainer == "full_batch":
-            unread(self, ("batch_size",), "trainer 'hybrid'")
+            check_unread_options(self, ("batch_size",), "trainer 'hybrid'")
         if self.trainer == "newton" and self.ridge == "none":
             raise ValueError("ridge is 'none': trainer 'newton' needs one, the noisy objective is usually unbounded.")
         if self.noise_draws and (self.trainer != "newton" or self.noise_draws < 2):
@@ -131,6 +131,6 @@ class ReferenceOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.trainer == "newton":
-            unread(self, FIRST_ORDER, "a first-order trainer")
+            check_unread_options(self, FIRST_ORDER, "a first-order trainer")
         if self.trainer == "full_batch":
-            unread(self, ("batch_size",), "trainer 'hybrid' or 'minibatch'")
+            check_unread_options(self, ("batch_size",), "trainer 'hybrid' or 'minibatch'")

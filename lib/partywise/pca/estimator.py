@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..alignment.identifiers import prepared
+from ..alignment.identifiers import prepare_identifiers
 from ..alignment.options import IdentifierRules
 from ..federation.column_estimator import blocks_of
 from ..federation.estimator import Estimator, Method, party
@@ -31,7 +31,7 @@ def held_by(blocks: Sequence[np.ndarray], groups: Sequence[tuple], ids: Sequence
         name, arrays = f"party {place + 1}", {"X": block}
         if ids is not None:
             # As they were given: an array would make text of the numbers among them.
-            arrays["ids"] = np.array(prepared(ids[place], IdentifierRules(), name)[0])
+            arrays["ids"] = np.array(prepare_identifiers(ids[place], IdentifierRules(), name)[0])
         found.append(party(name, "passive", group, **arrays))
     return found
 
@@ -160,7 +160,7 @@ class VerticalPCA(Estimator):
         AttributeError
             With ``block_svd``, whose loadings belong to rotated columns that only the parties can make.
         """
-        self._fitted()
+        self._fitted_estimate()
         if self.protocol == "block_svd":
             raise AttributeError("transform is of protocol 'correlation': the loadings of 'block_svd' fit no columns.")
         return (self._records(X, 2, LIKE) - self.mean_) / self.scale_ @ self.components_.T

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from ..alignment.options import AlignmentOptions, Mode
-from ..checks import Count, unread
+from ..checks import Count, check_unread_options
 
 
 @final
@@ -52,4 +52,4 @@ class CorrelationOptions(AlignmentOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.scores:
-            unread(self, ("components",), "scores: true")
+            check_unread_options(self, ("components",), "scores: true")

@@ -16,11 +16,11 @@ UNITS = ("row", "label", "features", "user")
 UNPROVED = "a value in the clear"
 
 
-class Accounted:
+class AccountedValue:
     """A value that says what it cost: `Public`, `Clear`, or a `Release` of a mechanism."""
 
     value: Any
-    made_of: Sequence[Accounted] = ()
+    made_of: Sequence[AccountedValue] = ()
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -29,7 +29,7 @@ class Accounted:
 
 
 @dataclass(frozen=True, eq=False)
-class Public(Accounted):
+class Public(AccountedValue):
     """A value that is free, with the argument why.
 
     Parameters
@@ -38,7 +38,7 @@ class Public(Accounted):
         What is known to everybody.
     because : str
         Where it comes from: a setting, a unit, a table that was published before the data were seen.
-    made_of : sequence of Accounted
+    made_of : sequence of AccountedValue
         The releases and public values that it is a function of, if it is one: it costs what they cost.
 
     Raises
@@ -51,14 +51,14 @@ class Public(Accounted):
 
     value: Any
     because: str
-    made_of: Sequence[Accounted] = ()
+    made_of: Sequence[AccountedValue] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.because, str) or not self.because.strip():
             raise ValueError(f"because={self.because!r} of a public value must state the argument why it is free.")
         object.__setattr__(self, "made_of", tuple(self.made_of))
         for part in self.made_of:
-            if not isinstance(part, Accounted) or isinstance(part, Clear):
+            if not isinstance(part, AccountedValue) or isinstance(part, Clear):
                 raise TypeError(
                     f"made_of of a public value holds a {type(part).__name__}: a function of what was sent in clear "
                     "is Clear for the same units, and a bare value does not say what it cost."
@@ -71,7 +71,7 @@ class Public(Accounted):
 
 
 @dataclass(frozen=True, eq=False)
-class Clear(Accounted):
+class Clear(AccountedValue):
     """A value sent without protection.
 
     Parameters
@@ -82,7 +82,7 @@ class Clear(Accounted):
         The units it is computed from: each costs infinity.
     owner : str, optional
         Party whose data it is; by default the sender.
-    made_of : sequence of Accounted
+    made_of : sequence of AccountedValue
         What it is a function of, where that is known: each unprotected part is charged to its own owner, and what was
         released costs what it cost.
     audience : "*" or tuple of str, optional
@@ -99,7 +99,7 @@ class Clear(Accounted):
     value: Any
     units: tuple[str, ...]
     owner: str | None = None
-    made_of: Sequence[Accounted] = ()
+    made_of: Sequence[AccountedValue] = ()
     audience: str | tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class Clear(Accounted):
         object.__setattr__(self, "units", units)
         object.__setattr__(self, "made_of", tuple(self.made_of))
         for part in self.made_of:
-            if not isinstance(part, Accounted):
+            if not isinstance(part, AccountedValue):
                 raise TypeError(f"made_of of a clear value holds a bare {type(part).__name__}: wrap what it cost.")
             if isinstance(part, Clear) and part.owner is None and not part.made_of:
                 raise ValueError("owner=None of a value in the clear: a function of it must say whose data it was.")
@@ -133,9 +133,9 @@ class Clear(Accounted):
         return found
 
 
-def parameter(name: str, given: Accounted) -> Any:
+def parameter(name: str, given: AccountedValue) -> Any:
     """The value of a parameter that a certificate rests on."""
-    if not isinstance(given, Accounted):
+    if not isinstance(given, AccountedValue):
         raise TypeError(
             f"{name}={given!r} of a certificate must say where it comes from: Public(value, because=...) if fixed "
             "before the data were seen, the Release it was drawn by, or Clear(value, units=...)."
@@ -143,6 +143,6 @@ def parameter(name: str, given: Accounted) -> Any:
     return given.value
 
 
-def parents_of(*given: Accounted | None) -> tuple[str, ...]:
+def parents_of(*given: AccountedValue | None) -> tuple[str, ...]:
     """Ids of the releases that some parameters came from, each once; None, for a parameter not given, has none."""
     return tuple(dict.fromkeys(name for one in given if one is not None for name in one.parents))

@@ -183,7 +183,7 @@ class VerticalBoosting(Estimator):
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Scores, shape (n,): log odds where classes are boosted, shares of a forest, numbers of a regression."""
-        return self._fitted().ensemble.scores(self._records(X, 2, "(n, d): records, columns"))
+        return self._fitted_estimate().ensemble.scores(self._records(X, 2, "(n, d): records, columns"))
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (n, 2)."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..models.criteria import Criterion
-from ..privacy.accounted_values import Accounted
+from ..privacy.accounted_values import AccountedValue
 
 # Mark of a leaf in `Tree.feature`.
 LEAF = -1
@@ -24,8 +24,8 @@ class Column:
     """
 
     name: str
-    edges: Accounted | None = None
-    bounds: Accounted | None = None
+    edges: AccountedValue | None = None
+    bounds: AccountedValue | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Literal, final
 
-from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, check_fields, check_key_size, unread
+from ..checks import (
+    Count,
+    Natural,
+    NotNegative,
+    Positive,
+    Probability,
+    Range,
+    check_fields,
+    check_key_size,
+    check_unread_options,
+)
 
 Bins = Annotated[int, Range(2, 10_000)]
 # Smaller moduli were factored, or may be soon; tests lower this for speed.
@@ -54,11 +64,11 @@ class TreeOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.algo != "rf":
-            unread(self, ("batch_size",), "algo 'rf'")
+            check_unread_options(self, ("batch_size",), "algo 'rf'")
         else:
-            unread(self, ("eta", "lambda_", "gamma"), "algo 'xgb' or 'gbdt'")
+            check_unread_options(self, ("eta", "lambda_", "gamma"), "algo 'xgb' or 'gbdt'")
         if self.algo == "gbdt" and self.as_published:
-            unread(self, ("gamma",), "as_published false, the published gains of 'gbdt' have none")
+            check_unread_options(self, ("gamma",), "as_published false, the published gains of 'gbdt' have none")
 
 
 def kept_ties(options: TreeOptions) -> None:
@@ -107,14 +117,14 @@ class DeployedOptions(TreeOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.inference == "none":
-            unread(self, ("inference_rows",), "inference 'plain', 'he' or 'ss'")
+            check_unread_options(self, ("inference_rows",), "inference 'plain', 'he' or 'ss'")
         else:
             # The evaluator chooses after the last message, of trees that were all scored together.
-            unread(self, ("select_by",), "inference 'none'")
+            check_unread_options(self, ("select_by",), "inference 'none'")
         if self.inference != "he":
-            unread(self, ("inference_cipher",), "inference 'he'")
+            check_unread_options(self, ("inference_cipher",), "inference 'he'")
             if not self.encrypts:
-                unread(self, ("key_size", "full_exponents"), "inference 'he'")
+                check_unread_options(self, ("key_size", "full_exponents"), "inference 'he'")
         check_key_size(self.key_size, LEAST_KEY_SIZE)
 
 
@@ -170,15 +180,15 @@ class GatheringOptions(DeployedOptions):
 
     def _check_read(self) -> None:
         if self.protect != "dp":
-            unread(self, ("edges", "randomise"), "protect 'dp'")
+            check_unread_options(self, ("edges", "randomise"), "protect 'dp'")
         if self.protect == "none":
-            unread(self, ("n_bins", "budget", "redraw"), "protect 'dp' or 'op_boost'")
+            check_unread_options(self, ("n_bins", "budget", "redraw"), "protect 'dp' or 'op_boost'")
         if self.protect != "op_boost":
-            unread(self, ("variant", "lower_bound", "upper_bound", "extremes"), "protect 'op_boost'")
+            check_unread_options(self, ("variant", "lower_bound", "upper_bound", "extremes"), "protect 'op_boost'")
         if self.protect != "op_boost" or self.variant == "global":
-            unread(self, ("epsilon_prt", "epsilon_ner", "partition_num"), "variant 'adjusting'")
+            check_unread_options(self, ("epsilon_prt", "epsilon_ner", "partition_num"), "variant 'adjusting'")
         if not self.randomise:
-            unread(self, ("budget", "redraw"), "randomise true")
+            check_unread_options(self, ("budget", "redraw"), "randomise true")
 
     @property
     def uses_epsilon(self) -> bool:
@@ -217,7 +227,7 @@ class ScatteringOptions(DeployedOptions):
         if self.edges == "quantile" and self.n_bins is None:
             raise ValueError("n_bins is None: edges 'quantile' need a number of bins.")
         if self.cipher == "identity" and self.inference != "he":
-            unread(self, ("key_size", "full_exponents"), "cipher 'paillier' or 'sized'")
+            check_unread_options(self, ("key_size", "full_exponents"), "cipher 'paillier' or 'sized'")
         most = (self.residual_bound or 1.0) * (self.batch_size or 1)
         if self.cipher != "identity" and most > LARGEST_SUM:
             raise ValueError(

@@ -172,7 +172,7 @@ def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path)
             assert json.loads((tmp_path / "out" / name / file).read_text())["mode"] == "experiment"
     assert main(["ledger", str(tmp_path / "shop")]) == 0
     with Account(tmp_path / "shop", party="shop", budget=Budget(50.0, 1e-5, "features")) as account:
-        assert account.spent()["features"].epsilon == math.inf and account.left == 0
+        assert account.costs_by_unit()["features"].epsilon == math.inf and account.left == 0
         with pytest.raises(BudgetExceeded, match="mode 'experiment' under a budget: all parties know the seeds"):
             account.began("another", "c", "experiment")
 

@@ -139,7 +139,7 @@ def test_a_run_begins_once_and_before_anything_is_paid(tmp_path):
         with pytest.raises(AccountError, match="no run has begun"):
             account.charge(event("one"))
         account.began("a", "x")
-        account.ended("digest")
+        account.record_end("digest")
         with pytest.raises(AccountError, match="run='a'"):
             account.began("a", "x")
         with pytest.raises(AccountError, match="no run has begun"):
@@ -220,14 +220,14 @@ def test_a_budget_over_restarts_is_that_of_one_run(tmp_path_factory, mus, restar
         group = budget.rows_per_user or 1
         assert math.fsum((group * mu) ** 2 for mu in paid) <= gdp_mu(budget.epsilon, budget.delta) ** 2 * (1 + 1e-9)
         assert len(names(account)) == len(paid)
-        assert account.spent()[budget.unit].epsilon <= budget.epsilon * (1 + 1e-9)
+        assert account.costs_by_unit()[budget.unit].epsilon <= budget.epsilon * (1 + 1e-9)
 
 
 def test_a_refusal_tells_what_was_spent_in_which_runs_and_draws_nothing(tmp_path):
     for run in ("first", "second"):
         with opened(tmp_path, ONE, run) as account:
             account.charge(event("x", 0.1))
-            account.ended()
+            account.record_end()
     with opened(tmp_path, ONE, "third") as account:
         marks = Marks(tmp_path / "marks")
         token = OBSERVER.set(marks)
@@ -271,7 +271,7 @@ def test_threads_that_pay_at_once_spend_no_more_than_the_budget(tmp_path, monkey
 def test_a_budget_that_changes_is_told_and_forgets_nothing(tmp_path):
     with opened(tmp_path, None, "free") as account:
         account.charge(event("one", 0.1), event("two", 0.1))
-        account.ended()
+        account.record_end()
     with opened(tmp_path, ONE) as account:
         (note,) = account.notes
         assert "was none and is epsilon = 1" in note and "0.02 in run free" in note
@@ -297,14 +297,14 @@ def test_values_in_the_clear_are_paid_without_a_budget_and_refused_with_one(tmp_
             if budget is None:
                 channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
                 channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
-                assert account.spent()["features"].epsilon == math.inf
+                assert account.costs_by_unit()["features"].epsilon == math.inf
             else:
                 with pytest.raises(BudgetExceeded, match="nothing finite is proved"):
                     channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
                 assert not channel.messages and not len(channel.ledger)
                 channel.send("clinic", "lab", "labels", Clear(np.ones(3), ("label",)))
             assert len(names(account)) == 1
-            assert account.spent()["label"].epsilon == (math.inf if budget else 0.0)
+            assert account.costs_by_unit()["label"].epsilon == (math.inf if budget else 0.0)
 
 
 def test_what_was_sent_in_the_clear_uses_a_later_budget_up(tmp_path):
@@ -326,7 +326,7 @@ def test_what_an_experiment_paid_uses_a_later_budget_up_and_so_does_an_account_t
     (earlier / FILE).write_bytes(rewritten(read_chain(tmp_path / FILE).rows, version_1))
     for folder in (tmp_path, earlier):
         with opened(folder, ONE, "b") as account:
-            assert account.spent()["row"].epsilon == math.inf and account.left == 0
+            assert account.costs_by_unit()["row"].epsilon == math.inf and account.left == 0
             with pytest.raises(BudgetExceeded, match="inf in run a"):
                 account.charge(event("another", 1e-9))
 
@@ -342,7 +342,7 @@ def version_1(row: Row, fields: dict[str, Any]) -> dict[str, Any]:
 def test_the_total_of_an_account_is_the_composition_of_its_rows(tmp_path_factory, mus):
     with opened(tmp_path_factory.mktemp("total"), run="a") as account:
         account.charge(*(event(f"{k}", mu) for k, mu in enumerate(mus)))
-        spent = account.spent(1e-5)["row"]
+        spent = account.costs_by_unit(1e-5)["row"]
     assert spent.amount == pytest.approx(sum(mu * mu for mu in mus), rel=1e-12)
     assert spent.epsilon == pytest.approx(float(gaussian_epsilon(math.hypot(*mus), 1e-5)), rel=1e-9)
 

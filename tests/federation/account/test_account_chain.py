@@ -21,8 +21,8 @@ def written(path: Path, count: int = 12) -> bytes:
     with Account(path, party="clinic") as account:
         account.began("a", "x")
         for k in range(count):
-            account.sent(k, "server", f"message {k}", row_of(release(f"release {k}", account)), (1,), 8)
-        account.ended("outcome")
+            account.record_sent(k, "server", f"message {k}", row_of(release(f"release {k}", account)), (1,), 8)
+        account.record_end("outcome")
     return path.read_bytes()
 
 
@@ -47,8 +47,8 @@ def test_changed_bytes_and_cut_ends_are_noticed_by_number_or_are_the_torn_line(t
         chain = read_chain(path)
         assert [row.digest for row in chain.rows] == digests[:kept]
         start = ends[kept - 1] if kept else 0
-        assert chain.torn == max(place - start, 0)
-        seen["torn" if chain.torn else "whole"] += 1
+        assert chain.torn_bytes == max(place - start, 0)
+        seen["torn" if chain.torn_bytes else "whole"] += 1
     assert seen["changed"] == 100 and seen["torn"] > 80
 
 
@@ -61,7 +61,11 @@ def test_every_cut_of_the_last_line_is_torn_until_it_is_whole(tmp_path):
         path.write_bytes(data[: len(data) - len(last) + cut])
         chain = read_chain(path)
         whole = cut == len(last) - 1
-        assert (len(chain.rows), chain.torn, chain.open) == (rows if whole else rows - 1, 0 if whole else cut, whole)
+        assert (len(chain.rows), chain.torn_bytes, chain.open) == (
+            rows if whole else rows - 1,
+            0 if whole else cut,
+            whole,
+        )
 
 
 @pytest.mark.parametrize("change", ["missing", "doubled", "swapped", "first gone", "added"])

@@ -25,10 +25,10 @@ def folder(tmp_path):
         with Account(tmp_path / party, party=party, budget=budget) as account:
             account.began("first", "x")
             account.charge(event("one", 0.1), event("two", 0.2))
-            account.ended("outcome")
+            account.record_end("outcome")
             account.began("second", "x")
             account.charge(clear_event("c", "lab", ("label",), "clinic") if budget is None else event("three", 0.2))
-            account.ended()
+            account.record_end()
     return tmp_path
 
 

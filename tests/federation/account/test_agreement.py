@@ -26,12 +26,12 @@ def account(tmp_path):
     with Account(tmp_path / FILE, party="clinic") as made:
         made.began("run", "c")
         one, two, _ = release("one", made, 2.0), release("two", made), release("kept", made, 0.5)
-        made.sent(0, "server", "one", row_of(one), (1,), 8, "d" * 64)
+        made.record_sent(0, "server", "one", row_of(one), (1,), 8, "d" * 64)
         total = derive(np.zeros(1), [one, two], name="sum", owner="clinic")
-        made.sent(1, "server", "sum", row_of(total), (1,), 8, "e" * 64)
+        made.record_sent(1, "server", "sum", row_of(total), (1,), 8, "e" * 64)
         rows, digest = made.head
-        made.met({"clinic": {"rows": rows, "digest": digest, "certificate": "", "signature": ""}})
-        made.ended("outcome")
+        made.record_heads({"clinic": {"rows": rows, "digest": digest, "certificate": "", "signature": ""}})
+        made.record_end("outcome")
     return tmp_path / FILE
 
 
@@ -79,16 +79,16 @@ def test_what_was_not_paid_is_not_sent(tmp_path):
         with pytest.raises(
             CertificationError, match=r"'x'\) sends release 'one', which no row before it has paid: it "
         ):
-            made.sent(0, "server", "x", row_of(release("one", PAID)), (1,), 8)
+            made.record_sent(0, "server", "x", row_of(release("one", PAID)), (1,), 8)
         with pytest.raises(CertificationError, match="sends 'y' of 'clinic' in the clear, which no row before it has"):
-            made.sent(0, "server", "y", row_of(Clear(np.zeros(1), ("row",))), (1,), 8)
+            made.record_sent(0, "server", "y", row_of(Clear(np.zeros(1), ("row",))), (1,), 8)
         made.charge(clear_event("clear/clinic/clinic>server/y/row", "clinic", ("row",), "server"))
-        made.sent(0, "server", "y", row_of(Clear(np.zeros(1), ("row",))), (1,), 8)
+        made.record_sent(0, "server", "y", row_of(Clear(np.zeros(1), ("row",))), (1,), 8)
         made.charge(event("one", 0.1))
         with pytest.raises(CertificationError, match=r"with sensitivity 1\.0, which row 4 paid with None"):
-            made.sent(1, "server", "x", row_of(release("one", PAID)), (1,), 8)
+            made.record_sent(1, "server", "x", row_of(release("one", PAID)), (1,), 8)
         again = release("two", made)
-        made.sent(1, "server", "x", row_of(again), (1,), 8)
+        made.record_sent(1, "server", "x", row_of(again), (1,), 8)
         assert [row.kind for row in made.rows()] == ["account", "began", "paid", "sent", "paid", "paid", "sent"]
 
 
@@ -97,12 +97,12 @@ def test_one_payment_covers_one_draw(tmp_path):
     with Account(tmp_path / FILE, party="clinic") as made:
         made.began("run", "c")
         first = unnamed(1, made)
-        made.sent(0, "server", "x", row_of(first), (1,), 8)
-        made.sent(1, "other", "x", row_of(first), (1,), 8)
+        made.record_sent(0, "server", "x", row_of(first), (1,), 8)
+        made.record_sent(1, "other", "x", row_of(first), (1,), 8)
     with Account(tmp_path / FILE, party="clinic") as made:
         made.began("again", "c")
         with pytest.raises(CertificationError, match="which no row before it has paid"):
-            made.sent(0, "server", "x", row_of(unnamed(2, PAID)), (1,), 8)
+            made.record_sent(0, "server", "x", row_of(unnamed(2, PAID)), (1,), 8)
 
 
 def unnamed(seed, payer):

@@ -79,12 +79,12 @@ class Watch:
         self.depth -= 1
         return value
 
-    def made(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """The event of what was drawn."""
         if self.depth == 0 and event.mechanism != LAW:
             self.draws.append((self.run.place, self.pending.pop(), event))
 
-    def keyed(self, key: Any) -> None:
+    def add_key(self, key: Any) -> None:
         """Noise that a dealer has drawn."""
         if isinstance(key, NoiseKey):
             paid = self.pending.pop()

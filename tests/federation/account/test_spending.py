@@ -48,8 +48,8 @@ def test_a_budget_of_10_lets_randomised_response_at_4_through_twice_and_over_res
         with Account(tmp_path / FILE, party="clinic", budget=TEN) as account:
             account.began(f"run {number}", "c")
             account.charge(response("codes", 4.0))
-            account.ended("outcome")
-            assert account.spent()["row"].epsilon == pytest.approx(epsilon, abs=1e-3)
+            account.record_end("outcome")
+            assert account.costs_by_unit()["row"].epsilon == pytest.approx(epsilon, abs=1e-3)
     with Account(tmp_path / FILE, party="clinic", budget=TEN) as account:
         account.began("run 3", "c")
         with pytest.raises(BudgetExceeded, match=r"It has room for mu squared 0, or epsilon 2 of pure laws\."):
@@ -97,5 +97,5 @@ def test_runs_add_up_by_the_lesser_of_two_rules():
     gauss = [("one", event("a", 0.3)), ("two", event("b", 0.4))]
     assert spent_of(gauss, DELTA)["row"].epsilon == pytest.approx(float(gaussian_epsilon(0.5, DELTA)))
     assert spent_of(gauss, DELTA)["label"].epsilon == spent_of(gauss, DELTA)["row"].epsilon
-    unproved = [("one", event("a", 0.3)), ("two", event("b", 0.4).unproved)]
-    assert spent_of(unproved, DELTA)["row"].epsilon == math.inf and spent_of(unproved, DELTA)["row"].unproved == 1
+    unproved = [("one", event("a", 0.3)), ("two", event("b", 0.4).without_proof)]
+    assert spent_of(unproved, DELTA)["row"].epsilon == math.inf and spent_of(unproved, DELTA)["row"].n_unproved == 1

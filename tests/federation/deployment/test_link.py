@@ -10,11 +10,11 @@ import pytest
 
 from deployment_driver import Notes, threads
 from memory_transport import connected
-from partywise.errors import PartyError, Refused
+from partywise.errors import PartyError, RefusalError
 from partywise.federation.deployment.forms import form_of
-from partywise.federation.deployment.link import SessionLink, nested
+from partywise.federation.deployment.link import SessionLink, inner_releases
 from partywise.federation.deployment.session import Session
-from partywise.federation.deployment.union import Sent
+from partywise.federation.deployment.union import SentMessage
 from partywise.federation.transport.frames import Address, encode_frame
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
@@ -48,9 +48,9 @@ def test_a_message_is_written_down_before_it_leaves():
     names, order = run().names, []
 
     class Written(Notes):
-        def sent(self, step, *given):
+        def record_sent(self, step, *given):
             order.append((self.me, "written", step))
-            super().sent(step, *given)
+            super().record_sent(step, *given)
 
     class Seen:
         def __init__(self, end):
@@ -106,7 +106,7 @@ def test_a_message_that_cannot_be_accounted_for_as_it_says_is_refused(link, what
     server, end = link
     payload, row, sentence = FORGED[what]
     put(end, payload, row)
-    with pytest.raises(Refused, match=sentence) as caught:
+    with pytest.raises(RefusalError, match=sentence) as caught:
         server.get(0, "p1", "server", "x")
     assert caught.value.sender == "p1" and "message 0 ('x') from 'p1' to 'server' is refused" in str(caught.value)
 
@@ -140,7 +140,7 @@ def test_what_does_not_look_like_its_name_is_refused_and_leaves_nobody(link, wha
     server.get(0, "p1", "server", "x")
     rows = list(server._account.rows)
     put(end, payload, "clear/p1/p1>server/x/row" if isinstance(payload, Clear) else "", step=1)
-    with pytest.raises(Refused, match=said) as caught:
+    with pytest.raises(RefusalError, match=said) as caught:
         server.get(1, "p1", "server", "x")
     assert caught.value.sender == "p1" and "message 1 ('x') from 'p1' to 'server' is refused" in str(caught.value)
     assert server._account.rows == rows
@@ -166,7 +166,7 @@ def test_what_a_rehearsal_had_is_compared_with_the_first_message(link):
     rehearsed = {("server", "x"): form_of(Public(1.0, because="a setting"))}
     server = SessionLink(server._session, NAMES, Notes("server"), forms=rehearsed)
     put(end, Public("1.0", because="a setting"), "")
-    with pytest.raises(Refused, match=r"it is public \(str\) where the program has public \(float64\)"):
+    with pytest.raises(RefusalError, match=r"it is public \(str\) where the program has public \(float64\)"):
         server.get(0, "p1", "server", "x")
 
 
@@ -175,7 +175,7 @@ def test_one_name_for_two_releases_is_refused(link):
     put(end, Release(1.0, event("sum", noise_digest="a")), "sum")
     put(end, Release(2.0, event("sum", noise_digest="b")), "sum", step=1)
     server.get(0, "p1", "server", "x")
-    with pytest.raises(Refused, match=r"message 1 .* cannot be accounted for .CertificationError"):
+    with pytest.raises(RefusalError, match=r"message 1 .* cannot be accounted for .CertificationError"):
         server.get(1, "p1", "server", "x")
 
 
@@ -186,7 +186,7 @@ def test_a_peer_cannot_enter_the_row_of_a_value_that_leaves_here_in_the_clear(li
     forged = Release(None, event("sum"))
     object.__setattr__(forged, "event", clear_event("clear/server/server>all/y/row", "server", ("row",), ("*",)))
     put(end, Public(1.0, "a setting", (forged,)) if inside else forged, "" if inside else forged.event.release_id)
-    with pytest.raises(Refused, match="its body is not a payload"):
+    with pytest.raises(RefusalError, match="its body is not a payload"):
         server.get(0, "p1", "server", "x")
     server.put(1, "server", "p1", "y", Clear(1.0, ("row",), audience="*"))
     assert server._account.paid == [forged.event]
@@ -202,13 +202,13 @@ def test_releases_inside_come_after_those_that_they_are_made_of():
     first, second = (Release(1.0, event(name)) for name in ("a", "b"))
     one = derive(1.0, [first], name="c", owner="p1")
     two = derive(1.0, [Public(1.0, "of both", (one, second)), one], name="d", owner="p1")
-    assert [release.event.release_id for release in nested(two)] == ["a", "c", "b"]
+    assert [release.event.release_id for release in inner_releases(two)] == ["a", "c", "b"]
 
 
 def test_what_is_written_down_is_plain_json():
     names = run().names
     notes = {name: Notes(name) for name in names}
     threads(program, {name: run() for name in names}, connected(names), account=notes)
-    rows = [row for own in notes.values() for row in own.rows if isinstance(row, Sent)]
+    rows = [row for own in notes.values() for row in own.rows if isinstance(row, SentMessage)]
     assert len(rows) == 32 and all(json.loads(json.dumps(row.payload)) == row.payload for row in rows)
     assert all(row.payload.get("value") is None and row.payload.get("content") is None for row in rows)

@@ -12,7 +12,7 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encode
 from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes, plain
 from partywise.federation.parties import Party
-from partywise.federation.place_checks import Held, Report
+from partywise.federation.place_checks import LocatedValue, Report
 from partywise.federation.run import per_place, simulate
 from toy_rounds import program, run
 
@@ -26,14 +26,14 @@ class Model:
 
 
 def held(**values):
-    return Held(EVERYBODY, values)
+    return LocatedValue(EVERYBODY, values)
 
 
 VALUES = [
     1, 1.0, True, None, "1", b"1", -0.0, 0.0, float("nan"), [1], {"a": 1}, {1: "a"}, {1, 2}, Model(1), Model(2),
     np.array([1.0]), np.array([1]), np.array(1.0), np.float64(1), np.zeros((0, 2)), np.zeros((2, 0)), len, plain,
     Cipher(b"x", "a"), Cipher(b"x", "b"),
-    Party("a", "client", {}), held(a=1), held(a=2), Held(frozenset("a"), {"a": 1}),
+    Party("a", "client", {}), held(a=1), held(a=2), LocatedValue(frozenset("a"), {"a": 1}),
     per_place({"a": held(a=1)}), per_place({"b": held(a=1)}),
     Report(len, (1,)), Report(len, (1, 1)), Report(plain, (1,)),
 ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_what_others_hold_is_no_part_of_it():
     mine = Report(len, (held(a=1), per_place({"a": held(a=np.ones(2)), "b": held()})))
     whole = Report(len, (held(a=1, b=2), per_place({"a": held(a=np.ones(2)), "b": held(b=np.zeros(3))})))
     assert Outcome("a", mine).digest == Outcome("a", whole).digest != Outcome("b", whole).digest
-    assert b"zeros" not in encode(Outcome("a", whole).held)
+    assert b"zeros" not in encode(Outcome("a", whole).plain_values)
 
 
 def test_how_an_array_lies_in_memory_and_the_run_are_no_part_of_it():

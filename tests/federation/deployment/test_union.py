@@ -10,7 +10,7 @@ from deployment_driver import Notes, threads
 from memory_transport import connected
 from partywise.errors import CertificationError, PartyError
 from partywise.federation.account.reading import cost_digest
-from partywise.federation.deployment.union import Received, Reserved, Sent, union
+from partywise.federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage, union
 from partywise.federation.run import simulate
 from toy_rounds import program, run
 
@@ -33,10 +33,10 @@ def digest():
 
 def told_by_both(rows, first, changed):
     """The rows with another one in place of the first, to which its receiver agrees."""
-    again = {first.step: Received(changed.step, changed.sender, changed.receiver, changed.name,
+    again = {first.step: ReceivedMessage(changed.step, changed.sender, changed.receiver, changed.name,
                                   cost_digest(changed.payload), changed.digest)}  # fmt: skip
     swapped = [changed if row is first else row for row in rows]
-    return [again.get(row.step, row) if isinstance(row, Received) else row for row in swapped]
+    return [again.get(row.step, row) if isinstance(row, ReceivedMessage) else row for row in swapped]
 
 
 def test_rows_may_come_in_any_order(rows, digest):
@@ -57,7 +57,7 @@ def test_a_step_too_many_is_named(rows):
 
 
 def test_a_public_row_stands_in_every_account_alike(rows):
-    reserved = [row for row in rows if isinstance(row, Reserved) and row.step == 0]
+    reserved = [row for row in rows if isinstance(row, ReservedRow) and row.step == 0]
     assert len(reserved) == len(NAMES)
     changed = replace(reserved[1], event=replace(reserved[1].event, mu=0.001))
     with pytest.raises(PartyError, match="step 0 stands in the accounts in two ways: one of them was changed"):
@@ -65,7 +65,7 @@ def test_a_public_row_stands_in_every_account_alike(rows):
 
 
 def test_a_cheaper_release_is_seen_by_the_digest_and_one_that_nobody_paid_is_refused(rows, digest):
-    first = next(row for row in rows if isinstance(row, Sent) and row.name == "sum")
+    first = next(row for row in rows if isinstance(row, SentMessage) and row.name == "sum")
     cheap = replace(first, payload=first.payload | {"event": first.payload["event"] | {"mu": 0.001}})
     with pytest.raises(PartyError, match="step 1: 'client 0' wrote down another payload of 'sum' than 'server'"):
         union(NAMES, [cheap if row is first else row for row in rows])
@@ -81,7 +81,7 @@ def test_a_cheaper_release_is_seen_by_the_digest_and_one_that_nobody_paid_is_ref
 
 @pytest.mark.parametrize("field", ["name", "digest", "receiver"])
 def test_what_a_receiver_wrote_down_is_what_its_sender_did(rows, field):
-    first = next(row for row in rows if isinstance(row, Received))
+    first = next(row for row in rows if isinstance(row, ReceivedMessage))
     other = next(name for name in NAMES if name not in (first.sender, first.receiver))
     changed = replace(first, **{field: other if field == "receiver" else "other"})
     with pytest.raises(PartyError, match=f"{first.sender!r} wrote down another {field} of {first.name!r} than"):
@@ -89,7 +89,7 @@ def test_what_a_receiver_wrote_down_is_what_its_sender_did(rows, field):
 
 
 def test_a_message_that_one_end_does_not_know_is_seen(rows):
-    first = next(row for row in rows if isinstance(row, Received))
+    first = next(row for row in rows if isinstance(row, ReceivedMessage))
     with pytest.raises(
         PartyError, match=f"step {first.step} of {first.sender!r} is not in the account of its receiver"
     ):
@@ -99,13 +99,13 @@ def test_a_message_that_one_end_does_not_know_is_seen(rows):
 
 
 def test_rows_that_tell_two_stories_of_a_message_are_seen(rows):
-    first = next(row for row in rows if isinstance(row, Sent))
+    first = next(row for row in rows if isinstance(row, SentMessage))
     with pytest.raises(PartyError, match=f"step {first.step} stands in the accounts in two ways"):
         union(NAMES, [*rows, replace(first, size=first.size + 8)])
 
 
 def test_a_row_that_is_no_message_is_named(rows):
-    first = next(row for row in rows if isinstance(row, Sent))
+    first = next(row for row in rows if isinstance(row, SentMessage))
     broken = replace(first, payload={"kind": "Popen"})
     with pytest.raises(PartyError, match=f"step {first.step} of {first.sender!r} is not a message"):
         union(NAMES, told_by_both(rows, first, broken))

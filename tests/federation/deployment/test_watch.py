@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from memory_transport import connected
-from partywise.errors import PartyError, Refused
+from partywise.errors import PartyError, RefusalError
 from partywise.federation.deployment.session import Session
 from partywise.federation.deployment.watch import Watch, place_of
 
@@ -81,14 +81,14 @@ class Refusing:
         self.end, self.me, self.peers, self.get, self.is_there = end, end.me, end.peers, end.get, end.is_there
 
     def put(self, receiver, tag, data):
-        raise Refused(f"{receiver!r} refuses what came.")
+        raise RefusalError(f"{receiver!r} refuses what came.")
 
 
 @pytest.mark.parametrize("hello", [True, False])
 def test_whoever_is_refused_ends_with_the_sentence_of_all_where_there_is_one(ends, hello):
     end = Refusing(ends["a"])
     start = Session(end, "c" * 64, patience=1).begin if hello else lambda: Watch(end, 1).put("b", "message/3", b"")
-    with pytest.raises(Refused, match="'b' refuses what came"):
+    with pytest.raises(RefusalError, match="'b' refuses what came"):
         start()
     later(0.1, ends["b"], ("a", "abort", json.dumps({"sentence": "'a' began anew."}).encode()))
     with pytest.raises(PartyError, match=r"^'b' says: 'a' began anew\.$"):
@@ -98,7 +98,7 @@ def test_whoever_is_refused_ends_with_the_sentence_of_all_where_there_is_one(end
 @pytest.mark.parametrize("data", [b"", b"3", b"\xff", b"[" * 10_000, b"{" + b" " * 70_000 + b"}"])
 def test_a_notice_that_cannot_be_read_is_refused(ends, data):
     ends["c"].put("a", "abort", data)
-    with pytest.raises(Refused, match="'abort' of 'c' cannot be read"):
+    with pytest.raises(RefusalError, match="'abort' of 'c' cannot be read"):
         Watch(ends["a"], 2).get("b", "message/3")
 
 

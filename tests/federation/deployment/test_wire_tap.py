@@ -23,8 +23,8 @@ from partywise.experiment.cells import execution
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
 from partywise.federation.deployment.link import SessionLink
-from partywise.federation.deployment.union import Sent, union
-from partywise.federation.exchanges.homomorphic import paillier, sized
+from partywise.federation.deployment.union import SentMessage, union
+from partywise.federation.exchanges.homomorphic import paillier, plain_integers
 from partywise.federation.exchanges.residues import Ring
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
@@ -57,7 +57,7 @@ class Tap:
 
     def encrypted(self, values: list[Any], public: Any) -> None:
         """Integers that are about to be closed, or were opened: as they would stand in a stand-in, and in 8 bytes."""
-        self.plain.add(sized.to_content(values).tobytes())
+        self.plain.add(plain_integers.to_content(values).tobytes())
         self.plain |= {int(v).to_bytes(8, "little", signed=True) for v in values if 2**24 < abs(v) < 2**62}
         self.plain |= {int(v).to_bytes(8, "big", signed=True) for v in values if 2**24 < abs(v) < 2**62}
 
@@ -80,7 +80,7 @@ class Tap:
 @pytest.fixture
 def tap(monkeypatch) -> Tap:
     tapped = Tap()
-    get, room, encoded = SessionLink.get, paillier.require_room, Ring.encoded
+    get, room, encoded = SessionLink.get, paillier.require_room, Ring.encode
 
     def kept(self, step, sender, receiver, name):
         payload = get(self, step, sender, receiver, name)
@@ -98,7 +98,7 @@ def tap(monkeypatch) -> Tap:
 
     monkeypatch.setattr(SessionLink, "get", kept)
     monkeypatch.setattr(paillier, "require_room", seen)
-    monkeypatch.setattr(Ring, "encoded", residues)
+    monkeypatch.setattr(Ring, "encode", residues)
     return tapped
 
 
@@ -173,7 +173,7 @@ def test_nothing_that_crosses_closed_is_readable_and_accounts_are_the_union(fit,
     assert all(payload.closes or not payload.made_of for _, payload in tap.heard if isinstance(payload, Cipher))
     holders = {party.name for party in started(study, case, method, other).parties}
     check_accounts(channel, accounts, holders)
-    sizes = {row.step: row.size for notes in accounts.values() for row in notes.rows if isinstance(row, Sent)}
+    sizes = {row.step: row.size for notes in accounts.values() for row in notes.rows if isinstance(row, SentMessage)}
     assert sum(sizes.values()) == channel.bytes_total
 
 

@@ -14,7 +14,7 @@ from forked import checked, forked
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import cross_places
 from partywise.federation.exchanges import dealing as dealing_module
-from partywise.federation.exchanges.cross_product import private, product, released, reveal, send_masked
+from partywise.federation.exchanges.cross_product import private, product, release_shared, reveal, send_masked
 from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.shared_values import LinearCombination
@@ -167,9 +167,9 @@ def test_shares_of_equal_products_are_drawn_anew(kind, monkeypatch):
     run = a_run(blocks())
     simulate(between, run)
     assert repeated(run, kind) == 0
-    own = cross_places.drawn
+    own = cross_places.draw_residues
     for module in (cross_places, dealing_module):
-        monkeypatch.setattr(module, "drawn", lambda seed, name, *given: own(seed, name.split(",")[0], *given))
+        monkeypatch.setattr(module, "draw_residues", lambda seed, name, *given: own(seed, name.split(",")[0], *given))
     run = a_run(blocks())
     simulate(between, run)
     assert repeated(run, kind) > 0
@@ -273,7 +273,7 @@ def test_a_noisy_product_opens_as_a_release_only(pair):
     with pytest.raises(ValueError, match="released"):
         reveal(run, S, "analyst", "noisy", parts(run))
     with pytest.raises(TypeError, match="make a Release"):
-        released(run, S, "analyst", "noisy", np.asarray)
+        release_shared(run, S, "analyst", "noisy", np.asarray)
     event = SimpleNamespace()
     made = []
 
@@ -283,7 +283,7 @@ def test_a_noisy_product_opens_as_a_release_only(pair):
         object.__setattr__(release, "event", event)
         return release
 
-    released(run, S, "analyst", "noisy", make)
+    release_shared(run, S, "analyst", "noisy", make)
     expected = X[:, GROUPS[pair[0]]].T @ X[:, GROUPS[pair[1]]] + np.arange(1, shape[0] * shape[1] + 1).reshape(shape)
     np.testing.assert_allclose(made[0], expected, atol=1e-7)
 

@@ -12,9 +12,9 @@ import pytest
 
 from forked import checked, forked
 from partywise.audits.contract import agree
-from partywise.federation.exchanges.dealing import expanded
+from partywise.federation.exchanges.dealing import expand_seed
 from partywise.federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
-from partywise.federation.exchanges.sharing import decoded, encoded
+from partywise.federation.exchanges.sharing import decode_words, encode_words
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -67,7 +67,7 @@ def fit(run):
 def test_words_hold_sums_up_to_the_bound_and_waste_three_bits_at_most(bound):
     bits = bits_for(bound)
     for value in (bound, -bound):
-        assert decoded(encoded(np.array([value]), bits), bits)[0] == pytest.approx(value, abs=2.0**-bits)
+        assert decode_words(encode_words(np.array([value]), bits), bits)[0] == pytest.approx(value, abs=2.0**-bits)
     assert 2.0**60 < (bound + 1) * 2.0**bits <= 2.0**61
 
 
@@ -103,9 +103,9 @@ def test_a_message_alone_is_uniform_and_no_mask_serves_twice():
 def unmasked(run, bits, seeds_of_third, candidates):
     """What receiver and third sender find of the first one's values, trying each candidate for the seed they lack."""
     words = next(value for message, value in run.channel.view("active") if message.sender == "passive 0")
-    words = words - expanded(seeds_of_third["passive 0"], "sum 0")(N)
+    words = words - expand_seed(seeds_of_third["passive 0"], "sum 0")(N)
     guesses = [(np.frombuffer(one, dtype="<u8"), secure) for one in candidates for secure in (False, True)]
-    opened = [decoded(words - expanded(guess, "sum 0")(N), bits) for guess in guesses]
+    opened = [decode_words(words - expand_seed(guess, "sum 0")(N), bits) for guess in guesses]
     own = local_values(run.parties[1])
     return any(np.allclose(one, own, atol=2.0 ** (2 - bits), rtol=0) for one in opened)
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from forked import checked, forked
 from partywise.audits.contract import agree
-from partywise.federation.exchanges.masked_sum import TAG, agreed, local_secret_key, pair_seeds, public_key
+from partywise.federation.exchanges.masked_sum import TAG, local_secret_key, pair_seeds, public_key, shared_seed
 from partywise.federation.exchanges.psi import sodium
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
@@ -54,7 +54,7 @@ def test_keys_are_those_of_another_library_with_the_same_secret():
     exchanged = keys[0].exchange(X25519PublicKey.from_public_bytes(public[1]))
     assert sodium("a test").crypto_scalarmult(secret, public[1]) == exchanged
     # The seed is a digest of the point, which nobody else knows, and of both keys, which all see.
-    seed = agreed(secret, np.frombuffer(public[1], dtype=np.uint8), "clinic 1").tobytes()
+    seed = shared_seed(secret, np.frombuffer(public[1], dtype=np.uint8), "clinic 1").tobytes()
     assert seed == sha256(TAG + exchanged + b"".join(sorted(public))).digest()
     assert seed == seeds_of(start(2))["clinic 0", "clinic 1"]
 
@@ -72,9 +72,9 @@ def test_a_public_key_that_is_none_is_refused_by_the_name_of_its_owner():
     for point in (0, 1, 2**255 - 20, 2**255 - 19):
         key = np.frombuffer(point.to_bytes(32, "little"), dtype=np.uint8)
         with pytest.raises(ValueError, match="public key of 'clinic 1' is a point of low order of Curve25519: stop"):
-            agreed(secret, key, "clinic 1")
+            shared_seed(secret, key, "clinic 1")
     with pytest.raises(ValueError, match=r"public key of 'clinic 1' is uint8 of shape \(31,\): give 32 bytes"):
-        agreed(secret, np.zeros(31, dtype=np.uint8), "clinic 1")
+        shared_seed(secret, np.zeros(31, dtype=np.uint8), "clinic 1")
 
 
 def test_one_party_alone_needs_no_key_and_without_pynacl_the_remedy_is_named_before_anything_is_sent(monkeypatch):

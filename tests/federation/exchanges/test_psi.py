@@ -43,7 +43,7 @@ def test_multiples_are_sums_without_clamping():
     """Exponents that clamping would change: small, odd, above 2^252."""
     points = psi.points_of(PEOPLE[:3])
     for exponent in (1, 2, 9, 2**251 + 1, GROUP_ORDER - 1):
-        found = psi.multiplied(points, exponent.to_bytes(32, "little"), "a")
+        found = psi.multiply_points(points, exponent.to_bytes(32, "little"), "a")
         assert [row.tobytes() for row in found] == [added_up(row.tobytes(), exponent) for row in points]
 
 
@@ -70,7 +70,7 @@ def test_points_are_distinct_of_the_prime_order_and_tagged():
 def test_what_is_no_point_of_the_group_is_refused_by_the_name_of_its_owner(bad):
     good = psi.points_of(PEOPLE[:2])
     with pytest.raises(ValueError, match="list of 'hospital' holds an entry that is not a point of the subgroup"):
-        psi.multiplied(np.concatenate([good, entries(bad)]), (5).to_bytes(32, "little"), "hospital")
+        psi.multiply_points(np.concatenate([good, entries(bad)]), (5).to_bytes(32, "little"), "hospital")
 
 
 def test_without_pynacl_the_remedy_is_named_before_anything_is_sent(monkeypatch):
@@ -104,7 +104,8 @@ def test_no_party_can_compare_two_lists_and_the_analyst_can_only_compare():
         plain = psi.points_of(own)
         known = [*received, {row.tobytes() for row in plain}]
         known += [
-            {row.tobytes() for row in psi.multiplied(entries(*held), exponent, "x")} for held in [*received, known[-1]]
+            {row.tobytes() for row in psi.multiply_points(entries(*held), exponent, "x")}
+            for held in [*received, known[-1]]
         ]
         assert len(received) == 2 and len(known) == 6
         assert not any(one & other for one, other in combinations(known, 2))
@@ -133,7 +134,7 @@ def test_no_dictionary_opens_a_list():
         def digest(name: str) -> bytes:
             points = psi.points_of([name])
             for exponent in known:
-                points = psi.multiplied(points, exponent, "x")
+                points = psi.multiply_points(points, exponent, "x")
             return points.tobytes()
 
         seen = [entry for held in lists_seen(run, participant) for entry in held]

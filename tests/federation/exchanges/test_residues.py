@@ -47,7 +47,7 @@ def test_arithmetic_is_that_of_integers(values, factor):
     assert (ring.integers(ring.product(residues, residues)) == centred(x * x)).all()
     assert (ring.integers(ring.sum([residues] * 3)) == centred(3 * x)).all()
     assert (ring.integers(ring.difference(residues, [ring.times(residues, 5)])) == centred(-4 * x)).all()
-    np.testing.assert_allclose(ring.decoded(residues, 40), x.astype(float) / 2**40, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(ring.decode(residues, 40), x.astype(float) / 2**40, rtol=1e-14, atol=0)
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=8), st.integers(-(2**40), 2**40))
@@ -74,7 +74,7 @@ def test_cross_products_are_exact_over_chunks(n):
     ring = ring_for(n, 76)
     X, Y = rng.standard_normal((n, 3)), rng.standard_normal((n, 2))
     exact = TO_INTEGERS(np.rint(X * 2.0**38)).T @ TO_INTEGERS(np.rint(Y * 2.0**38))
-    found = ring.cross(ring.encoded(X, 38), ring.encoded(Y, 38))
+    found = ring.cross(ring.encode(X, 38), ring.encode(Y, 38))
     assert (ring.integers(found) == exact).all()
 
 
@@ -92,7 +92,7 @@ def test_sums_of_the_largest_residues_are_exact(extreme):
 def test_numbers_of_every_size_are_encoded_exactly(bits):
     values = np.array([0.0, 1.5, -3.25, 2.0**30, -(2.0**45) / 3])
     exact = [round(math.ldexp(v, bits)) if bits < 10 else int(math.ldexp(v, bits)) for v in values]
-    found = Ring(12).integers(Ring(12).encoded(values, bits))
+    found = Ring(12).integers(Ring(12).encode(values, bits))
     assert all(abs(a - b) <= 1 for a, b in zip(found, exact, strict=True))
     assert found[1] == (2 if bits == 0 else 3 << bits >> 1)
 
@@ -111,11 +111,11 @@ def chi_squared(residues: np.ndarray, primes, bins: int = 64) -> float:
 def test_shares_are_uniform_whatever_they_hide(secure):
     ring = Ring(4)
     source = words_of(SecureRandom()) if secure else words()
-    shares = ring.split(ring.encoded(np.full(20_000, 1.0), 30), 3, source)
+    shares = ring.split(ring.encode(np.full(20_000, 1.0), 30), 3, source)
     for share in shares:
         assert chi_squared(share, ring.primes) > ALPHA
         assert np.abs(share).max(axis=1).tolist() <= [p // 2 for p in ring.primes]
-    np.testing.assert_array_equal(ring.decoded(ring.sum(shares), 30), 1.0)
+    np.testing.assert_array_equal(ring.decode(ring.sum(shares), 30), 1.0)
 
 
 def test_the_test_of_uniformity_finds_words_that_are_too_short():
@@ -156,4 +156,4 @@ def test_bounds_that_no_ring_holds(bound, bits):
 @pytest.mark.parametrize("value", [math.inf, math.nan, 2.0**40])
 def test_numbers_that_do_not_fit(value):
     with pytest.raises(OverflowError, match="bits=10"):
-        Ring(2).encoded(np.array([1.0, value]), 10)
+        Ring(2).encode(np.array([1.0, value]), 10)

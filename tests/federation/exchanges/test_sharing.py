@@ -7,7 +7,14 @@ import pytest
 
 from error_rates import ALPHA
 from forked import checked, forked
-from partywise.federation.exchanges.sharing import DEALER, decoded, encoded, multiplied, shared, split
+from partywise.federation.exchanges.sharing import (
+    DEALER,
+    decode_words,
+    encode_words,
+    multiply_words,
+    share_words,
+    split,
+)
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.mechanisms.random import SecureRandom
@@ -45,12 +52,12 @@ def opened(*shares):
 def sums_and_products(run):
     """(x + y + ..., x y) of the words of all parties, and of the first and the last."""
     parts = [
-        shared(run, party, run.parties, f"words of {party.name}", run.at(party, local_words), run.rng_for)
+        share_words(run, party, run.parties, f"words of {party.name}", run.at(party, local_words), run.rng_for)
         for party in run.parties
     ]
     total = run.each(run.parties, lambda holder, words: sum(words, np.uint64(0)), parts)
-    product = multiplied(run, run.parties, "first by last", parts[0], parts[-1], (2, N), run.rng_for)
-    twice = multiplied(run, run.parties, "by first again", product, parts[0], (2, N), run.rng_for)
+    product = multiply_words(run, run.parties, "first by last", parts[0], parts[-1], (2, N), run.rng_for)
+    twice = multiply_words(run, run.parties, "by first again", product, parts[0], (2, N), run.rng_for)
     return run.assemble(opened, total, product, twice)
 
 
@@ -133,8 +140,8 @@ def _differences(seed: int) -> np.ndarray:
 
 def test_numbers_pass_words_and_come_back():
     values = np.array([0.0, -0.5, 1.25, -(2.0**30), 2.0**31 - 2.0**-20])
-    assert np.array_equal(decoded(encoded(values, 32), 32), values)
-    assert np.abs(decoded(encoded([0.1, -0.3], 32), 32) - [0.1, -0.3]).max() <= 2.0**-33
+    assert np.array_equal(decode_words(encode_words(values, 32), 32), values)
+    assert np.abs(decode_words(encode_words([0.1, -0.3], 32), 32) - [0.1, -0.3]).max() <= 2.0**-33
     for bad in (2.0**31, -(2.0**31) - 1, np.inf, np.nan):
         with pytest.raises(OverflowError, match="do not fit words with bits=32"):
-            encoded([bad], 32)
+            encode_words([bad], 32)

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from network_driver import addresses, credentials, ends, posted, signers
-from partywise.errors import PartyError, Refused, Unreachable
+from partywise.errors import PartyError, RefusalError, Unreachable
 from partywise.federation.transport import authority
 from partywise.federation.transport.network import Network
 from partywise.federation.transport.tls import client_context, common_name, host_name, own_problem, server_context
@@ -59,7 +59,7 @@ def test_a_wrong_certificate_ends_both_sides_in_one_sentence_within_seconds(tmp_
         thread.start()
     for thread in threads:
         thread.join()
-    assert isinstance(said["bank"][0], Refused) and isinstance(said["shop"][0], Refused)
+    assert isinstance(said["bank"][0], RefusalError) and isinstance(said["shop"][0], RefusalError)
     assert re.match(rf"'shop' at 127.0.0.1:\d+ is refused: {of_the_peer}", str(said["bank"][0]))
     assert re.match(of_itself, str(said["shop"][0]))
     assert max(seconds for _, seconds in said.values()) < 10
@@ -74,7 +74,7 @@ def test_a_party_with_the_certificate_of_a_third_sends_nothing_in_its_name(tmp_p
     with ends(tmp_path / "bank", places, "bank") as (bank,), ends(tmp_path / "shop", places, "shop") as (shop,):
         for ask in (lambda: shop.put("bank", "hello", b"x"), lambda: shop.is_there("bank")):
             with pytest.raises(
-                Refused, match=r"'bank' at .* cannot take 'shop': its certificate is not that of 'shop'"
+                RefusalError, match=r"'bank' at .* cannot take 'shop': its certificate is not that of 'shop'"
             ):
                 ask()
         assert bank.get("post", "hello", 0.1) is None
@@ -86,7 +86,7 @@ def test_parties_of_one_host_cannot_pose_as_each_other(tmp_path):
     authority.make(tmp_path / "all", names)
     places = addresses(names)
     swapped = places | {"shop": places["post"], "post": places["shop"]}
-    refused = pytest.raises(Refused, match=r"'shop' at .* is refused: its certificate is not that of 'shop'")
+    refused = pytest.raises(RefusalError, match=r"'shop' at .* is refused: its certificate is not that of 'shop'")
     with ends(tmp_path / "all", places, "bank") as (bank,), ends(tmp_path / "all", swapped, "post"), refused:
         bank.put("shop", "hello", b"x")
 

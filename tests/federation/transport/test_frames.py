@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixed import fixed
-from partywise.errors import Refused
+from partywise.errors import RefusalError
 from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encode, pack, payload_of, row_of
 from partywise.federation.payloads import argument_of
@@ -90,7 +90,7 @@ def test_a_flipped_byte_anywhere_but_in_the_event_is_refused(position, flip):
     frame[position] ^= flip
     try:
         _, header = decode_frame(bytes(frame), ADDRESS, NAMES)
-    except Refused as error:
+    except RefusalError as error:
         assert str(error).startswith("message 17 ('sums') from 'p1' to 'server' is refused: ")
         assert (error.sender, error.tag) == ("p1", "message/17")
     else:
@@ -99,7 +99,9 @@ def test_a_flipped_byte_anywhere_but_in_the_event_is_refused(position, flip):
 
 @given(st.binary(max_size=200) | st.integers(0, len(SECRET) - 1).map(lambda end: SECRET[:end]))
 def test_what_is_no_frame_or_was_cut_off_is_refused(frame):
-    with pytest.raises(Refused, match=r"is refused: it was cut off|header cannot be read|digest|header is not written"):
+    with pytest.raises(
+        RefusalError, match=r"is refused: it was cut off|header cannot be read|digest|header is not written"
+    ):
         decode_frame(frame, ADDRESS, NAMES)
 
 
@@ -131,7 +133,7 @@ REFUSALS = {
 @pytest.mark.parametrize("what", REFUSALS)
 def test_every_field_of_a_header_is_checked_by_name(what):
     fields, sentence = REFUSALS[what]
-    with pytest.raises(Refused, match=sentence):
+    with pytest.raises(RefusalError, match=sentence):
         decode_frame(changed(**fields), ADDRESS, NAMES)
 
 
@@ -165,7 +167,7 @@ BODIES = {
 @pytest.mark.parametrize("what", BODIES)
 def test_a_body_that_is_no_payload_is_refused(what):
     assert decode_frame(around(encode(PUBLIC)), ADDRESS, NAMES)[0].value == 1.0
-    with pytest.raises(Refused, match="its body is not a payload"):
+    with pytest.raises(RefusalError, match="its body is not a payload"):
         decode_frame(around(encode(BODIES[what])), ADDRESS, NAMES)
 
 
@@ -183,7 +185,7 @@ LINES = {
 
 @pytest.mark.parametrize("what", LINES)
 def test_a_body_that_the_codec_cannot_read_is_refused(what):
-    with pytest.raises(Refused, match="its body is not a payload"):
+    with pytest.raises(RefusalError, match="its body is not a payload"):
         decode_frame(around(len(LINES[what]).to_bytes(8, "big") + LINES[what]), ADDRESS, NAMES)
 
 
@@ -200,7 +202,7 @@ def test_a_body_whose_bytes_are_read_again_and_again_takes_no_memory(what):
     frame = around(len(line).to_bytes(8, "big") + line + bytes(10**6))
     tracemalloc.start()
     try:
-        with pytest.raises(Refused, match="its body is not a payload"):
+        with pytest.raises(RefusalError, match="its body is not a payload"):
             decode_frame(frame, ADDRESS, NAMES)
         assert tracemalloc.get_traced_memory()[1] < 10 * len(frame)
     finally:

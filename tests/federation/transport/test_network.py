@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from network_driver import HOST, addresses, ends, posted, said
-from partywise.errors import PartyError, Refused, Unreachable
+from partywise.errors import PartyError, RefusalError, Unreachable
 from partywise.federation.transport import authority
 from partywise.federation.transport.network import Network
 from partywise.federation.transport.tls import client_context
@@ -63,9 +63,9 @@ def test_a_tag_is_taken_once(folder, places):
     with ends(folder, places, *NAMES) as (a, b, _):
         b.put("hospital", "message/1", b"x")
         assert a.get("klinik süd", "message/1", 1) == b"x"
-        with pytest.raises(Refused, match=r"'hospital' at .* second frame 'message/1' came from 'klinik süd'"):
+        with pytest.raises(RefusalError, match=r"'hospital' at .* second frame 'message/1' came from 'klinik süd'"):
             b.put("hospital", "message/1", b"x")
-        with pytest.raises(Refused, match="second frame 'message/1' came from 'klinik süd': it is a replay"):
+        with pytest.raises(RefusalError, match="second frame 'message/1' came from 'klinik süd': it is a replay"):
             a.get("server", "message/1", 1)
 
 
@@ -76,16 +76,16 @@ def test_a_frame_that_is_too_large_is_refused_before_it_is_read(folder, places):
         begin = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n\r\n\x00\x04more"
         assert "409 Conflict" in said(places["hospital"], client_context(folder, "klinik süd"), begin)
         with pytest.raises(
-            Refused, match=r"frame 'more' of 'klinik süd' has 49999994 bytes, more than largest_message"
+            RefusalError, match=r"frame 'more' of 'klinik süd' has 49999994 bytes, more than largest_message"
         ):
             a.get("klinik süd", "just", 1)
 
 
 def test_who_sends_too_much_is_told_and_ends_as_well(folder, places):
     with ends(folder, places, *NAMES[:2], largest=1000) as (a, b):
-        with pytest.raises(Refused, match=r"'hospital' at .* refuses what came: .* has 30000000 bytes, more than"):
+        with pytest.raises(RefusalError, match=r"'hospital' at .* refuses what came: .* has 30000000 bytes, more than"):
             b.put("hospital", "more", bytes(30_000_000))
-        with pytest.raises(Refused, match=r"frame 'more' of 'klinik süd' has 30000000 bytes"):
+        with pytest.raises(RefusalError, match=r"frame 'more' of 'klinik süd' has 30000000 bytes"):
             a.get("klinik süd", "more", 1)
 
 
@@ -168,7 +168,7 @@ def test_a_peer_that_speaks_no_tls_is_refused_by_name(folder, places):
 
         answer = Thread(target=plain)
         answer.start()
-        with pytest.raises(Refused, match=r"'klinik süd' at 127.0.0.1:\d+ is refused: it does not speak TLS 1.3"):
+        with pytest.raises(RefusalError, match=r"'klinik süd' at 127.0.0.1:\d+ is refused: it does not speak TLS 1.3"):
             a.is_there("klinik süd")
         answer.join()
 

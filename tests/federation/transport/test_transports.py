@@ -12,7 +12,7 @@ from time import monotonic
 import pytest
 
 from memory_transport import connected
-from partywise.errors import Refused, Unreachable
+from partywise.errors import RefusalError, Unreachable
 from partywise.federation.transport import inbox
 from partywise.federation.transport.inbox import Inbox
 from partywise.federation.transport.pipes import Mesh
@@ -65,7 +65,7 @@ def test_a_second_frame_under_a_tag_is_a_replay(ends, taken):
     ends["p1"].put("server", "message/0", b"one")
     assert not taken or ends["server"].get("p1", "message/0", 5) == b"one"
     ends["p1"].put("server", "message/0", b"one")
-    with pytest.raises(Refused, match="a second frame 'message/0' came from 'p1': it is a replay") as caught:
+    with pytest.raises(RefusalError, match="a second frame 'message/0' came from 'p1': it is a replay") as caught:
         ends["server"].get("p2", "message/5", 5)
     assert (caught.value.sender, caught.value.tag) == ("p1", "message/0")
 
@@ -73,7 +73,7 @@ def test_a_second_frame_under_a_tag_is_a_replay(ends, taken):
 def test_a_frame_that_is_too_large_is_refused_unread(ends):
     with suppress(Unreachable):
         ends["p1"].put("server", "message/0", b"x" * (LARGEST + 1))
-    with pytest.raises(Refused, match=f"has {LARGEST + 1} bytes, more than largest_message={LARGEST}"):
+    with pytest.raises(RefusalError, match=f"has {LARGEST + 1} bytes, more than largest_message={LARGEST}"):
         ends["server"].get("p2", "message/5", 5)
 
 
@@ -85,7 +85,7 @@ def test_the_same_hello_comes_once_however_often_it_is_said_and_another_is_refus
     assert ends["server"].get("p1", "message/0", 5) == b"after"
     assert (ends["server"].get("p1", "hello", 5), ends["server"].get("p1", "hello", 0)) == (b"one", None)
     ends["p1"].put("server", "hello", b"another")
-    with pytest.raises(Refused, match="a second frame 'hello' came from 'p1': it is a replay"):
+    with pytest.raises(RefusalError, match="a second frame 'hello' came from 'p1': it is a replay"):
         ends["server"].get("p2", "message/5", 5)
 
 
@@ -100,7 +100,9 @@ def test_frames_that_nobody_takes_have_a_bound_and_those_that_are_taken_have_non
     with suppress(Unreachable):
         for number in range(most + 10):
             ends["p2"].put("server", f"message/{10**9 + number}", bytes(size))
-    with pytest.raises(Refused, match=r"frames of 'p2' that 'server' has not taken hold more than .* largest_message"):
+    with pytest.raises(
+        RefusalError, match=r"frames of 'p2' that 'server' has not taken hold more than .* largest_message"
+    ):
         ends["server"].get("p1", "message/-1", 5)
 
 
@@ -109,7 +111,7 @@ def test_frames_that_never_end_are_counted_while_they_are_read():
     with ExitStack() as stack:
         for number in range(4):
             stack.enter_context(one.reading("p1", f"message/{number}", 2**24 - inbox.BESIDE))
-        with pytest.raises(Refused, match="not taken hold more than"):
+        with pytest.raises(RefusalError, match="not taken hold more than"):
             for number in range(9):
                 stack.enter_context(one.reading("p1", f"message/{4 + number}", 2**24))
     other = Inbox("server", ("p1",), 2**24)

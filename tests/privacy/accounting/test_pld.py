@@ -31,7 +31,7 @@ def profile(loss, mass, lost, epsilon):
 @pytest.mark.parametrize(("epsilon", "k", "count"), [(3.0, 50, 14), (0.1, 2, 7), (1.0, None, 30), (0.02, 3, 200)])
 def test_a_lattice_is_the_law_of_the_sum(epsilon, k, count):
     found = lattice(epsilon, k, count)
-    assert found.lost == 0 and found.mass.sum() == pytest.approx(1, rel=1e-13)
+    assert found.infinity_mass == 0 and found.mass.sum() == pytest.approx(1, rel=1e-13)
     # Under the second world the masses are exp(-loss) of these, and they sum to 1 too.
     assert found.mass @ np.exp(-found.loss) == pytest.approx(1, rel=1e-12)
     assert found.loss[-1] == pytest.approx(count * epsilon, rel=1e-15)
@@ -61,8 +61,8 @@ def test_a_lattice_keeps_its_digits_in_the_tail():
 
 def test_a_long_lattice_charges_what_it_cuts():
     found = lattice(0.001, None, 100_000)
-    assert 0 < found.lost < 1e-50 and len(found.mass) < 12_000
-    assert found.mass.sum() + found.lost == pytest.approx(1, rel=1e-9)
+    assert 0 < found.infinity_mass < 1e-50 and len(found.mass) < 12_000
+    assert found.mass.sum() + found.infinity_mass == pytest.approx(1, rel=1e-9)
     mu = compose([Law(mu=0.001 * math.sqrt(100_000))])
     # Many small pure losses approach the Gaussian of the same variance.
     assert compose([Law(epsilon=0.001, count=100_000)]).epsilon(1e-6) == pytest.approx(mu.epsilon(1e-6), rel=1e-3)
@@ -88,18 +88,18 @@ def test_a_grid_never_lowers_delta_and_keeps_both_worlds(pairs, step):
     assert grid.mass.sum() == pytest.approx(1, rel=1e-12)
     assert grid.mass @ np.exp(-grid.loss) == pytest.approx(mass @ np.exp(-loss), rel=1e-11)
     for epsilon in np.linspace(-5.2, 5.2, 40):
-        exact, found = profile(loss, mass, 0.0, epsilon), profile(grid.loss, grid.mass, grid.lost, epsilon)
+        exact, found = profile(loss, mass, 0.0, epsilon), profile(grid.loss, grid.mass, grid.infinity_mass, epsilon)
         assert exact * (1 - 1e-10) - 1e-13 <= found <= exact + step
     # Rounding the other way is seen at once.
     down = profile(np.floor(loss / step) * step, mass, 0.0, 0.0)
-    assert down <= profile(grid.loss, grid.mass, grid.lost, 0.0) + 1e-13
+    assert down <= profile(grid.loss, grid.mass, grid.infinity_mass, 0.0) + 1e-13
 
 
 @pytest.mark.parametrize("removed", [True, False])
 @pytest.mark.parametrize(("mu", "rate"), [(1.0, 1.0), (0.3, 0.05), (2.0, 0.5), (6.0, 1e-3)])
 def test_a_sampled_gaussian_on_a_grid_lies_just_above_its_profile(mu, rate, removed):
     grid = sampled_gaussian(mu, rate, 1e-3, 1e-14, removed=removed)
-    assert grid.mass.sum() + grid.lost == pytest.approx(1, rel=1e-12) and grid.lost <= 1e-13
+    assert grid.mass.sum() + grid.infinity_mass == pytest.approx(1, rel=1e-12) and grid.infinity_mass <= 1e-13
     for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 3.0):
         # By (1 - rate) N(0, 1) + rate N(mu, 1): where its loss is epsilon, and the two tails from there.
         with mpmath.workdps(40):
@@ -114,7 +114,7 @@ def test_a_sampled_gaussian_on_a_grid_lies_just_above_its_profile(mu, rate, remo
                     exact = float(present - mpmath.exp(epsilon) * absent)
                 else:
                     exact = float((1 - absent) - mpmath.exp(epsilon) * (1 - present))
-        found = profile(grid.loss, grid.mass, grid.lost, epsilon)
+        found = profile(grid.loss, grid.mass, grid.infinity_mass, epsilon)
         assert exact * (1 - 1e-9) - 1e-15 <= found <= exact + 1e-3
         if rate == 1:
             assert found == pytest.approx(gaussian_delta(mu, epsilon), rel=1e-4)

@@ -42,19 +42,19 @@ def test_what_was_let_through_never_exceeds_the_budget(asked, rule):
     passed = []
     for number, ((name, value), count) in enumerate(asked):
         row = event(f"r{number}", **{name: value}, count=count)
-        before = (budget.remaining, budget.spent)
+        before = (budget.remaining, budget.amount_spent)
         fits = budget.would_fit(row)
-        assert (budget.remaining, budget.spent) == before
+        assert (budget.remaining, budget.amount_spent) == before
         if fits:
             budget.spend(row)
             passed.append(row)
         else:
             with pytest.raises(BudgetExceeded):
                 budget.spend(row)
-            assert (budget.remaining, budget.spent) == before
+            assert (budget.remaining, budget.amount_spent) == before
     # The accountant knows the whole law and finds no more than the filter allowed.
     assert accounting.epsilon(passed, DELTA) <= 2.0
-    assert budget.spent <= budget.budget * (1 + 1e-12)
+    assert budget.amount_spent <= budget.budget * (1 + 1e-12)
 
 
 def test_equal_shares_of_a_budget_fit_and_one_more_does_not():
@@ -76,10 +76,10 @@ def test_a_refused_event_leaves_the_filter_as_it_was():
         budget.spend(event(mu=5.0, unit="label"))
     # Not even the unit of the refused event is kept.
     budget.spend(event(mu=0.1))
-    assert budget.spent == pytest.approx(0.01)
+    assert budget.amount_spent == pytest.approx(0.01)
     with pytest.raises(BudgetExceeded):
         budget.spend(event(mu=math.inf))
-    assert budget.would_fit(event(mu=0.0)) and budget.spent == pytest.approx(0.01)
+    assert budget.would_fit(event(mu=0.0)) and budget.amount_spent == pytest.approx(0.01)
 
 
 def test_no_noise_is_drawn_for_what_does_not_fit():
@@ -93,7 +93,7 @@ def test_no_noise_is_drawn_for_what_does_not_fit():
     with pytest.raises(BudgetExceeded):
         mechanism(bounded, rng, owner="p1", budget=budget)
     assert rng.bit_generator.state == state
-    assert budget.spent <= budget.budget
+    assert budget.amount_spent <= budget.budget
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 3.0, 10.0, 40.0, 600.0])
@@ -129,7 +129,7 @@ def test_the_gaussian_of_a_pure_law_passes_through_its_kink(epsilon):
 def test_the_price_of_an_event(rule, fields, cost):
     budget = PrivacyFilter(4.0, DELTA, rule=rule)
     budget.spend(event(**fields))
-    assert budget.spent == pytest.approx(cost, rel=1e-12)
+    assert budget.amount_spent == pytest.approx(cost, rel=1e-12)
     assert budget.remaining == pytest.approx(budget.budget - cost, rel=1e-12)
 
 
@@ -149,15 +149,15 @@ def test_unproved_events_fit_no_budget():
 def test_a_named_unit_charges_by_the_table():
     budget = PrivacyFilter(3.0, DELTA, unit="label")
     budget.spend(event("a", mu=0.1, unit="features", depends_on=("features",)))
-    assert budget.spent == 0.0
+    assert budget.amount_spent == 0.0
     budget.spend(event("b", mu=0.1))
     budget.spend(event("c", mu=0.1, relation="add_remove"))
-    assert budget.spent == pytest.approx(0.05)
+    assert budget.amount_spent == pytest.approx(0.05)
     with pytest.raises(CertificationError, match="unit 'label'"):
         budget.spend(event("d", mu=0.1, unit="features"))
     users = PrivacyFilter(3.0, DELTA, unit="user", rows_per_user=3)
     users.spend(event(mu=0.1))
-    assert users.spent == pytest.approx(0.09)
+    assert users.amount_spent == pytest.approx(0.09)
 
 
 def test_units_are_not_mixed_without_a_question():
@@ -214,7 +214,7 @@ def a_radius(audience="*"):
 def test_a_budget_that_was_fixed_in_advance_is_charged_whole_for_releases_whose_law_was_not():
     budget, radius = PrivacyFilter.of_mu(2.0, unit="features", name="budget"), a_radius()
     first, second = (adaptive(budget, radius, name) for name in ("first", "second"))
-    assert 0 < budget.spent < budget.budget == 4.0
+    assert 0 < budget.amount_spent < budget.budget == 4.0
     ledger = Ledger([budget.row, radius.event, first.event, second.event])
     assert all(row.certified for row in ledger.rows)
     for view, paid in (("p1", 0.0), ("p2", 4.0 + 1.0), ((), 4.0 + 1.0)):

@@ -83,16 +83,16 @@ def test_the_inverse_undoes_the_law_along_every_axis(epsilon):
     true = stream(3, "sums").normal(size=(4, 6))
     first, second = RandomizedResponse(epsilon, 4), RandomizedResponse(epsilon, 6)
     released = first.matrix().T @ true @ second.matrix()
-    back = second.unbiased(first.unbiased(released, axis=0), axis=1)
+    back = second.debias_sums(first.debias_sums(released, axis=0), axis=1)
     np.testing.assert_allclose(back, true, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(first.unbiased(released, axis=0).sum(0), released.sum(0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(first.debias_sums(released, axis=0).sum(0), released.sum(0), rtol=0, atol=1e-12)
 
 
 def test_the_inverse_is_that_of_the_matrix():
     law = RandomizedResponse(0.7, 5)
     sums = stream(4, "sums").normal(size=5)
-    np.testing.assert_allclose(law.unbiased(sums), np.linalg.solve(law.matrix().T, sums), rtol=1e-12)
+    np.testing.assert_allclose(law.debias_sums(sums), np.linalg.solve(law.matrix().T, sums), rtol=1e-12)
     with pytest.raises(ValueError, match="axis"):
-        law.unbiased(np.ones(4))
+        law.debias_sums(np.ones(4))
     with pytest.raises(ValueError, match="epsilon=0"):
-        RandomizedResponse(0.0, 5).unbiased(sums)
+        RandomizedResponse(0.0, 5).debias_sums(sums)

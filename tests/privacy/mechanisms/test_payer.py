@@ -161,7 +161,7 @@ def test_releases_are_made_by_mechanisms_and_noise_is_drawn_by_them_only():
             home = (node.module or "").rpartition(".")[2] if isinstance(node, ast.ImportFrom) else ""
             if home in homes and {alias.name for alias in node.names} & noise:
                 drawers.add(name)
-    # The codec restores what was paid for; what is proved of nothing is charged as such in `unproved`.
+    # The codec restores what was paid for; what is proved of nothing is charged as such in `unproved_release`.
     others = {"audits/exposure.py", "federation/codec.py", "privacy/mechanisms/quantiles.py"}
     assert makers == {"privacy/mechanisms/release.py"} | others
     # Worlds of an attack hold noise that nobody releases.
@@ -180,7 +180,7 @@ def test_the_law_itself_is_charged_where_the_row_of_a_budget_stands_for_it():
     )
     ((paid, _),) = book.paid
     assert made.event.law.free and made.event.data_dependent_parameters == ("radius", "whole")
-    assert paid.certified and paid.law.mu == pytest.approx(math.sqrt(budget.spent))
+    assert paid.certified and paid.law.mu == pytest.approx(math.sqrt(budget.amount_spent))
 
 
 @pytest.mark.parametrize("given", ["law", "preset"])

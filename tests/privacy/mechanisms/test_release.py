@@ -38,7 +38,7 @@ def test_a_real_filter_stops_the_release_that_does_not_fit():
     place = rng.bit_generator.state
     with pytest.raises(BudgetExceeded):
         mechanism(bits, rng, budget=budget)
-    assert rng.bit_generator.state == place and budget.spent == 2.0
+    assert rng.bit_generator.state == place and budget.amount_spent == 2.0
 
 
 class Book:

@@ -13,7 +13,7 @@ import pytest
 from curve_functions import fit_central
 from fixed import fixed
 from partywise.functional.model import BasisSpec
-from partywise.privacy.accounted_values import UNPROVED, Accounted, Clear
+from partywise.privacy.accounted_values import UNPROVED, AccountedValue, Clear
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
     AdjustedDistanceExponential,
@@ -89,7 +89,7 @@ UNCERTIFIED = {"DistanceExponential domain", "AdjustedDistanceExponential domain
 
 
 def test_no_argument_is_missing_from_this_file():
-    """Every parameter of a constructor that is typed `Accounted` is tried here; so is every domain of a mechanism."""
+    """Every parameter of a constructor typed `AccountedValue` is tried here; so is every domain of a mechanism."""
     callables = [getattr(module, name) for module in (sensitivity, moments, slices, tallies) for name in module.__all__]
     callables += [fixed_point_sum, RandomizedResponse, PrivateQuantile, QuantileRadius, DistanceExponential]
     callables += [AdjustedDistanceExponential, Gaussian, DiscreteGaussian]
@@ -98,7 +98,7 @@ def test_no_argument_is_missing_from_this_file():
         for call in callables
         if callable(call)
         for name, parameter in inspect.signature(call).parameters.items()
-        if "Accounted" in str(parameter.annotation)
+        if "AccountedValue" in str(parameter.annotation)
     }
     assert typed == set(ARGUMENTS)
 
@@ -145,7 +145,7 @@ def test_radii_of_the_central_fit_say_where_they_come_from():
             fit_central(curves, curves[:, 0], basis, basis, stream(1, "n"), s=1.0, **wrong)
     clear = Clear(1.0, units=("features",))
     _, _, (event,) = fit_central(curves, curves[:, 0], basis, basis, stream(1, "n"), s=1.0, radius=clear)
-    assert isinstance(clear, Accounted) and event.data_dependent_parameters == (UNPROVED,)
+    assert isinstance(clear, AccountedValue) and event.data_dependent_parameters == (UNPROVED,)
 
 
 def test_certificates_are_made_by_hand_where_this_says_how():
@@ -161,13 +161,13 @@ def test_certificates_are_made_by_hand_where_this_says_how():
     assert found == {
         # Of moments, which carry what their radius, edges and root came from.
         "inverse_regression/bounded.py",
-        # Of a code that is Accounted, and n and p, which are shapes.
+        # Of a code that is AccountedValue, and n and p, which are shapes.
         "inverse_regression/screening.py",
         # Of k, a shape: features outside [0, 1] are refused, and what 0 and 1 stand for decides the unit.
         "logistic/perturbation.py",
         # Sensitivity 0, for draws of the experimenter that nobody sees.
         "audits/pairs.py",
-        # Of lengths, radii and coefficients that are Accounted and whose parents travel with the statistic.
+        # Of lengths, radii and coefficients that are AccountedValue and whose parents travel with the statistic.
         "glm/noisy_statistics/scores.py",
         "glm/noisy_statistics/blocks.py",
         # Of a length that is made of the radii and the range of the response, whose parents the draw names.

@@ -199,8 +199,8 @@ def test_a_budget_is_a_number_and_holds(epsilon, delta, rule, reserve, laws):
     assert budget.budget >= 0
     for k, law in enumerate(laws):
         tried(lambda law=law, k=k: budget.spend(event(f"r{k}", unit="row", **{**law, "rate": 1.0})))
-        assert budget.spent >= 0 and budget.remaining >= 0
-        assert budget.spent <= budget.budget * (1 + 1e-12) or math.isinf(budget.budget)
+        assert budget.amount_spent >= 0 and budget.remaining >= 0
+        assert budget.amount_spent <= budget.budget * (1 + 1e-12) or math.isinf(budget.budget)
 
 
 @settings(FUZZ, max_examples=12)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import every_protocol
-from partywise.audits.contract import UNITS, Subject, broken, changed_records, check_neighbours
+from partywise.audits.contract import UNITS, Subject, changed_records, check_neighbours, contract_violations
 from partywise.audits.worlds import AuditData
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
@@ -242,4 +242,4 @@ def test_what_a_protocol_certifies_holds_for_every_neighbour(study, case, method
 
 
 def test_the_example_of_a_method_of_ones_own_keeps_the_contract():
-    assert broken(subject("label_private", "generated", "one_step")) == {}
+    assert contract_violations(subject("label_private", "generated", "one_step")) == {}

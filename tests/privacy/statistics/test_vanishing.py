@@ -174,7 +174,7 @@ def test_a_budget_is_not_spent_by_vanishing_costs():
                 continue
             budget = PrivacyFilter(1.0, DELTA, rule=rule)
             budget.spend(event(0, **law))
-            assert budget.spent > 0
+            assert budget.amount_spent > 0
     nothing = PrivacyFilter(0.0, 0.0)
     assert not nothing.would_fit(event(0, mu=5e-324)) and nothing.would_fit(event(0, mu=0.0))
     largest = PrivacyFilter(sys.float_info.max, DELTA)

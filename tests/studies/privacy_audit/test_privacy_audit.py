@@ -56,7 +56,7 @@ def test_neighbours_differ_in_one_record(name):
     data = claim.generate(settings, None, lambda *names: stream(7, name, *names), None)
     assert data.x.shape[:2] == (4, settings.n)
     # Where slices are data-dependent the worst pair moves a record across them, and nothing else.
-    assert data.changed() == (1, 1)
+    assert data.n_changed() == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_body_fat_is_whitened_and_traced(monkeypatch):
     monkeypatch.setattr(neighbours.body_fat_table, "load", lambda folder: table)
     data = neighbours.body_fat(BodyFatSettings(n=252, p=13), None, None, "resources")
     np.testing.assert_allclose(data.x[0].T @ data.x[0] / 252, np.eye(13), atol=1e-9)
-    assert data.changed() == (0, 0)
+    assert data.n_changed() == (0, 0)
     # Whitening by the data is charged to nobody, so no finite epsilon is certified, whatever the noise.
     found = cell("body_fat", {"n": 252, "p": 13}, "repaired")
     assert found.scalars["certified_for_claim"] == inf and not found.scalars["certified"]

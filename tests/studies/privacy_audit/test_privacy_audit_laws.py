@@ -71,7 +71,7 @@ def test_response_pairs_without_a_change_tell_nothing():
     same = np.arange(5)
     pair = ResponsePair(same, same, 3.0, 5)
     found = pair.audit(stream(7, "none"), 2000, 1e-5, SURE)
-    assert found.lower == 0.0 and found.exact == 0.0 and pair.moved == 0
+    assert found.lower == 0.0 and found.exact == 0.0 and pair.n_changed == 0
 
 
 def test_clear_pairs_and_formulas_without_a_law():

@@ -14,7 +14,7 @@ class Tenfold(Accountant):
 
     @classmethod
     def supports(cls, composition: Composition) -> bool:
-        return not (composition.rho or composition.finite or composition.sampled)
+        return not (composition.rho or composition.finite or composition.sampled_gaussians)
 
     def bound(self, laws: Composition, delta: float) -> float:
         return 10 * laws.mu

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Literal, Protocol
 
-from ...checks import Checked, Positive, Range, check_fields, check_name
+from ...checks import CheckedFields, Positive, Range, check_fields, check_name
 
 # Names that the protocols use for themselves on the channel between the parties.
 RESERVED = ("active", "analyst", "dealer")
@@ -150,7 +150,7 @@ class PredictorFile(CurveFile):
 
 
 @dataclass(frozen=True)
-class Missing(Checked):
+class Missing(CheckedFields):
     """What is done about values that were not measured.
 
     marks : texts of a CSV file that stand for a missing value; not-a-number and fill values of NetCDF count too

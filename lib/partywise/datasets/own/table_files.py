@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Checked, Count, Range, check_fields, check_name
+from ...checks import CheckedFields, Count, Range, check_fields, check_name
 from .files import check_apart, check_encoding, check_persons, increasing
 
 
@@ -69,7 +69,7 @@ class TableFile:
 
 
 @dataclass(frozen=True)
-class Matching(Checked):
+class Matching(CheckedFields):
     """How rows of several files become records.
 
     id : name of the column of ids

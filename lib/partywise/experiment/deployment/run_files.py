@@ -16,7 +16,7 @@ from ...errors import AccountError
 from ...federation.cipher import Cipher
 from ...federation.codec import payload_of
 from ...federation.deployment.outcome import Outcome
-from ...federation.deployment.union import Received, Reserved, Sent
+from ...federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage
 from ...federation.payloads import KINDS, argument_of
 from ...files import replacing
 from ...privacy.ledger.event import QUESTIONS
@@ -94,18 +94,18 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str) -> list[str]:
     for old in folder.glob("outcome_*.csv"):
         old.unlink()
     files: list[str] = []
-    held = _plain(outcome.held, folder, files)
+    held = _plain(outcome.plain_values, folder, files)
     _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "holds": held})
     return files
 
 
-def write_rows(path: Path, messages: Sequence[Sent | Received | Reserved]) -> None:
+def write_rows(path: Path, messages: Sequence[SentMessage | ReceivedMessage | ReservedRow]) -> None:
     """The messages of one party as ``transcript.csv``; the union of all accounts has the rows of the ledger too."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(("step", "sender", "receiver", "name", "kind", "argument", "shape", "bytes"))
         for sent in messages:
-            if isinstance(sent, Sent):
+            if isinstance(sent, SentMessage):
                 payload, shape = payload_of(sent.payload), "x".join(map(str, sent.shape))
                 kind = KINDS[type(payload)]
                 ends = sent.step, sent.sender, sent.receiver, sent.name

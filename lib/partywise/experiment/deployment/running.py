@@ -14,10 +14,10 @@ from typing import Any
 from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError
 from ...federation.account.account import FILE, Account
 from ...federation.account.reading import extract_of, messages_of, paid_events
-from ...federation.account.spending import Budget, Spent, spent_of
+from ...federation.account.spending import Budget, UnitCost, spent_of
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import run_party
-from ...federation.deployment.union import Sent
+from ...federation.deployment.union import SentMessage
 from ...federation.transport.interface import Transport
 from ..configuration.build import choices
 from .part import part
@@ -72,9 +72,9 @@ class RunReport:
     """
 
     outcome: Outcome
-    messages: tuple[Sent, ...]
-    costs: dict[str, Spent]
-    spending: dict[str, Spent]
+    messages: tuple[SentMessage, ...]
+    costs: dict[str, UnitCost]
+    spending: dict[str, UnitCost]
     budget: Budget | None
     room: str
     files: tuple[str, ...]
@@ -172,8 +172,8 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
         start.into, Record(party=start.me, names=deployment.names, steps=outcome.steps, **digests, **named, **more)
     )
     paid = [(owner, event) for owner, event in paid_events(rows) if owner == outcome.run]
-    sent = tuple(row for row in messages if isinstance(row, Sent))
-    costs, spent = dict(spent_of(paid, delta, group)), dict(account.spent())
+    sent = tuple(row for row in messages if isinstance(row, SentMessage))
+    costs, spent = dict(spent_of(paid, delta, group)), dict(account.costs_by_unit())
     return RunReport(outcome, sent, costs, spent, account.budget, account.room, tuple(files))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...federation.account.spending import Spent
+from ...federation.account.spending import UnitCost
 from .run_files import EXTRACT, OUTCOME, RECORD, TRANSCRIPT
 from .running import RunReport, Start
 
@@ -62,7 +62,7 @@ def _message_lines(start: Start, report: RunReport) -> list[str]:
 
 def _cost_lines(start: Start, report: RunReport) -> list[str]:
     """What the run cost each unit, and what is left of the budget."""
-    costs = [f"{unit} {_epsilon(one)}" for unit, one in report.costs.items() if one.amount or one.unproved]
+    costs = [f"{unit} {_epsilon(one)}" for unit, one in report.costs.items() if one.amount or one.n_unproved]
     delta = start.deployment.plan.delta(start.deployment.network.case)
     lines = [f"paid: {_enumerate(costs)}" + (f" (epsilon at delta {delta:g}, by unit)" if costs else "")]
     budget = report.budget
@@ -73,8 +73,8 @@ def _cost_lines(start: Start, report: RunReport) -> list[str]:
     return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} ({told})"]
 
 
-def _epsilon(spent: Spent) -> str:
-    return "without limit" if spent.unproved else f"{spent.epsilon:.6g}"
+def _epsilon(spent: UnitCost) -> str:
+    return "without limit" if spent.n_unproved else f"{spent.epsilon:.6g}"
 
 
 def _count(count: int, noun: str) -> str:

@@ -21,8 +21,8 @@ from ..deployment.account import RELEASE
 from .agreement import Agreement
 from .chain import Row, Scan
 from .file import AccountFile, Entry
-from .reading import AccountState, cost_digest, counted, event_of, paid_events
-from .spending import Budget, Spending, Spent, spent_of
+from .reading import AccountState, charged_event, cost_digest, event_of, paid_events
+from .spending import Budget, Spending, UnitCost, spent_of
 
 LOG = logging.getLogger("partywise")
 # Name of the file in a folder of a party; version of its rows, and those that are read.
@@ -70,7 +70,7 @@ class Account:
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
         self._state, self._spending, self._paying = AccountState(), Spending(budget), threading.Lock()
         self._agreement, self._waiting = Agreement(path, party), list[Entry]()
-        self._file = AccountFile(path / FILE if path.is_dir() else path, self._heard)
+        self._file = AccountFile(path / FILE if path.is_dir() else path, self._restore)
         try:
             self._begin()
         except BaseException:
@@ -108,10 +108,10 @@ class Account:
         self._file.require_own()
         run = self._began("charge")
         with self._paying:
-            self._spending.require(run, [counted(event, self._mode) for event in events])
+            self._spending.require(run, [charged_event(event, self._mode) for event in events])
             self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
 
-    def sent(
+    def record_sent(
         self,
         step: int,
         receiver: str,
@@ -134,12 +134,12 @@ class Account:
             )
         self._append(("sent", self._began("sent"), message))
 
-    def received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
-        """A message has come, as in `sent`; it is on disk with the next row, since nothing is paid or sent by it."""
+    def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+        """A message has come, as in `record_sent`; it is on disk with the next row: nothing is paid or sent by it."""
         told = {"step": step, "sender": sender, "name": name, "digest": digest, "payload": cost_digest(payload)}
         self._waiting.append(("received", self._began("received"), told))
 
-    def reserved(self, step: int, event: Event) -> None:
+    def record_reservation(self, step: int, event: Event) -> None:
         """A public row that was entered at a step; what it pays for in the ledger is charged here when it is drawn."""
         self._append(("reserved", self._began("reserved"), {"step": step, "event": event.to_row()}))
 
@@ -149,7 +149,7 @@ class Account:
         self._append()
         return self._file.end
 
-    def met(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+    def record_heads(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
         """How long the accounts of all parties were and how they ended when the program had, each as it said so.
 
         By party, this one included: ``rows``, ``digest``, and ``certificate`` and ``signature`` where parties have
@@ -157,17 +157,17 @@ class Account:
         """
         self._append(("heads", self._began("heads"), {"heads": {name: dict(head) for name, head in heads.items()}}))
 
-    def ended(self, outcome: str = "") -> None:
+    def record_end(self, outcome: str = "") -> None:
         """The run is over; ``outcome``: digest of what the party holds, empty where it broke off.
 
         Payments for releases that no message carried are listed, so that none can be cut out unseen.
         """
         self._append()
-        kept = {"kept": self._agreement.kept} if outcome else {}
+        kept = {"kept": self._agreement.uncarried_payments} if outcome else {}
         self._append(("ended", self._began("ended"), {"outcome": outcome} | kept))
         self._run = ""
 
-    def spent(self, delta: float | None = None) -> Mapping[str, Spent]:
+    def costs_by_unit(self, delta: float | None = None) -> Mapping[str, UnitCost]:
         """What all paid rows cost together, by unit; ``delta`` of the epsilons, by default that of the budget."""
         group = None if self.budget is None else self.budget.rows_per_user
         at = (DELTA if self.budget is None else self.budget.delta) if delta is None else delta
@@ -210,12 +210,12 @@ class Account:
             self._state.add(row)
             self._agreement.add(row)
 
-    def _heard(self, row: Row) -> None:
+    def _restore(self, row: Row) -> None:
         """A row that was there before: what was paid counts."""
         self._state.add(row)
         self._agreement.add(row)
         if row.kind == "paid":
-            self._spending.carry(row.run, counted(event_of(row), self._state.mode))
+            self._spending.carry(row.run, charged_event(event_of(row), self._state.mode))
 
     def _begin(self) -> None:
         """The head of a new file; what the last process left, and the budget, of one that there was."""
@@ -229,8 +229,8 @@ class Account:
                 f"party={self.party!r}: {self.path} is the account of {head.fields['party']!r}; each has its own file, "
                 "and one name for all runs on the same data."
             )
-        if self._file.torn:
-            self._append(("dropped", "", {"bytes": self._file.torn}))
+        if self._file.torn_bytes:
+            self._append(("dropped", "", {"bytes": self._file.torn_bytes}))
             self._note(
                 f"the last row of {self.path} was torn by a crash and is dropped: what it would have paid for was not "
                 "drawn, what it would have told was not sent."

@@ -60,7 +60,7 @@ class Agreement:
         self._last = row.digest
 
     @property
-    def kept(self) -> list[int]:
+    def uncarried_payments(self) -> list[int]:
         """Numbers of the payments of this run for releases of the party that no message carried so far."""
         own = [number for paid in self._paid.values() for number, event in paid if event["owner"] == self.party]
         return sorted(own)
@@ -82,8 +82,10 @@ class Agreement:
             own = row.fields["heads"][self.party]
             if (own["rows"], own["digest"]) != (row.number, self._last):
                 raise self._disagrees(row, "tells another digest of the row before than it has")
-        elif row.kind == "ended" and row.fields["outcome"] and row.fields.get("kept", []) != self.kept:
-            raise self._disagrees(row, f"tells other payments without a message than there are, {self.kept}")
+        elif row.kind == "ended" and row.fields["outcome"] and row.fields.get("kept", []) != self.uncarried_payments:
+            raise self._disagrees(
+                row, f"tells other payments without a message than there are, {self.uncarried_payments}"
+            )
 
     def unpaid(self, message: Mapping[str, Any]) -> str:
         """Why a message (the fields of its row) may not leave, as the end of a sentence; empty if all was paid."""

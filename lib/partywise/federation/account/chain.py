@@ -38,12 +38,12 @@ class Row:
 class Chain:
     """What a file holds.
 
-    rows : all whole rows; torn : bytes after them, of one that was never finished
+    rows : all whole rows; torn_bytes : bytes after them, of one that was never finished
     open : whether the last whole row has no line feed yet; digest : of the last row
     """
 
     rows: tuple[Row, ...]
-    torn: int
+    torn_bytes: int
     open: bool
     digest: str
 
@@ -67,7 +67,7 @@ class Scan:
         Of the last one.
     end : int
         Bytes that they take.
-    torn : int
+    torn_bytes : int
         Bytes after the last whole row, of one that was never finished.
     open : bool
         Whether the last row has no line feed yet.
@@ -75,7 +75,7 @@ class Scan:
 
     def __init__(self, path: Path | str, data: bytes | None = None, *, part: bool = False) -> None:
         self.path, self._data, self._part = path, data, part
-        self.count, self.digest, self.end, self.torn, self.open = 0, GENESIS, 0, 0, False
+        self.count, self.digest, self.end, self.torn_bytes, self.open = 0, GENESIS, 0, 0, False
 
     def __iter__(self) -> Iterator[Row]:
         """AccountError, naming the first row that was changed, is missing, stands twice or in another place."""
@@ -86,7 +86,7 @@ class Scan:
                     continue
                 whole = max(END.finditer(line), key=re.Match.start, default=None)
                 if whole is None or hashlib.sha256(line[: whole.start()]).hexdigest().encode() != whole[1]:
-                    self.torn = len(line)
+                    self.torn_bytes = len(line)
                     return
                 # A row that is whole counts, whatever became of its line feed: what it paid for may have been drawn.
                 self.open = True
@@ -111,7 +111,7 @@ def read_chain(path: Path | str, data: bytes | None = None, *, part: bool = Fals
     """All rows of a file; parameters and errors as of `Scan`."""
     scan = Scan(path, data, part=part)
     rows = tuple(scan)
-    return Chain(rows, scan.torn, scan.open, scan.digest)
+    return Chain(rows, scan.torn_bytes, scan.open, scan.digest)
 
 
 def _row(path: Path | str, line: bytes, number: int | None, previous: str | None) -> Row:
@@ -119,7 +119,7 @@ def _row(path: Path | str, line: bytes, number: int | None, previous: str | None
     body, rest = line[:-77], END.fullmatch(line[-77:])
     if rest is None or hashlib.sha256(body).hexdigest().encode() != rest[1]:
         raise AccountError(f"row {number or 0} of {path} was changed: its digest is another one; {REMEDY}.")
-    told = _told(body + b"}")
+    told = _parse_line(body + b"}")
     if told is None:
         raise AccountError(f"row {number or 0} of {path} is none that an account writes: it was changed; {REMEDY}.")
     number, previous = (told["number"], told["previous"]) if number is None else (number, previous)
@@ -132,7 +132,7 @@ def _row(path: Path | str, line: bytes, number: int | None, previous: str | None
     return Row(number, told["kind"], told["run"], told["fields"], rest[1].decode())
 
 
-def _told(line: bytes) -> dict[str, Any] | None:
+def _parse_line(line: bytes) -> dict[str, Any] | None:
     """What a line tells; None for one that no account wrote, whose digests somebody made anew."""
     try:
         told = json.loads(line)

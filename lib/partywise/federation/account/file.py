@@ -27,7 +27,7 @@ class AccountFile:
 
     Attributes
     ----------
-    torn : int
+    torn_bytes : int
         Bytes of a row that was never finished, cut off the end of the file.
 
     Raises
@@ -39,17 +39,17 @@ class AccountFile:
     def __init__(self, path: Path, read: Callable[[Row], None]) -> None:
         self.path, self._lock, self._broken, self._process = path, threading.Lock(), False, os.getpid()
         try:
-            self._handle = self._opened()
+            self._handle = self._open()
             try:
-                scan = self._scanned(read)
+                scan = self._scan(read)
             except BaseException:
                 self.close()
                 raise
         except OSError as error:
             raise self._unwritten(error) from error
-        self.torn, self._number, self._digest = scan.torn, scan.count, scan.digest
+        self.torn_bytes, self._number, self._digest = scan.torn_bytes, scan.count, scan.digest
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         _made_folder(self.path.parent)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
@@ -64,16 +64,16 @@ class AccountFile:
         _sync_folder(self.path.parent)
         return handle
 
-    def _scanned(self, read: Callable[[Row], None]) -> Scan:
+    def _scan(self, read: Callable[[Row], None]) -> Scan:
         """All rows are read; one that was never finished is cut off, and one without a line feed gets it."""
         scan = Scan(self.path)
         for row in scan:
             read(row)
-        if scan.torn:
+        if scan.torn_bytes:
             os.ftruncate(self._handle, scan.end)
         elif scan.open:
             os.write(self._handle, b"\n")
-        if scan.torn or scan.open:
+        if scan.torn_bytes or scan.open:
             os.fsync(self._handle)
         return scan
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
 from ..deployment.account import EXPERIMENT, RELEASE
-from ..deployment.union import Received, Reserved, Sent
+from ..deployment.union import ReceivedMessage, ReservedRow, SentMessage
 from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, line_of, read_chain
 
@@ -22,19 +22,19 @@ T = TypeVar("T")
 
 def opened_account(path: Path | str) -> Chain:
     """The rows of an account, read without a change; AccountError if the file is none, or rows changed or disagree."""
-    chain = _opened(path)
+    chain = _open_chain(path)
     if not chain.rows or chain.rows[0].kind != "account":
         raise AccountError(f"{path} is not an account: its first row does not say whose it is.")
-    return _agreed(path, chain)
+    return _check_agreement(path, chain)
 
 
 def opened_extract(path: Path | str) -> Chain:
     """The rows of one run out of an account (`extract_of`); errors as of `opened_account`."""
-    chain = _opened(path, part=True)
+    chain = _open_chain(path, part=True)
     runs = {row.run for row in chain.rows}
     if not chain.rows or chain.rows[0].kind != "began" or len(runs) != 1:
         raise AccountError(f"{path} does not hold the rows of one run: name what the verb party wrote.")
-    return _agreed(path, chain)
+    return _check_agreement(path, chain)
 
 
 def extract_of(rows: Sequence[Row], run: str) -> bytes:
@@ -49,14 +49,14 @@ def extract_of(rows: Sequence[Row], run: str) -> bytes:
     return b"".join(lines)
 
 
-def _opened(path: Path | str, *, part: bool = False) -> Chain:
+def _open_chain(path: Path | str, *, part: bool = False) -> Chain:
     try:
         return read_chain(path, part=part)
     except OSError as error:
         raise AccountError(f"{path} cannot be read ({error.strerror}): name the file of an account.") from None
 
 
-def _agreed(path: Path | str, chain: Chain) -> Chain:
+def _check_agreement(path: Path | str, chain: Chain) -> Chain:
     agreement = Agreement(path, party_of(chain.rows))
     for row in chain.rows:
         agreement.add(row)
@@ -73,9 +73,9 @@ def mode_of(began: Row) -> str:
     return str(began.fields.get("mode", EXPERIMENT))
 
 
-def counted(event: Event, mode: str) -> Event:
+def charged_event(event: Event, mode: str) -> Event:
     """A payment as it counts: of an experiment nothing is proved, since others know the seeds of its noise."""
-    return event if mode == RELEASE else event.unproved
+    return event if mode == RELEASE else event.without_proof
 
 
 def heads_of(rows: Sequence[Row], run: str) -> Mapping[str, Mapping[str, Any]]:
@@ -109,7 +109,7 @@ def paid_events(rows: Iterable[Row]) -> list[tuple[str, Event]]:
         if row.kind == "began":
             mode = mode_of(row)
         elif row.kind == "paid":
-            found.append((row.run, counted(event_of(row), mode)))
+            found.append((row.run, charged_event(event_of(row), mode)))
     return found
 
 
@@ -121,7 +121,7 @@ def event_of(row: Row) -> Event:
         raise AccountError(f"row {row.number} ({row.kind}) holds no event of a ledger ({error}): {REMEDY}.") from None
 
 
-def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Received | Reserved]:
+def messages_of(rows: Sequence[Row], run: str) -> list[SentMessage | ReceivedMessage | ReservedRow]:
     """What a party wrote down of one run, for `partywise.federation.deployment.union.union`."""
     if run not in runs_of(rows):
         raise AccountError(f"run={run!r} is not in the account of {party_of(rows)!r}: it knows {runs_of(rows)}.")
@@ -137,16 +137,16 @@ def _read(row: Row, read: Callable[[Mapping[str, Any]], T]) -> T:
         raise AccountError(f"row {row.number} ({row.kind}) is none that an account writes: it was changed.") from error
 
 
-def _message(me: str, kind: str, told: Mapping[str, Any]) -> Sent | Received | Reserved:
+def _message(me: str, kind: str, told: Mapping[str, Any]) -> SentMessage | ReceivedMessage | ReservedRow:
     if kind == "reserved":
-        return Reserved(_count(told["step"]), _event(told))
+        return ReservedRow(_count(told["step"]), _event(told))
     digest = _text(told.get("digest", ""))
     if kind == "received":
         names = _text(told["sender"]), me, _text(told["name"])
-        return Received(_count(told["step"]), *names, _text(told["payload"]), digest)
+        return ReceivedMessage(_count(told["step"]), *names, _text(told["payload"]), digest)
     ends = _text(told["receiver"]), _text(told["name"])
     shape = tuple(map(_count, told["shape"]))
-    return Sent(_count(told["step"]), me, *ends, dict(told["payload"]), shape, _count(told["bytes"]), digest)
+    return SentMessage(_count(told["step"]), me, *ends, dict(told["payload"]), shape, _count(told["bytes"]), digest)
 
 
 def _event(told: Mapping[str, Any]) -> Event:

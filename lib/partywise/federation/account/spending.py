@@ -70,7 +70,7 @@ class Budget:
 
 
 @dataclass
-class Paid:
+class UnitPayments:
     """What counts of all payments for one unit.
 
     filter : the sum by the rule of the budget; pure : the sum of epsilons, None once a law is not pure
@@ -142,7 +142,7 @@ class Spending:
 
     def __init__(self, budget: Budget | None, earlier: Iterable[tuple[str, Event]] = ()) -> None:
         self.budget, self.by_run = budget, dict[str, float]()
-        self._paid = None if budget is None else Paid(budget.filter())
+        self._paid = None if budget is None else UnitPayments(budget.filter())
         for run, event in earlier:
             self.carry(run, event)
 
@@ -152,9 +152,9 @@ class Spending:
             self._add(run, self._paid.add(run, event))
 
     @property
-    def spent(self) -> float:
+    def amount_spent(self) -> float:
         """In the currency of the rule; 0 without a budget."""
-        return 0.0 if self._paid is None else self._paid.filter.spent
+        return 0.0 if self._paid is None else self._paid.filter.amount_spent
 
     @property
     def left(self) -> float:
@@ -165,7 +165,7 @@ class Spending:
         """Spend the costs of all events; BudgetExceeded if they do not fit or nothing finite is proved of one."""
         if self.budget is None or self._paid is None:
             return
-        trial, before = copy.copy(self._paid), self._paid.filter.spent
+        trial, before = copy.copy(self._paid), self._paid.filter.amount_spent
         trial.filter, by_rule = copy.copy(trial.filter), copy.copy(trial.filter)
         for event in events:
             trial.add(run, event)
@@ -176,7 +176,7 @@ class Spending:
             if not trial.within(self.budget):
                 raise BudgetExceeded(f"{str(error).rstrip('.')}. {self.summary} It has room for {self.room}.") from None
         self._paid = trial
-        self._add(run, trial.filter.spent - before)
+        self._add(run, trial.filter.amount_spent - before)
 
     @property
     def summary(self) -> str:
@@ -187,8 +187,8 @@ class Spending:
         last = ", ".join(f"{cost:.6g} in run {run[:12]}" for run, cost in paid[-SHOWN:])
         more = f" and {len(paid) - SHOWN} earlier runs" if len(paid) > SHOWN else ""
         return (
-            f"Of the budget over all runs ({self.budget}) {CURRENCY[self.budget.rule]} = {self.spent:.6g} is spent"
-            + (f": {last}{more}." if last else ", by no run.")
+            f"Of the budget over all runs ({self.budget}) {CURRENCY[self.budget.rule]} = {self.amount_spent:.6g} "
+            "is spent" + (f": {last}{more}." if last else ", by no run.")
         )
 
     @property
@@ -206,34 +206,39 @@ class Spending:
 
 
 @dataclass(frozen=True)
-class Spent:
+class UnitCost:
     """What all paid rows cost one unit.
 
-    epsilon : at ``delta``, infinite where nothing is proved of a row; unproved : number of such rows
+    epsilon : at ``delta``, infinite where nothing is proved of a row; n_unproved : number of such rows
     rule : how it was composed; amount : sum of all rows in the ``currency`` of a filter
     """
 
     unit: str
     epsilon: float
     delta: float
-    unproved: int
+    n_unproved: int
     rule: str
     amount: float
     currency: str
 
 
-def spent_of(paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None = None) -> Mapping[str, Spent]:
+def spent_of(
+    paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None = None
+) -> Mapping[str, UnitCost]:
     """What payments cost together, for every unit that can be asked about, whoever may see the releases."""
     units = QUESTIONS if rows_per_user is not None else tuple(u for u in QUESTIONS if not u.startswith("user"))
-    return {unit: _spent(unit, paid, delta, rows_per_user) for unit in units}
+    return {unit: _unit_cost(unit, paid, delta, rows_per_user) for unit in units}
 
 
-def _spent(unit: str, paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None) -> Spent:
+def _unit_cost(unit: str, paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None) -> UnitCost:
     """What rows cost one unit."""
     rule = "zcdp" if any(event.rho is not None for _, event in paid) else "gdp"
-    count = Paid(PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, rows_per_user=rows_per_user))
+    count = UnitPayments(PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, rows_per_user=rows_per_user))
     unproved = sum(math.isinf(count.add(run, event)) for run, event in paid)
-    amount, told = count.filter.spent, ("composed exactly" if len(count.runs) <= 1 else f"{len(count.runs)} runs added")
+    amount, told = (
+        count.filter.amount_spent,
+        ("composed exactly" if len(count.runs) <= 1 else f"{len(count.runs)} runs added"),
+    )
     left = delta - count.filter.numeric
     if math.isinf(amount) or left < 0:
         epsilon = math.inf
@@ -242,4 +247,4 @@ def _spent(unit: str, paid: Sequence[tuple[str, Event]], delta: float, rows_per_
     else:
         by_filter = gaussian_epsilon(math.sqrt(amount), left) if rule == "gdp" else zcdp_epsilon(amount, left)
         epsilon = min(float(by_filter), math.inf if count.pure is None else float(count.pure))
-    return Spent(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])
+    return UnitCost(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])

@@ -73,13 +73,13 @@ def summary(path: Path, chain: Chain, delta: float | None, digest: str | None) -
     at = delta if delta is not None else DELTA if budget is None else budget.delta
     count = f"{len(rows)} rows of {len(runs_of(rows))} runs"
     yield f"{party_of(rows)}: {count}, chain whole, rows agree, digest {chain.digest} ({path})"
-    if chain.torn:
-        yield f"  {chain.torn} bytes at the end are of a row that was never finished: it paid for nothing."
+    if chain.torn_bytes:
+        yield f"  {chain.torn_bytes} bytes at the end are of a row that was never finished: it paid for nothing."
     for run in runs_of(rows):
         yield f"  {about(run, [row for row in rows if row.run == run])}"
     group = None if budget is None else budget.rows_per_user
     for unit, spent in spent_of(paid, at, group).items():
-        without = f", {spent.unproved} rows without a proof" if spent.unproved else f", {spent.rule}"
+        without = f", {spent.n_unproved} rows without a proof" if spent.n_unproved else f", {spent.rule}"
         yield (
             f"  spent of unit {unit}: epsilon = {spent.epsilon:.6g} at delta = {spent.delta:g}{without}; "
             f"{spent.currency} = {spent.amount:.6g}"

@@ -20,7 +20,7 @@ class Account(Protocol):
     def charge(self, *events: Event) -> None:
         """Pay for releases before noise is drawn, or a value before it leaves in the clear: all, or BudgetExceeded."""
 
-    def sent(
+    def record_sent(
         self,
         step: int,
         receiver: str,
@@ -35,18 +35,18 @@ class Account(Protocol):
         digest : SHA-256 of its frame
         """
 
-    def received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
-        """A message that has come, as in `sent`."""
+    def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+        """A message that has come, as in `record_sent`."""
 
-    def reserved(self, step: int, event: Event) -> None:
+    def record_reservation(self, step: int, event: Event) -> None:
         """A row of the ledger that stands at a step in the account of every party."""
 
     @property
     def head(self) -> tuple[int, str]:
         """How many rows there are, and the digest of the last one."""
 
-    def met(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+    def record_heads(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
         """The heads of all parties when the program had ended, each as its party said it, signed where it can be."""
 
-    def ended(self, outcome: str) -> None:
+    def record_end(self, outcome: str) -> None:
         """The run is over for all; the digest of what this party holds."""

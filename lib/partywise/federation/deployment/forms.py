@@ -64,9 +64,9 @@ def _form(value: Any) -> str:
     if isinstance(value, Cipher):
         return f"cipher {value.scheme!r}"
     if isinstance(value, Mapping):
-        return f"mapping of {_listed([*value, *value.values()])}"
+        return f"mapping of {_forms_of([*value, *value.values()])}"
     if isinstance(value, list | tuple):
-        return f"{'list' if isinstance(value, list) else 'tuple'} of {_listed(value)}"
+        return f"{'list' if isinstance(value, list) else 'tuple'} of {_forms_of(value)}"
     names = {bool: "bool", int: "int", float: "float64", str: "str"}
     return names.get(type(value), type(value).__name__)
 
@@ -76,7 +76,7 @@ def _number(dtype: np.dtype[Any]) -> str:
     return {"i": "int", "u": "unsigned int", "b": "bool", "S": "bytes", "U": "str"}.get(dtype.kind, dtype.name)
 
 
-def _listed(values: Any) -> str:
+def _forms_of(values: Any) -> str:
     return f"({', '.join(sorted({_form(value) for value in values}))})"
 
 

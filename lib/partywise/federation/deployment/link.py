@@ -11,12 +11,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...errors import Refused
+from ...errors import RefusalError
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.release import Release
 from ..channel import Channel, Message
 from ..codec import row_of
-from ..payloads import Payload, emptied, measured
+from ..payloads import Payload, measure, strip_value
 from ..transport.frames import Address, decode_frame, encode_frame
 from .account import Account
 from .forms import Forms
@@ -64,13 +64,13 @@ class SessionLink:
                 f"message {step} ({name!r}) from {sender!r} to {receiver!r} does not leave: {problem}; look at its "
                 "data."
             )
-        shape, size = measured(payload, name)
+        shape, size = measure(payload, name)
         known = len(self.channel.ledger)
         row = self.channel.enter(sender, receiver, name, payload, shape, size)
         self._pay(known)
         address = Address(self._session.run, step, sender, receiver, name)
         frame = encode_frame(address, payload, row.event)
-        self._account.sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
+        self._account.record_sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
         self._session.watch.put(receiver, address.tag, frame)
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
@@ -80,39 +80,39 @@ class SessionLink:
         payload, header = decode_frame(frame, address, self.channel.names)
         problem = self._forms.problem(sender, receiver, name, payload)
         if problem:
-            raise Refused(
+            raise RefusalError(
                 f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: {problem}.", sender, address.tag
             )
         try:
-            row = self._entered(address, payload, header.shape, header.bytes)
+            row = self._enter(address, payload, header.shape, header.bytes)
         # A payload that was made up may break a rule anywhere: it is refused all the same.
         except Exception as error:
-            raise Refused(
+            raise RefusalError(
                 f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: it cannot be accounted for "
                 f"({type(error).__name__}).",
                 sender,
                 address.tag,
             ) from error
         if row.event != header.event:
-            raise Refused(
+            raise RefusalError(
                 f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: its event is "
                 f"{header.event!r:.80} where the program has {row.event!r:.80}.",
                 sender,
                 address.tag,
             )
-        self._account.received(step, sender, name, row_of(payload), hashlib.sha256(frame).hexdigest())
+        self._account.record_received(step, sender, name, row_of(payload), hashlib.sha256(frame).hexdigest())
         return payload
 
     def reserve(self, step: int, row: Event) -> None:
         """Keep a public row, here and in the account."""
         self.channel.ledger.append(row)
-        self._account.reserved(step, row)
+        self._account.record_reservation(step, row)
 
-    def _entered(self, address: Address, payload: Payload, shape: tuple[int, ...], size: int) -> Message:
+    def _enter(self, address: Address, payload: Payload, shape: tuple[int, ...], size: int) -> Message:
         """The row of a received message, after those that stand inside of it."""
-        for release in nested(payload):
+        for release in inner_releases(payload):
             self.channel.ledger.append(release.event)
-        return self.channel.enter(address.sender, address.receiver, address.name, emptied(payload), shape, size)
+        return self.channel.enter(address.sender, address.receiver, address.name, strip_value(payload), shape, size)
 
     def _pay(self, known: int) -> None:
         """Charge the rows that sending in the clear has made."""
@@ -122,7 +122,7 @@ class SessionLink:
                 self._account.charge(*clear)
 
 
-def nested(payload: Payload) -> list[Release]:
+def inner_releases(payload: Payload) -> list[Release]:
     """The releases that a payload is made of, each after those that it is made of itself."""
     found: dict[int, Release] = {}
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..cipher import Cipher
 from ..codec import encode
 from ..parties import Party
-from ..place_checks import Held, PlacedRun, Report, together
+from ..place_checks import LocatedValue, PlacedRun, Report, together
 from ..run import PlaceValues, Run
 
 
@@ -42,14 +42,14 @@ class Outcome:
     platforms: str = ""
 
     @property
-    def held(self) -> Any:
+    def plain_values(self) -> Any:
         """The values that this place holds, as mappings, lists, arrays, numbers and text (`plain`)."""
         return plain(self.value, self.place)
 
     @property
     def digest(self) -> str:
         """SHA-256 of what this place holds: the same from a process of its own and from a simulation of all."""
-        return hashlib.sha256(encode(self.held)).hexdigest()
+        return hashlib.sha256(encode(self.plain_values)).hexdigest()
 
 
 def outcomes(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:
@@ -68,7 +68,7 @@ def plain(value: Any, place: str) -> Any:
     """What a place holds of a value that ``fit`` returned; TypeError for what has no plain form."""
     if isinstance(value, Report):
         return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values]}
-    if isinstance(value, Held):
+    if isinstance(value, LocatedValue):
         held = {"value": plain(value.values[place], place)} if place in value.values else {}
         return {"places": sorted(value.places)} | held
     if isinstance(value, PlaceValues):

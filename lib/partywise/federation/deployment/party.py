@@ -42,8 +42,8 @@ def run_party(
         placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
         value = fit(placed)
         outcome = Outcome(me, value, session.run, placed.steps, session.platforms)
-        account.met(session.end(placed.steps, account.head))
-        account.ended(outcome.digest)
+        account.record_heads(session.end(placed.steps, account.head))
+        account.record_end(outcome.digest)
         return outcome
     except PartyError as error:
         session.abort(str(error))

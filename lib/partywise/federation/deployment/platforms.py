@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .watch import shown
+from .watch import printable
 
 # Names of the function that says which kernels OpenBLAS took, as wheels and systems have it.
 CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")
@@ -43,7 +43,7 @@ def differences(platforms: Mapping[str, Any]) -> str:
         parties: dict[str, list[str]] = {}
         for party, one in sorted(platforms.items()):
             value = one.get(name) if isinstance(one, Mapping) else None
-            parties.setdefault(shown(value, LONGEST) if isinstance(value, str) else UNKNOWN, []).append(party)
+            parties.setdefault(printable(value, LONGEST) if isinstance(value, str) else UNKNOWN, []).append(party)
         if len(parties) > 1:
             values = (f"{value} ({', '.join(names)})" for value, names in sorted(parties.items()))
             told.append(f"{name} {', '.join(values)}")

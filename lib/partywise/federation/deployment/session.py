@@ -20,11 +20,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ...errors import PartyError, Refused, Unreachable
+from ...errors import PartyError, RefusalError, Unreachable
 from ..transport.credential import statement
 from ..transport.interface import Transport
 from .platforms import differences, platform_of_process
-from .watch import Watch, place_of, read_notice, shown
+from .watch import Watch, place_of, printable, read_notice
 
 # Peers that are told at a time why the run is over.
 AT_ONCE = 32
@@ -82,7 +82,7 @@ class Session:
 
     def begin(self) -> str:
         """Meet all parties and agree on the run; its id. PartyError names who did not come, or what differs there."""
-        hellos = self._met()
+        hellos = self._exchange_hellos()
         for peer, hello in hellos.items():
             self._check(peer, hello)
         self._compare_platforms(hellos)
@@ -101,22 +101,22 @@ class Session:
         own: dict[str, Any] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
         credential = self.transport.credential
         if credential is not None:
-            own |= credential.signed(statement(self.run, self.me, own))
+            own |= credential.sign(statement(self.run, self.me, own))
         told = self._all("done", {"run": self.run, "steps": steps}, {"head": own})
         return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
 
     def _head(self, peer: str, told: Any) -> dict[str, Any]:
-        """What a peer says of the end of its account; Refused unless it is signed where parties have certificates."""
+        """What a peer says of the end of its account; RefusalError unless signed where parties have certificates."""
         kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
         if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
-            raise Refused(
+            raise RefusalError(
                 f"{peer!r} ends without the end of its account: it is not a party of this version.", peer, "done"
             )
         head = {name: told[name] for name in kinds}
         credential = self.transport.credential
         problem = credential and credential.problem(peer, statement(self.run, peer, head), head)
         if problem:
-            raise Refused(f"the end of the account of {peer!r} {problem}.", peer, "done")
+            raise RefusalError(f"the end of the account of {peer!r} {problem}.", peer, "done")
         return head
 
     def abort(self, sentence: str) -> None:
@@ -131,20 +131,20 @@ class Session:
         with ThreadPoolExecutor(min(AT_ONCE, len(self.peers) or 1)) as tellers:
             list(tellers.map(tell, self.peers))
 
-    def _met(self) -> dict[str, dict[str, Any]]:
+    def _exchange_hellos(self) -> dict[str, dict[str, Any]]:
         """The hello of every peer, after ours has reached it."""
         deadline, hello = monotonic() + self.watch.patience, json.dumps(self._hello).encode()
         untold, found, looked = list(self.peers), dict[str, dict[str, Any]](), monotonic()
         self._digests = {self.me: hashlib.sha256(hello).hexdigest()}
         while untold or len(found) < len(self.peers):
-            untold = [peer for peer in untold if not self._told(peer, hello)]
+            untold = [peer for peer in untold if not self._send_hello(peer, hello)]
             missing = [peer for peer in self.peers if peer not in found]
             for position, peer in enumerate(missing):
-                data = self.watch.taken(peer, "hello", self.watch.pulse / 5 if position == 0 else 0.0)
+                data = self.watch.poll(peer, "hello", self.watch.pulse / 5 if position == 0 else 0.0)
                 if data is not None:
                     found[peer] = read_notice(peer, "hello", data)
                     self._digests[peer] = hashlib.sha256(data).hexdigest()
-            self.watch.heed()
+            self.watch.raise_aborts()
             if monotonic() > looked + self.watch.pulse:
                 looked = monotonic()
                 self._still([peer for peer in self.peers if peer in found or peer not in untold])
@@ -158,18 +158,18 @@ class Session:
 
     def _still(self, there: list[str]) -> None:
         """PartyError if one of those that have come is gone again."""
-        gone = self.watch.gone(there[0], there) if there else ""
+        gone = self.watch.find_missing(there[0], there) if there else ""
         if gone:
             raise self.watch.lost_sight(gone, "hello")
 
-    def _told(self, peer: str, hello: bytes) -> bool:
+    def _send_hello(self, peer: str, hello: bytes) -> bool:
         try:
             self.transport.put(peer, "hello", hello)
         except Unreachable:
             return False
-        except Refused:
+        except RefusalError:
             # Whoever refuses it says why to all.
-            self.watch.heed(wait=self.watch.pulse)
+            self.watch.raise_aborts(wait=self.watch.pulse)
             raise
         return True
 
@@ -177,15 +177,17 @@ class Session:
         """PartyError if a peer does not run the same."""
         own = self._hello
         if hello.get("party") != peer:
-            raise PartyError(f"{peer!r} says that it is {shown(hello.get('party'), 80)!r}: one certificate, one name.")
+            raise PartyError(
+                f"{peer!r} says that it is {printable(hello.get('party'), 80)!r}: one certificate, one name."
+            )
         for name, remedy in (
             ("configuration", "give all parties the same file"),
             ("library", "install the same versions of partywise, numpy and scipy everywhere"),
         ):
             if hello.get(name) != own[name]:
                 raise PartyError(
-                    f"{peer!r} has another {name} ({shown(hello.get(name), 12)}) than {self.me!r} ({own[name][:12]}): "
-                    f"{remedy}."
+                    f"{peer!r} has another {name} ({printable(hello.get(name), 12)}) than {self.me!r} "
+                    f"({own[name][:12]}): {remedy}."
                 )
         facts = hello.get("facts")
         if not isinstance(facts, dict) or not isinstance(hello.get("nonce"), str):
@@ -225,7 +227,7 @@ class Session:
 
     def _late(self, waiting: list[str], since: dict[str, float], tag: str, notice: Mapping[str, Any]) -> list[str]:
         """Who is still waited for, after a look around; PartyError if one of them will not come."""
-        gone = self.watch.gone(waiting[0], waiting)
+        gone = self.watch.find_missing(waiting[0], waiting)
         if gone and not self._same(gone, tag, notice, 0.0):
             raise self.watch.lost_sight(gone, tag)
         left = []
@@ -235,14 +237,14 @@ class Session:
                 left.append(peer)
                 since[peer] = since[peer] if at is None else monotonic()
             elif peer != gone and not self._same(peer, tag, notice, 0.0):
-                raise self.watch.lost(peer, tag)
+                raise self.watch.loss_error(peer, tag)
         self.watch.tell(tag)
         self.watch.require_patience(since, left, tag)
         return left
 
     def _same(self, peer: str, tag: str, notice: Mapping[str, Any], wait: float) -> bool:
         """Whether a peer has said the same; PartyError if it said something else."""
-        data = self.watch.taken(peer, tag, wait)
+        data = self.watch.poll(peer, tag, wait)
         if data is None:
             return False
         found = read_notice(peer, tag, data)
@@ -251,7 +253,7 @@ class Session:
                 _check_hellos(found[name], value, peer, self.me)
             if found.get(name) != value:
                 raise PartyError(
-                    f"{peer!r} has {name} {shown(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
+                    f"{peer!r} has {name} {printable(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
                 )
         self._said[peer] = found
         return True

@@ -20,7 +20,7 @@ from ..transport.credential import signature_problem, statement
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentMessage:
     """A message as its sender wrote it down before it left.
 
     step : position in the program; sender, receiver, name : from whom, to whom, what
@@ -39,8 +39,8 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Received:
-    """A message as its receiver wrote it down: as in `Sent`; of the payload the digest of what it cost."""
+class ReceivedMessage:
+    """A message as its receiver wrote it down: as in `SentMessage`; of the payload the digest of what it cost."""
 
     step: int
     sender: str
@@ -51,14 +51,16 @@ class Received:
 
 
 @dataclass(frozen=True)
-class Reserved:
+class ReservedRow:
     """A row of the ledger that stands at a step, as every party wrote it down."""
 
     step: int
     event: Event
 
 
-def union(names: Sequence[str], rows: Iterable[Sent | Received | Reserved], *, steps: int | None = None) -> Channel:
+def union(
+    names: Sequence[str], rows: Iterable[SentMessage | ReceivedMessage | ReservedRow], *, steps: int | None = None
+) -> Channel:
     """A channel that accounts for the messages of all parties as if it had carried them.
 
     Parameters
@@ -78,10 +80,10 @@ def union(names: Sequence[str], rows: Iterable[Sent | Received | Reserved], *, s
     CertificationError
         If a message could not be accounted for.
     """
-    by_step: dict[int, Sent | Reserved] = {}
-    received: dict[int, Received] = {}
+    by_step: dict[int, SentMessage | ReservedRow] = {}
+    received: dict[int, ReceivedMessage] = {}
     for row in rows:
-        if isinstance(row, Received):
+        if isinstance(row, ReceivedMessage):
             if received.setdefault(row.step, row) != row:
                 raise PartyError(f"step {row.step} was received in two ways: one of the accounts was changed.")
             continue
@@ -95,7 +97,7 @@ def union(names: Sequence[str], rows: Iterable[Sent | Received | Reserved], *, s
     channel = Channel((), tuple(names))
     for step in range(count):
         row = by_step[step]
-        if isinstance(row, Reserved):
+        if isinstance(row, ReservedRow):
             channel.ledger.append(row.event)
         else:
             _check_received(row, received.pop(step, None))
@@ -105,15 +107,15 @@ def union(names: Sequence[str], rows: Iterable[Sent | Received | Reserved], *, s
     return channel
 
 
-def _check_received(sent: Sent, received: Received | None) -> None:
+def _check_received(sent: SentMessage, received: ReceivedMessage | None) -> None:
     """PartyError unless whoever received a message wrote down what its sender did."""
     if received is None:
         raise PartyError(
             f"step {sent.step} of {sent.sender!r} is not in the account of its receiver {sent.receiver!r}."
         )
     cost = hashlib.sha256(json.dumps(sent.payload, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-    found = Received(sent.step, sent.sender, sent.receiver, sent.name, cost, sent.digest)
-    for field in fields(Received):
+    found = ReceivedMessage(sent.step, sent.sender, sent.receiver, sent.name, cost, sent.digest)
+    for field in fields(ReceivedMessage):
         if getattr(found, field.name) != getattr(received, field.name):
             raise PartyError(
                 f"step {sent.step}: {sent.sender!r} wrote down another {field.name} of {sent.name!r:.80} than "
@@ -147,7 +149,7 @@ def check_heads(
     return frozenset(hashlib.sha256(text.encode()).hexdigest() for text in certificates.values() if text)
 
 
-def _enter(channel: Channel, row: Sent, payload: Payload) -> None:
+def _enter(channel: Channel, row: SentMessage, payload: Payload) -> None:
     try:
         channel.enter(row.sender, row.receiver, row.name, payload, row.shape, row.size)
     except CertificationError:
@@ -158,7 +160,7 @@ def _enter(channel: Channel, row: Sent, payload: Payload) -> None:
         ) from error
 
 
-def _payload(row: Sent) -> Any:
+def _payload(row: SentMessage) -> Any:
     try:
         return payload_of(row.payload)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

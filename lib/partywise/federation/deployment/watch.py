@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import Any
 
-from ...errors import PartyError, Refused, Unreachable
+from ...errors import PartyError, RefusalError, Unreachable
 from ..transport.interface import Transport
 
 PULSE = 1.0
@@ -55,56 +55,56 @@ class Watch:
         """Hand a frame to a peer; PartyError if it is gone or refuses it, in its own words where it has some."""
         try:
             self.transport.put(receiver, tag, data)
-        except Refused:
-            self.heed(wait=self.pulse)
+        except RefusalError:
+            self.raise_aborts(wait=self.pulse)
             raise
         except Unreachable as error:
-            self.heed(wait=self.pulse)
+            self.raise_aborts(wait=self.pulse)
             raise PartyError(f"{receiver!r} is gone: {self.me!r} could not hand it {tag!r}.") from error
 
     def get(self, sender: str, tag: str) -> bytes:
         """The frame of a peer under a tag; PartyError if one is gone, began anew, was silent or ended the run."""
         since = monotonic()
-        while (data := self.taken(sender, tag, self.pulse)) is None:
+        while (data := self.poll(sender, tag, self.pulse)) is None:
             at = self.waits_at(sender)
             if at is not None:
                 since = monotonic()
                 if at > place_of(tag):
                     # It may have come just now.
-                    data = self.taken(sender, tag, 0.0)
+                    data = self.poll(sender, tag, 0.0)
                     if data is not None:
                         return data
-                    raise self.lost(sender, tag)
-            gone = self.gone(sender, self.peers)
+                    raise self.loss_error(sender, tag)
+            gone = self.find_missing(sender, self.peers)
             if gone:
                 raise self.lost_sight(gone, tag)
             self.tell(tag)
             self.require_patience({sender: since}, [sender], tag)
         return data
 
-    def taken(self, sender: str, tag: str, wait: float) -> bytes | None:
+    def poll(self, sender: str, tag: str, wait: float) -> bytes | None:
         """As `Transport.get`; a second hello is no replay but a second process."""
         try:
             return self.transport.get(sender, tag, wait)
-        except Refused as error:
+        except RefusalError as error:
             if error.tag == "hello":
                 raise PartyError(
                     f"{error.sender!r} said hello a second time: it began anew, or two processes have its name."
                 ) from error
             raise
 
-    def heed(self, wait: float = 0.0) -> None:
+    def raise_aborts(self, wait: float = 0.0) -> None:
         """End with the sentence of whoever gave up."""
         for position, peer in enumerate(self.peers):
-            data = self.taken(peer, "abort", wait if position == 0 else 0.0)
+            data = self.poll(peer, "abort", wait if position == 0 else 0.0)
             if data is not None:
-                self.notice = shown(read_notice(peer, "abort", data).get("sentence"), LONGEST)
+                self.notice = printable(read_notice(peer, "abort", data).get("sentence"), LONGEST)
                 # Anybody could say anything of another.
                 raise PartyError(f"{peer!r} says: {self.notice}")
 
-    def gone(self, awaited: str, among: Sequence[str]) -> str:
+    def find_missing(self, awaited: str, among: Sequence[str]) -> str:
         """Name of one of them that is gone, or nothing: looks at the one that is waited for, and at others in turn."""
-        self.heed()
+        self.raise_aborts()
         self._turn += 1
         suspects = [peer for peer in among if peer in self._missed]
         for peer in dict.fromkeys([awaited, among[self._turn % len(among)], *suspects]):
@@ -114,7 +114,7 @@ class Watch:
             self._missed[peer] = self._missed.get(peer, 0) + 1
             # Once may be a hiccup of the network.
             if self._missed[peer] > 1:
-                self.heed()
+                self.raise_aborts()
                 return peer
         return ""
 
@@ -133,7 +133,7 @@ class Watch:
     def waits_at(self, peer: str) -> float | None:
         """The step at which a peer last said that it waits, None if it has not said so since it was asked."""
         place = None
-        while (data := self.taken(peer, f"waiting/{self._heard[peer]}", 0.0)) is not None:
+        while (data := self.poll(peer, f"waiting/{self._heard[peer]}", 0.0)) is not None:
             self._heard[peer] += 1
             place = place_of(str(read_notice(peer, "waiting", data).get("at")))
         return place
@@ -146,7 +146,7 @@ class Watch:
                     f"{peer!r} was silent for patience={self.patience:g} s: {self.me!r} waits for its {tag!r}."
                 )
 
-    def lost(self, peer: str, tag: str) -> PartyError:
+    def loss_error(self, peer: str, tag: str) -> PartyError:
         """What to say of a frame that a peer has put and that has not come."""
         return PartyError(f"{tag!r} of {peer!r} did not reach {self.me!r}: it was lost on its way.")
 
@@ -164,17 +164,17 @@ def place_of(tag: str) -> float:
 
 
 def read_notice(peer: str, tag: str, data: bytes) -> dict[str, Any]:
-    """What a frame that is not a message says; Refused if it cannot be read."""
+    """What a frame that is not a message says; RefusalError if it cannot be read."""
     try:
         found = json.loads(data) if len(data) <= LARGEST_NOTICE else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Refused(f"{tag!r} of {peer!r} cannot be read: it was changed on its way, or is none.", peer, tag)
+        raise RefusalError(f"{tag!r} of {peer!r} cannot be read: it was changed on its way, or is none.", peer, tag)
     return found
 
 
-def shown(told: Any, most: int) -> str:
+def printable(told: Any, most: int) -> str:
     """What a peer said as a piece of a sentence: no more than so many signs, and none that a terminal obeys."""
     text = str(told) if isinstance(told, str | int | float) else type(told).__name__
     return "".join(sign if sign.isprintable() else " " for sign in text[:most])

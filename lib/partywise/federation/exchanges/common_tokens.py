@@ -21,7 +21,7 @@ from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import Cipher
 from ..parties import Party
-from ..roles import involved
+from ..roles import parts_of
 from ..run import PerPlace, Run, per_place
 
 TOKEN_BYTES = 32
@@ -29,7 +29,7 @@ TOKEN_BYTES = 32
 Order = Literal["tokens", "first"]
 
 
-def matched(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) -> tuple[np.ndarray, ...]:
+def match_tokens(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) -> tuple[np.ndarray, ...]:
     """Positions (n,) of the common entries in every list (n_k, 32)."""
     tokens = [words(array, owner) for array, owner in zip(lists, owners, strict=True)]
     common = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), tokens)
@@ -66,7 +66,7 @@ def check_tokens(array: np.ndarray, owner: str) -> None:
 
 
 def words(array: np.ndarray, owner: str) -> np.ndarray:
-    """A list of tokens as words that can be compared; ValueError as in `matched`."""
+    """A list of tokens as words that can be compared; ValueError as in `match_tokens`."""
     check_tokens(array, owner)
     found = np.ascontiguousarray(array).view(f"S{TOKEN_BYTES}")[:, 0]
     if len(np.unique(found)) < len(found):
@@ -92,8 +92,8 @@ def common_tokens(
     Ordered by their tokens, or as in the list of the ``first`` owner. ValueError if nothing is common, or a list has an
     entry twice.
     """
-    names, parts = tuple(owner.name for owner in owners), involved(owners, ("row",))
-    found = run.at(matcher, matched, lists, names, order)
+    names, parts = tuple(owner.name for owner in owners), parts_of(owners, ("row",))
+    found = run.at(matcher, match_tokens, lists, names, order)
     told = {
         owner.name: run.send(matcher, owner, "positions of common entries", positions_of, found, place, parts)
         for place, owner in enumerate(owners)

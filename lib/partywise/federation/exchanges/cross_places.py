@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted_values import Accounted, Clear
+from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.mechanisms.release import Release
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from .dealing import Seed, drawn
+from .dealing import Seed, draw_residues
 from .residues import Ring
 from .sharing import DEALER, NOBODY, SCHEME
 
 
-def multiplied(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+def multiply_residues(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
     """Residues of a product, entry by entry or summed over records."""
     return (
         ring.product(ring.first(one), ring.first(other)) if entries else ring.cross(ring.first(one), ring.first(other))
@@ -32,10 +32,12 @@ def local_encoded(
         raise OverflowError(
             f"values of {owner.name!r} up to {largest:.6g} exceed the bound {bound:.6g} that is public: scale them."
         )
-    return ring.encoded(np.reshape(values, shape), bits)
+    return ring.encode(np.reshape(values, shape), bits)
 
 
-def local_masked(holder: Party, share: np.ndarray, mask: np.ndarray, ring: Ring, parts: Sequence[Accounted]) -> Cipher:
+def local_masked(
+    holder: Party, share: np.ndarray, mask: np.ndarray, ring: Ring, parts: Sequence[AccountedValue]
+) -> Cipher:
     """A share behind its mask: only the dealer, to whom it is never sent, could take it off."""
     return Cipher(ring.difference(share, [mask]), DEALER, "masked", made_of=parts, knows=(DEALER,))
 
@@ -48,7 +50,7 @@ def local_difference(party: Party, parts: Sequence[Cipher], ring: Ring) -> np.nd
 
 def local_own(holder: Party, one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
     """A party's product of what it has alone."""
-    return multiplied(one, other, entries, ring)
+    return multiply_residues(one, other, entries, ring)
 
 
 def local_product(
@@ -66,9 +68,9 @@ def local_product(
     terms = [correction]
     if own_one is not None:
         left = ring.sum([ring.first(own_one), ring.first(one)]) if first else own_one
-        terms.append(multiplied(left, other, entries, ring))
+        terms.append(multiply_residues(left, other, entries, ring))
     if own_other is not None:
-        terms.append(multiplied(one, own_other, entries, ring))
+        terms.append(multiply_residues(one, own_other, entries, ring))
     return ring.sum(terms)
 
 
@@ -83,7 +85,7 @@ def local_combination(
     """A holder's share of a linear combination."""
     terms = [ring.first(share) if factor == 1 else ring.times(ring.first(share), factor) for share, factor in own]
     if np.any(constant):
-        terms.append(ring.encoded(np.broadcast_to(constant, shape), bits))
+        terms.append(ring.encode(np.broadcast_to(constant, shape), bits))
     return ring.sum(terms)
 
 
@@ -105,7 +107,7 @@ def local_correction(holder: Party, sent: Cipher) -> np.ndarray:
 
 def total(shares: Sequence[np.ndarray], ring: Ring, bits: int) -> np.ndarray:
     """The value of all shares together."""
-    return ring.decoded(ring.sum(shares), bits)
+    return ring.decode(ring.sum(shares), bits)
 
 
 def assumed_release(
@@ -124,7 +126,7 @@ def dealer_mask(
     seeds: Mapping[str, Seed], holders: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
 ) -> np.ndarray:
     """The mask of a value: the sum of what its holders draw."""
-    masks = [drawn(seeds[holder], name, shape, ring) for holder in holders]
+    masks = [draw_residues(seeds[holder], name, shape, ring) for holder in holders]
     return masks[0] if len(masks) == 1 else ring.sum(masks)
 
 
@@ -132,7 +134,7 @@ def dealer_product(
     one: np.ndarray, other: np.ndarray, noise: np.ndarray | None, entries: bool, ring: Ring
 ) -> np.ndarray:
     """The product of two masks, with noise."""
-    made = multiplied(one, other, entries, ring)
+    made = multiply_residues(one, other, entries, ring)
     return made if noise is None else ring.sum([made, ring.of_integers(noise)])
 
 
@@ -145,5 +147,5 @@ def dealer_correction(
     made: np.ndarray, seeds: Mapping[str, Seed], others: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
 ) -> Cipher:
     """The first holder's share of something that the dealer knows; the others draw theirs."""
-    drawings = [drawn(seeds[other], f"share: {name}", shape, ring) for other in others]
+    drawings = [draw_residues(seeds[other], f"share: {name}", shape, ring) for other in others]
     return Cipher(ring.difference(made, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)

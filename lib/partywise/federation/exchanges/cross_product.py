@@ -14,14 +14,15 @@ shares of X'Y                          holders, receiver               Clear, ch
 Use (every function takes the run first, those that draw `dealing` second)::
 
     dealt = dealing(run, parties, ring_for(n, 2 * BITS))          # seeds once; the ring holds what is opened
-    X = private(run, dealt, party, values, (n, p), BITS)          # `Shared`: at its owner alone
-    X = masked(run, dealt, X, "X of hospital", audience)          # `Masked`: the difference crosses once
-    S = product(run, dealt, X, Y, "name")                         # `Shared` (p, q): X'Y at the holders of X and Y
-    D = product(run, dealt, w, Y, "name", entries=True)           # `Shared` (n, q): w (n, 1) times Y, entry by entry
+    X = private(run, dealt, party, values, (n, p), BITS)          # `SharedValue`: at its owner alone
+    X = masked(run, dealt, X, "X of hospital", audience)          # `MaskedValue`: the difference crosses once
+    S = product(run, dealt, X, Y, "name")                         # `SharedValue` (p, q): X'Y at the holders of X and Y
+    D = product(run, dealt, w, Y, "name", entries=True)           # `SharedValue` (n, q): w (n, 1) times Y by entries
     total = opened(run, S, "analyst", "name", parts)              # (p, q) floats at the receiver, charged to parts
 
-A `Shared` of several holders is masked like one of one holder, so that products of products follow. With ``noise``,
-integers at the dealer in units of 2^-bits, a product can only be opened by `released`, which makes a `Release` of it.
+A `SharedValue` of several holders is masked like one of one holder, so that products of products follow. With
+``noise``, integers at the dealer in units of 2^-bits, a product can only be opened by `release_shared`, which makes a
+`Release` of it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ import numpy as np
 from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.release import Release
 from ..parties import Party
-from ..roles import involved
+from ..roles import parts_of
 from ..run import PerPlace, Place, Run, by_place, name_of, per_place
 from .cross_places import (
     assumed_release,
@@ -57,7 +58,7 @@ from .cross_places import (
 )
 from .dealing import Dealing, local_drawn
 from .residues import Ring
-from .shared_values import Masked, Shared, product_shape, require_hidden, scalar_products, smallest
+from .shared_values import MaskedValue, SharedValue, product_shape, require_hidden, scalar_products, smallest
 from .sharing import DEALER
 
 
@@ -71,7 +72,7 @@ def private(
     *,
     bound: float = math.inf,
     ring: Ring | None = None,
-) -> Shared:
+) -> SharedValue:
     """A party's own numbers (*shape,), placed at it, as a value with one holder; nothing is sent.
 
     ``bound`` is what the ring was chosen for: larger numbers raise OverflowError, whose message stays with the owner. A
@@ -79,14 +80,14 @@ def private(
     """
     ring = ring or dealt.ring
     shares = per_place({owner.name: run.at(owner, local_encoded, values, shape, bits, bound, ring)})
-    return Shared((owner,), shares, shape, bits, ring)
+    return SharedValue((owner,), shares, shape, bits, ring)
 
 
-def send_masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Sequence[Party]) -> Masked:
+def send_masked(run: Run, dealt: Dealing, value: SharedValue, name: str, audience: Sequence[Party]) -> MaskedValue:
     """The difference of a value and a fresh mask, for everybody who multiplies with it."""
-    dealt.named(name)
+    dealt.use_name(name)
     holders, shape, ring = value.holders, value.shape, value.ring
-    everybody = dealt.ordered(holders, audience)
+    everybody = dealt.in_order(holders, audience)
     masks = run.each(holders, local_drawn, dealt.seeds, name, shape, ring)
     # A share of what several hold may be made of everybody's data.
     owners = holders if len(holders) == 1 else dealt.parties
@@ -94,38 +95,38 @@ def send_masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Se
     parts = []
     for holder in holders:
         others = [party for party in everybody if party.name != holder.name]
-        given = value.shares, masks, ring, involved(owners)
+        given = value.shares, masks, ring, parts_of(owners)
         parts.append(run.broadcast(holder, others, f"masked: {name}", local_masked, *given))
-    return Masked(value, masks, mask, run.each(everybody, local_difference, parts, ring), everybody)
+    return MaskedValue(value, masks, mask, run.each(everybody, local_difference, parts, ring), everybody)
 
 
 def product(
     run: Run,
     dealt: Dealing,
-    one: Masked,
-    other: Masked,
+    one: MaskedValue,
+    other: MaskedValue,
     name: str,
     *,
     entries: bool = False,
     ring: Ring | None = None,
     noise: Any = None,
-) -> Shared:
+) -> SharedValue:
     """Shares of the sums (a, b) over records of a product of two masked values, or ``entries`` (n, b), at the holders.
 
     A name serves once in a run. ``ring`` is a smaller one that holds the product, by default the smaller one of both.
     ``noise`` is integers (a, b) at the dealer, added to its shares in units of 2^-bits of the product: what is opened
-    is opened with it (`released`). A product of a single party's own then gets a second holder, the next party, with a
-    share of the noise.
+    is opened with it (`release_shared`). A product of a single party's own then gets a second holder, the next party,
+    with a share of the noise.
     """
-    dealt.named(name)
+    dealt.use_name(name)
     ring = ring or smallest(one.value, other.value)
-    holders = dealt.ordered(one.value.holders, other.value.holders)
+    holders = dealt.in_order(one.value.holders, other.value.holders)
     shape = product_shape(one.value.shape, other.value.shape, entries)
     bits, alone = one.value.bits + other.value.bits, len(holders) == 1
     if alone:
         own = run.at(holders[0], local_own, one.value.shares, other.value.shares, entries, ring)
-        value = Shared(holders, per_place({holders[0].name: own}), shape, bits, ring)
-        return value if noise is None else _noised(run, dealt, value, name, noise)
+        value = SharedValue(holders, per_place({holders[0].name: own}), shape, bits, ring)
+        return value if noise is None else _add_dealer_noise(run, dealt, value, name, noise)
     for given in (one, other):
         missing = {party.name for party in holders} - {party.name for party in given.audience}
         if missing:
@@ -133,17 +134,17 @@ def product(
     dealt.products += scalar_products(one.value.shape, other.value.shape, entries)
     names = tuple(party.name for party in holders)
     made = run.at(DEALER, dealer_product, one.mask, other.mask, noise, entries, ring)
-    corrections = _corrected(run, dealt, made, holders, names, name, shape, ring)
+    corrections = _deal_shares(run, dealt, made, holders, names, name, shape, ring)
     shares = {}
     for holder in holders:
         masks, masks_other = (given.masks if holder.name in by_place(given.masks) else None for given in (one, other))
         first = holder.name == one.value.holders[0].name
         values = masks, masks_other, one.difference, other.difference, corrections, first, entries, ring
         shares[holder.name] = run.at(holder, local_product, *values)
-    return Shared(holders, per_place(shares), shape, bits, ring, frozenset(names), noise is not None)
+    return SharedValue(holders, per_place(shares), shape, bits, ring, frozenset(names), noise is not None)
 
 
-def reveal(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
+def reveal(run: Run, value: SharedValue, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
     """A shared value at one receiver, in the clear: (*shape,) floats."""
     if value.noisy:
         raise ValueError(f"value {name!r} has noise that the ledger knows nothing of yet: open it by released.")
@@ -157,9 +158,9 @@ def reveal(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[
     return run.at(name_of(receiver), total, [*sent, *own], value.ring, value.bits)
 
 
-def released(
+def release_shared(
     run: Run,
-    value: Shared,
+    value: SharedValue,
     receiver: Place,
     name: str,
     make: Callable[..., Release],
@@ -186,7 +187,7 @@ def released(
     return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, bits, *values)
 
 
-def _corrected(
+def _deal_shares(
     run: Run,
     dealt: Dealing,
     made: Any,
@@ -205,16 +206,16 @@ def _corrected(
     return per_place(shares)
 
 
-def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> Shared:
+def _add_dealer_noise(run: Run, dealt: Dealing, value: SharedValue, name: str, noise: Any) -> SharedValue:
     """A party's own value with the dealer's noise, in shares of it and of the next party."""
     owner = value.holders[0]
     place = [party.name for party in dealt.parties].index(owner.name)
     holders = (owner, dealt.parties[(place + 1) % len(dealt.parties)])
     names = tuple(party.name for party in holders)
     made = run.at(DEALER, dealer_noise, noise, value.ring)
-    zero = _corrected(run, dealt, made, holders, names, name, value.shape, value.ring)
+    zero = _deal_shares(run, dealt, made, holders, names, name, value.shape, value.ring)
     shares = dict(by_place(zero))
     shares[owner.name] = run.at(
         owner, local_combination, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring
     )
-    return replace(value, holders=holders, shares=per_place(shares), hidden=frozenset(names), noisy=True)
+    return replace(value, holders=holders, shares=per_place(shares), uniform_holders=frozenset(names), noisy=True)

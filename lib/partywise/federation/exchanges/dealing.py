@@ -54,14 +54,14 @@ class Dealing:
     names: set[str] = field(default_factory=set)
     products: int = 0
 
-    def named(self, name: str) -> str:
+    def use_name(self, name: str) -> str:
         """The name, used from now on."""
         if name in self.names:
             raise ValueError(f"name={name!r} of a mask was used before in this run: masks serve once, give another.")
         self.names.add(name)
         return name
 
-    def ordered(self, *groups: Sequence[Party]) -> tuple[Party, ...]:
+    def in_order(self, *groups: Sequence[Party]) -> tuple[Party, ...]:
         """The parties of some groups, each once, in the order of all."""
         wanted = {party.name for group in groups for party in group}
         return tuple(party for party in self.parties if party.name in wanted)
@@ -103,16 +103,16 @@ def local_seed(party: Party, sent: Cipher, rng_for: Rng) -> Seed:
     return sent.content, isinstance(rng_for("seed", party.name), SecureRandom)
 
 
-def expanded(seed: Seed, *names: str) -> Callable[[int], np.ndarray]:
+def expand_seed(seed: Seed, *names: str) -> Callable[[int], np.ndarray]:
     """Uniform words of 64 bits for a name: the same wherever the seed is."""
     words, secure = seed
     if not secure:
         return words_of(stream(int.from_bytes(words.tobytes(), "little"), "dealt", *names))
     state = hashlib.shake_256(words.tobytes() + repr(names).encode())
-    return partial(_squeezed, state, [0])
+    return partial(_squeeze, state, [0])
 
 
-def _squeezed(state: Any, count: list[int], size: int) -> np.ndarray:
+def _squeeze(state: Any, count: list[int], size: int) -> np.ndarray:
     """The next words: every call reads a sponge of its own."""
     own = state.copy()
     own.update(count[0].to_bytes(8, "big"))
@@ -122,9 +122,9 @@ def _squeezed(state: Any, count: list[int], size: int) -> np.ndarray:
 
 def local_drawn(party: Party, seed: Seed, name: str, shape: tuple[int, ...], ring: Ring) -> np.ndarray:
     """Uniform residues of a party, which the dealer knows too."""
-    return drawn(seed, name, shape, ring)
+    return draw_residues(seed, name, shape, ring)
 
 
-def drawn(seed: Seed, name: str, shape: tuple[int, ...], ring: Ring) -> np.ndarray:
+def draw_residues(seed: Seed, name: str, shape: tuple[int, ...], ring: Ring) -> np.ndarray:
     """The residues (m, *shape) that a seed gives for a name."""
-    return ring.random(shape, expanded(seed, name))
+    return ring.random(shape, expand_seed(seed, name))

@@ -11,7 +11,7 @@ public key, once (32 bytes)        every sender, every other one   Public
 value under its masks (n,)         every sender, receiver          Clear, charged to all owners, 8 n bytes
 
 In experiments secret keys come from addressed streams; with `SecureStreams` they come from the operating system, and
-seeds are expanded by SHAKE-256 (`dealing.expanded`).
+seeds are expanded by SHAKE-256 (`dealing.expand_seed`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ...privacy.mechanisms.random import SecureRandom, words_of
 from ...randomness import Rng
 from ..parties import Party
 from ..run import PerPlace, Place, Run, per_place
-from .dealing import Seed, expanded, fold_of
+from .dealing import Seed, expand_seed, fold_of
 from .psi import sodium
-from .sharing import decoded, encoded
+from .sharing import decode_words, encode_words
 
 KEY_BYTES = 32
 PURPOSE = "an agreement on secret seeds"
@@ -98,7 +98,7 @@ def local_seeds(
 ) -> dict[str, Seed]:
     """The seeds of a party, by the name of the other, to be expanded as its own generators are."""
     secure = isinstance(rng_for("secret key", party.name), SecureRandom)
-    return {name: (agreed(secret, key, name), secure) for name, key in received}
+    return {name: (shared_seed(secret, key, name), secure) for name, key in received}
 
 
 def public_key(secret: bytes) -> bytes:
@@ -106,7 +106,7 @@ def public_key(secret: bytes) -> bytes:
     return sodium(PURPOSE).crypto_scalarmult_base(secret)
 
 
-def agreed(secret: bytes, key: np.ndarray, owner: str) -> np.ndarray:
+def shared_seed(secret: bytes, key: np.ndarray, owner: str) -> np.ndarray:
     """(4,) uint64 that both owners of two keys find, bound to both public keys.
 
     ValueError if the public key of ``owner`` is not 32 bytes, or a point of low order, which would give a seed that all
@@ -129,9 +129,9 @@ def local_masked(
     party: Party, seeds: Mapping[str, Seed], values: np.ndarray, address: str, bits: int, parts: Sequence[Clear]
 ) -> Clear:
     """A sender's values under all its masks: of two senders the one whose name comes first adds theirs."""
-    words = encoded(values, bits)
+    words = encode_words(values, bits)
     for other, seed in seeds.items():
-        mask = expanded(seed, address)(words.size).reshape(words.shape)
+        mask = expand_seed(seed, address)(words.size).reshape(words.shape)
         words = words + mask if party.name < other else words - mask
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
     return Clear(words, units=units, made_of=tuple(parts))
@@ -144,4 +144,4 @@ def local_total(receiver: Party, words: Sequence[np.ndarray], bits: int) -> np.n
 
 def total(words: Sequence[np.ndarray], bits: int) -> np.ndarray:
     """The sum, in which all masks have cancelled."""
-    return decoded(np.asarray(np.sum(words, axis=0, dtype=np.uint64)), bits)
+    return decode_words(np.asarray(np.sum(words, axis=0, dtype=np.uint64)), bits)

@@ -41,9 +41,9 @@ from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..run import PerPlace, Run
 from .cross_product import private, send_masked
-from .dealing import Dealing, Seed, drawn
+from .dealing import Dealing, Seed, draw_residues
 from .residues import Ring
-from .shared_values import Masked
+from .shared_values import MaskedValue
 from .sharing import DEALER, NOBODY, SCHEME
 
 # In the place of a column: 1 for every record.
@@ -128,15 +128,15 @@ class Layout:
         first, second = self.pairs
         return np.stack([self.owner[np.where(first == CONSTANT, second, first)], self.owner[second]])
 
-    def held(self, place: int) -> np.ndarray:
+    def held_sums(self, place: int) -> np.ndarray:
         """Numbers of the sums that a party has a share of."""
         return np.flatnonzero((self.holders == place).any(axis=0))
 
-    def drawn(self, place: int) -> np.ndarray:
+    def seeded_sums(self, place: int) -> np.ndarray:
         """Those whose share of what is dealt it draws from its seed."""
         return np.flatnonzero(self.holders[0] == place)
 
-    def dealt(self, place: int) -> np.ndarray:
+    def dealt_sums(self, place: int) -> np.ndarray:
         """Those whose share of what is dealt it is sent."""
         return np.flatnonzero((self.holders[1] == place) & (self.holders[0] != place))
 
@@ -162,7 +162,7 @@ def local_sums(
     ring: Ring,
 ) -> np.ndarray:
     """(m, chunks, sums) what the party knows of every sum that it holds, the dealt shares left out."""
-    own, held = layout.columns[place], layout.held(place)
+    own, held = layout.columns[place], layout.held_sums(place)
     first, second = layout.pairs[:, held]
     mine = layout.owner[second] == place
     other, column = np.where(mine, first, second), layout.inside[np.where(mine, second, first)]
@@ -189,12 +189,12 @@ def local_shares(
     ring: Ring,
 ) -> Cipher:
     """(m, chunks, sums) uniform shares of every sum that the party holds."""
-    held, total = layout.held(place), sums.astype(float)
-    numbers = layout.drawn(place)
-    total[:, :, np.searchsorted(held, numbers)] += _drawn(seed, sums.shape[1], len(numbers), ring)
+    held, total = layout.held_sums(place), sums.astype(float)
+    numbers = layout.seeded_sums(place)
+    total[:, :, np.searchsorted(held, numbers)] += _draw_shares(seed, sums.shape[1], len(numbers), ring)
     if sent is not None:
-        total[:, :, np.searchsorted(held, layout.dealt(place))] += sent.content
-    return Cipher(ring.reduced(total), key_holder=NOBODY, scheme=SCHEME)
+        total[:, :, np.searchsorted(held, layout.dealt_sums(place))] += sent.content
+    return Cipher(ring.reduce(total), key_holder=NOBODY, scheme=SCHEME)
 
 
 def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Rng) -> np.ndarray:
@@ -231,9 +231,9 @@ def dealer_shares(
         rows = mask[:, chunk.rows]
         total[:, number, crossing] += ring.cross(rows, rows)[:, first[crossing], second[crossing]]
     for place, name in enumerate(layout.names):
-        numbers = layout.drawn(place)
-        total[:, :, numbers] -= _drawn(seeds[name], len(chunks), len(numbers), ring)
-    return ring.reduced(total)
+        numbers = layout.seeded_sums(place)
+        total[:, :, numbers] -= _draw_shares(seeds[name], len(chunks), len(numbers), ring)
+    return ring.reduce(total)
 
 
 def dealer_sent(made: np.ndarray, numbers: np.ndarray) -> Cipher:
@@ -254,8 +254,8 @@ def assumed_releases(
     total = np.zeros((ring.m, len(chunks), len(layout.pairs[0])))
     total[:, :, layout.alone] += sent.content
     for place, share in enumerate(shares):
-        total[:, :, layout.held(place)] += share.content
-    integers, made = ring.integers(ring.reduced(total)), list[Release]()
+        total[:, :, layout.held_sums(place)] += share.content
+    integers, made = ring.integers(ring.reduce(total)), list[Release]()
     ends = np.cumsum([len(part.units) for part in layout.parts])[:-1]
     sampler = sampler_of(rng_for("sampler", opener))
     for chunk, row in zip(chunks, integers, strict=True):
@@ -287,7 +287,7 @@ def noisy_moments(
     run.charge(parties, *(announced_draw(draw) for chunk in chunks for draw in chunk.draws))
     dealt.products += sum(chunk.rows.stop - chunk.rows.start for chunk in chunks) * layout.crossing
     noise = run.at(DEALER, dealer_noise, chunks, layout, run.rng_for)
-    behind: list[Masked] = []
+    behind: list[MaskedValue] = []
     for party, own in zip(parties, layout.columns, strict=True):
         value = private(run, dealt, party, columns, (n, len(own)), bits)
         behind.append(send_masked(run, dealt, value, f"columns of {party.name}", parties))
@@ -296,8 +296,8 @@ def noisy_moments(
     differences, shares = [one.difference for one in behind], []
     for place, (party, one) in enumerate(zip(parties, behind, strict=True)):
         sent = None
-        if len(layout.dealt(place)):
-            sent = run.send(DEALER, party, "shares with noise", dealer_sent, made, layout.dealt(place))
+        if len(layout.dealt_sums(place)):
+            sent = run.send(DEALER, party, "shares with noise", dealer_sent, made, layout.dealt_sums(place))
         known = one.value.shares, one.masks, differences, chunks, layout, ring
         sums = run.at(party, local_sums, place, *known)
         shares.append(
@@ -306,6 +306,6 @@ def noisy_moments(
     return run.at(opener, assumed_releases, rest, shares, chunks, layout, ring, opener, run.rng_for)
 
 
-def _drawn(seed: Seed, chunks: int, count: int, ring: Ring) -> np.ndarray:
+def _draw_shares(seed: Seed, chunks: int, count: int, ring: Ring) -> np.ndarray:
     """(m, chunks, count) shares of what is dealt, as a party and the dealer draw them."""
-    return drawn(seed, "shares of sums", (chunks, count), ring)
+    return draw_residues(seed, "shares of sums", (chunks, count), ring)

@@ -22,13 +22,13 @@ from ...privacy.mechanisms.random import words_of
 from ...randomness import Rng
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from ..roles import involved
+from ..roles import parts_of
 from ..run import PerPlace, Run, per_place
 from .cross_places import local_correction
-from .dealing import Dealing, Seed, drawn, local_drawn
+from .dealing import Dealing, Seed, draw_residues, local_drawn
 from .residues import Ring
-from .shared_values import Masked, Shared
-from .sharing import DEALER, NOBODY, SCHEME, sealed
+from .shared_values import MaskedValue, SharedValue
+from .sharing import DEALER, NOBODY, SCHEME, share_cipher
 
 # A sum of 32 products of residues stays below 2^43, from which they are reduced in one step.
 HIGHEST = 31
@@ -39,22 +39,22 @@ CHUNK = 1024
 def polynomials(
     run: Run,
     dealt: Dealing,
-    given: Masked,
+    given: MaskedValue,
     coefficients: Sequence[np.ndarray],
     name: str,
     bits: int,
     *,
     slopes: bool = False,
-) -> list[Shared]:
+) -> list[SharedValue]:
     """Shares of public polynomials of a masked value, entry by entry, at its holders."""
-    dealt.named(name)
+    dealt.use_name(name)
     value, degree = given.value, max(len(one) for one in coefficients) - 1
     ring, shape, low, holders = value.ring, value.shape, value.bits, value.holders
     if degree > HIGHEST:
         raise ValueError(f"degree={degree} of polynomials in shares must be at most {HIGHEST}.")
     if bits < degree * low:
         raise ValueError(f"bits={bits} of polynomials of degree {degree}: give at least {degree} times {low}.")
-    steps = tuple(scaled(one, low, bits, degree) for one in coefficients)
+    steps = tuple(scale_coefficients(one, low, bits, degree) for one in coefficients)
     dealt.products += prod(shape) * max(degree - 1, 0)
     names = tuple(holder.name for holder in holders)
     powers = _powers(run, dealt, given, names, name, degree)
@@ -64,24 +64,24 @@ def polynomials(
         found[holder.name] = run.at(holder, local_polynomials, *args)
     after = [bits] * len(steps) + [bits - low] * (len(steps) if slopes else 0)
     shares = [run.each(holders, local_part, per_place(found), k) for k in range(len(after))]
-    return [Shared(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
+    return [SharedValue(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
 
 
-def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Party], name: str) -> Shared:
+def shared_between(run: Run, dealt: Dealing, value: SharedValue, holders: Sequence[Party], name: str) -> SharedValue:
     """What one party has, in shares of others: uniform but for their sum, which all of them together have."""
-    dealt.named(name)
+    dealt.use_name(name)
     owner, names = value.holders[0], tuple(holder.name for holder in holders)
     if len(value.holders) > 1 or owner.name in names:
         raise ValueError(f"value {name!r} of {[p.name for p in value.holders]} is not one other party's alone.")
     made = run.at(owner, local_split, value.shares, len(names), name, value.ring, run.rng_for)
     shares = {}
     for place, holder in enumerate(holders):
-        sent = run.send(owner.name, holder, name, sealed, made, place, names, involved((owner,)))
+        sent = run.send(owner.name, holder, name, share_cipher, made, place, names, parts_of((owner,)))
         shares[holder.name] = run.at(holder, local_correction, sent)
-    return replace(value, holders=tuple(holders), shares=per_place(shares), hidden=frozenset(names))
+    return replace(value, holders=tuple(holders), shares=per_place(shares), uniform_holders=frozenset(names))
 
 
-def scaled(coefficients: np.ndarray, low: int, bits: int, degree: int) -> tuple[int, ...]:
+def scale_coefficients(coefficients: np.ndarray, low: int, bits: int, degree: int) -> tuple[int, ...]:
     """Integers of coefficients, those of higher powers with fewer bits, up to a degree."""
     found = [round(np.ldexp(float(c), bits - k * low)) for k, c in enumerate(coefficients)]
     return tuple(found) + (0,) * (degree + 1 - len(found))
@@ -144,11 +144,11 @@ def _polynomials(
     values, derivatives = [], []
     for matrix in matrices:
         taylor = ring.rest(np.matmul(matrix, e))
-        values.append(ring.reduced(np.einsum("mjn,mjn->mn", taylor, own)))
+        values.append(ring.reduce(np.einsum("mjn,mjn->mn", taylor, own)))
         if slopes:
             # Of b_j a^j the derivative in a is j b_j a^(j - 1).
             slope = ring.rest(taylor[:, 1:] * order)
-            derivatives.append(ring.reduced(np.einsum("mjn,mjn->mn", slope, own[:, :-1])))
+            derivatives.append(ring.reduce(np.einsum("mjn,mjn->mn", slope, own[:, :-1])))
     return np.array(values + derivatives)
 
 
@@ -184,12 +184,12 @@ def dealer_shares(
     powers: np.ndarray, seeds: Mapping[str, Seed], others: Sequence[str], name: str, ring: Ring
 ) -> Cipher:
     """The first holder's shares of powers; the others draw theirs."""
-    drawings = [drawn(seeds[other], f"powers: {name}", powers.shape[1:], ring) for other in others]
+    drawings = [draw_residues(seeds[other], f"powers: {name}", powers.shape[1:], ring) for other in others]
     return Cipher(ring.difference(powers, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
 def _powers(
-    run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name: str, degree: int
+    run: Run, dealt: Dealing, given: MaskedValue, names: Sequence[str], name: str, degree: int
 ) -> PerPlace[np.ndarray]:
     """Shares of the powers of a mask at its holders."""
     ring, shape = given.value.ring, (max(degree - 1, 0), prod(given.value.shape))

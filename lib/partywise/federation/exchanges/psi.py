@@ -34,7 +34,7 @@ from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import Cipher
 from ..parties import Party
-from ..roles import involved
+from ..roles import parts_of
 from ..run import PerPlace, Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
@@ -65,7 +65,7 @@ def points_of(texts: Sequence[str]) -> np.ndarray:
     return np.frombuffer(b"".join(found), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
 
 
-def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
+def multiply_points(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
     """Every point of a list (n, 32) times an exponent."""
     check_tokens(points, owner)
     times, data = sodium(PURPOSE).crypto_scalarmult_ed25519_noclamp, points.tobytes()
@@ -95,18 +95,18 @@ def local_points(party: Party, texts: Sequence[str], order: np.ndarray) -> np.nd
 
 def local_first(party: Party, points: np.ndarray, exponent: bytes) -> Cipher:
     """The party's own list, blinded by itself."""
-    return Cipher(multiplied(points, exponent, party.name), NOBODY, SCHEME, made_of=involved((party,), ("row",)))
+    return Cipher(multiply_points(points, exponent, party.name), NOBODY, SCHEME, made_of=parts_of((party,), ("row",)))
 
 
 def local_passed(party: Party, received: Cipher, exponent: bytes, owner: str) -> Cipher:
     """Another's list, blinded once more, in the order in which it came."""
     made_of = (Clear(None, units=("row",), owner=owner),)
-    return Cipher(multiplied(received.content, exponent, owner), NOBODY, SCHEME, made_of=made_of)
+    return Cipher(multiply_points(received.content, exponent, owner), NOBODY, SCHEME, made_of=made_of)
 
 
 def local_last(party: Party, received: Cipher, exponent: bytes, owner: str) -> Clear:
     """Another's list, blinded by all: equal where the identifiers are, and open to the matcher in this respect."""
-    return Clear(multiplied(received.content, exponent, owner), units=("row",), owner=owner)
+    return Clear(multiply_points(received.content, exponent, owner), units=("row",), owner=owner)
 
 
 def passed_round(run: Run, place: int, points: PerPlace[np.ndarray], exponents: PerPlace[bytes], matcher: str) -> Any:

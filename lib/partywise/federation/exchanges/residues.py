@@ -57,7 +57,7 @@ class Ring:
         """Residues in a larger ring as those in this one."""
         return residues[: self.m]
 
-    def reduced(self, values: np.ndarray) -> np.ndarray:
+    def reduce(self, values: np.ndarray) -> np.ndarray:
         """Residues of integers below 2^48 in size in double precision, (m, *shape), or (1, *shape) for all primes."""
         return self.rest(values).astype(np.int32)
 
@@ -73,7 +73,7 @@ class Ring:
         np.subtract(values, rest, out=rest)
         return rest
 
-    def encoded(self, values: np.ndarray | float, bits: int) -> np.ndarray:
+    def encode(self, values: np.ndarray | float, bits: int) -> np.ndarray:
         """Numbers of shape (*shape,) to the nearest multiple of 2^-bits, as residues (m, *shape)."""
         steps = np.rint(np.ldexp(np.asarray(values, dtype=float), bits))
         largest = float(np.max(np.abs(steps), initial=0.0))
@@ -83,13 +83,13 @@ class Ring:
                 f"{self.m} primes: give ring_for their bound."
             )
         if largest < 2.0**51:
-            return self.reduced(steps[None] if largest < 2.0**40 else self._nearer(steps[None]))
+            return self.reduce(steps[None] if largest < 2.0**40 else self._nearer(steps[None]))
         high = np.trunc(steps * 2.0**-40)
-        found, weight = self.reduced((steps - high * 2.0**40)[None]), 1
+        found, weight = self.reduce((steps - high * 2.0**40)[None]), 1
         while np.any(high):
             steps, weight = high, weight << 40
             high = np.trunc(steps * 2.0**-40)
-            found = self.sum([found, self.times(self.reduced((steps - high * 2.0**40)[None]), weight)])
+            found = self.sum([found, self.times(self.reduce((steps - high * 2.0**40)[None]), weight)])
         return found
 
     def of_integers(self, values: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ class Ring:
         while True:
             # Python's shifts keep the sign above and a part around 0 below.
             above = (rest + (1 << 39)) >> 40
-            part = self.reduced((rest - (above << 40)).astype(float)[None])
+            part = self.reduce((rest - (above << 40)).astype(float)[None])
             found = part if found is None else self.sum([found, self.times(part, weight)])
             if not np.any(above):
                 return found
@@ -111,7 +111,7 @@ class Ring:
             total = total * p + digit.astype(np.int64).astype(object)
         return np.asarray(total, dtype=object)
 
-    def decoded(self, residues: np.ndarray, bits: int) -> np.ndarray:
+    def decode(self, residues: np.ndarray, bits: int) -> np.ndarray:
         """(*shape,) the numbers that have these residues, to double precision, by Chinese remainders."""
         total = np.zeros(residues.shape[1:])
         for digit, p in zip(reversed(self._digits(residues)), reversed(self.primes), strict=True):
@@ -138,23 +138,23 @@ class Ring:
         total = np.add(terms[0], terms[1], dtype=float) if len(terms) > 1 else terms[0].astype(float)
         for term in terms[2:]:
             total += term
-        return self.reduced(total)
+        return self.reduce(total)
 
     def difference(self, residues: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
         """What is left of residues after others."""
         rest = residues.astype(float)
         for other in others:
             rest -= other
-        return self.reduced(rest)
+        return self.reduce(rest)
 
     def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
         """Residues of an integer multiple."""
         own = np.array([factor % p for p in self.primes], dtype=float).reshape((self.m,) + (1,) * (residues.ndim - 1))
-        return self.product(residues, self.reduced(own))
+        return self.product(residues, self.reduce(own))
 
     def product(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Products entry by entry, shapes as numpy broadcasts them."""
-        return self.reduced(np.multiply(one, other, dtype=float))
+        return self.reduce(np.multiply(one, other, dtype=float))
 
     def cross(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """(m, a, b) one' other of matrices with rows of records, residues (m, n, a) and (m, n, b)."""

@@ -18,7 +18,7 @@ from typing import Any
 from ...privacy.mechanisms.release import Release
 from ..cipher import Cipher
 from ..parties import Party
-from ..roles import involved
+from ..roles import parts_of
 from ..run import Place, Run
 
 AGGREGATOR = "aggregator"
@@ -30,7 +30,7 @@ Input = tuple[Sequence[Party], str, Callable[..., Any], tuple[Any, ...]]
 
 def local_share(party: Party, local_values: Callable[..., Any], *values: Any) -> Cipher:
     """What a party computes, in shares."""
-    terms: dict[str, Any] = {"made_of": involved((party,)), "knows": (AGGREGATOR,)}
+    terms: dict[str, Any] = {"made_of": parts_of((party,)), "knows": (AGGREGATOR,)}
     return Cipher(local_values(party, *values), key_holder=NOBODY, scheme="additive shares", **terms)
 
 

@@ -55,13 +55,14 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Shared(Arithmetic):
+class SharedValue(Arithmetic):
     """A value that is the sum of what its holders have, modulo the ring.
 
     holders : in the order of the parties; shares : residues (m, *shape) at each
     shape : of the value, public; bits : after the point
     ring : of the shares
-    hidden : names of the holders whose shares are uniform but for their sum; of other values no share may be opened
+    uniform_holders : names of the holders whose shares are uniform but for their sum; of other values no share may be
+        opened
     noisy : whether there is noise of the dealer in it
     """
 
@@ -70,7 +71,7 @@ class Shared(Arithmetic):
     shape: tuple[int, ...]
     bits: int
     ring: Ring
-    hidden: frozenset[str] = frozenset()
+    uniform_holders: frozenset[str] = frozenset()
     noisy: bool = False
 
     def terms(self) -> LinearCombination:
@@ -85,7 +86,7 @@ class LinearCombination(Arithmetic):
     values : (value, coefficient) of each term; constant : number or array of that shape
     """
 
-    values: tuple[tuple[Shared, float], ...] = ()
+    values: tuple[tuple[SharedValue, float], ...] = ()
     constant: float | np.ndarray = 0.0
 
     def terms(self) -> LinearCombination:
@@ -97,7 +98,7 @@ class LinearCombination(Arithmetic):
         """The sum of some values."""
         return reduce(cls.__add__, values, cls())
 
-    def evaluate(self, run: Run, bits: int) -> Shared:
+    def evaluate(self, run: Run, bits: int) -> SharedValue:
         """Shares of the sum, each computed by its holder; no value may have more than ``bits`` after the point."""
         first, ring = self.values[0][0], smallest(*[value for value, _ in self.values])
         low = [value.bits for value, _ in self.values if value.bits > bits]
@@ -113,26 +114,26 @@ class LinearCombination(Arithmetic):
             shares[name] = run.at(holder, local_combination, own, constant, first.shape, bits, ring)
         noisy = any(value.noisy for value, _ in self.values)
         # Shares stay uniform where one term hides them all; a share outside it is as it was.
-        hidden = next((v.hidden for v, _ in self.values if v.hidden == frozenset(order)), frozenset())
-        return Shared(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden, noisy)
+        hidden = next((v.uniform_holders for v, _ in self.values if v.uniform_holders == frozenset(order)), frozenset())
+        return SharedValue(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden, noisy)
 
 
 @dataclass(frozen=True)
-class Masked:
+class MaskedValue:
     """A shared value with a mask of the dealer.
 
     masks : a share at every holder; mask : their sum, at the dealer
     difference : the value less the mask, at every place of ``audience``, all holders among them
     """
 
-    value: Shared
+    value: SharedValue
     masks: PerPlace[np.ndarray]
     mask: Any
     difference: PerPlace[np.ndarray]
     audience: tuple[Party, ...]
 
 
-def smallest(*values: Shared) -> Ring:
+def smallest(*values: SharedValue) -> Ring:
     """The ring in which all of some values are."""
     return min((value.ring for value in values), key=lambda ring: ring.m)
 
@@ -149,8 +150,8 @@ def scalar_products(one: tuple[int, ...], other: tuple[int, ...], entries: bool)
     return one[0] * max(one[1], other[1]) if entries else one[0] * one[1] * other[1]
 
 
-def require_hidden(value: Shared, name: str) -> None:
+def require_hidden(value: SharedValue, name: str) -> None:
     """ValueError if the shares of a value would tell more than their sum."""
     names = frozenset(party.name for party in value.holders)
-    if len(names) > 1 and value.hidden != names:
+    if len(names) > 1 and value.uniform_holders != names:
         raise ValueError(f"value {name!r} is a sum of what parties have: its shares would be opened with it.")

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted_values import Accounted
+from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.random import RandomSource, words_of
 from ...randomness import Rng
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from ..roles import involved
+from ..roles import parts_of
 from ..run import PerPlace, Run, per_place
 from .words import WORDS
 
@@ -30,14 +30,14 @@ NOBODY = "no single party"
 SCHEME = "share"
 
 
-def encoded(values: np.ndarray, bits: int) -> np.ndarray:
+def encode_words(values: np.ndarray, bits: int) -> np.ndarray:
     """Numbers as words: multiples of 2^-bits, negative ones from above."""
-    return WORDS.encoded(values, bits)[0]
+    return WORDS.encode(values, bits)[0]
 
 
-def decoded(words: np.ndarray, bits: int) -> np.ndarray:
-    """Inverse of `encoded`."""
-    return WORDS.decoded(words[None], bits)
+def decode_words(words: np.ndarray, bits: int) -> np.ndarray:
+    """Inverse of `encode_words`."""
+    return WORDS.decode(words[None], bits)
 
 
 def random_words(rng: RandomSource, shape: tuple[int, ...]) -> np.ndarray:
@@ -60,8 +60,8 @@ def share_of(shares: Sequence[np.ndarray], place: int) -> np.ndarray:
     return shares[place]
 
 
-def sealed(
-    shares: Sequence[np.ndarray], place: int, holders: tuple[str, ...] = (), made_of: Sequence[Accounted] = RANDOM
+def share_cipher(
+    shares: Sequence[np.ndarray], place: int, holders: tuple[str, ...] = (), made_of: Sequence[AccountedValue] = RANDOM
 ) -> Cipher:
     """One of several shares, for its holder: uniform, whatever it is a share of; ``holders`` have all of them."""
     return Cipher(shares[place], key_holder=NOBODY, scheme=SCHEME, made_of=made_of, holders=holders)
@@ -72,14 +72,14 @@ def local_words(holder: Party, share: Cipher) -> np.ndarray:
     return share.content
 
 
-def shared(
+def share_words(
     run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Rng
 ) -> PerPlace[np.ndarray]:
     """Share words (uint64) of one party between all holders, itself one; ``name`` is in the generator's address too."""
     shares = run.at(owner, local_shares, words, len(holders), name, rng_for)
     own, names = {owner.name: run.at(owner.name, share_of, shares, 0)}, tuple(holder.name for holder in holders)
     for place, holder in enumerate([holder for holder in holders if holder.name != owner.name], 1):
-        sent = run.send(owner.name, holder, name, sealed, shares, place, names, involved((owner,)))
+        sent = run.send(owner.name, holder, name, share_cipher, shares, place, names, parts_of((owner,)))
         own[holder.name] = run.at(holder, local_words, sent)
     return per_place(own)
 
@@ -110,7 +110,7 @@ def local_product(
     return product + d * e if with_constant else product
 
 
-def multiplied(
+def multiply_words(
     run: Run,
     holders: Sequence[Party],
     name: str,
@@ -128,7 +128,7 @@ def multiplied(
     dealt_triples = run.at(DEALER, assumed_triples, shape, len(holders), name, rng_for)
     triples = {}
     for place, holder in enumerate(holders):
-        sent = run.send(DEALER, holder, f"triples: {name}", sealed, dealt_triples, place)
+        sent = run.send(DEALER, holder, f"triples: {name}", share_cipher, dealt_triples, place)
         triples[holder.name] = run.at(holder, local_words, sent)
     differences = run.each(holders, local_differences, x, y, per_place(triples))
     opened = {}

@@ -31,7 +31,7 @@ class WordRing(Ring):
         """2^64."""
         return 2**64
 
-    def encoded(self, values: np.ndarray | float, bits: int) -> np.ndarray:
+    def encode(self, values: np.ndarray | float, bits: int) -> np.ndarray:
         """As of residues; numbers lie within -2^(63 - bits) .. 2^(63 - bits)."""
         steps = np.rint(np.asarray(values, dtype=float) * 2.0**bits)
         if not (np.abs(steps) < 2.0**63).all():
@@ -48,7 +48,7 @@ class WordRing(Ring):
         """The integers between -2^63 and 2^63 that have these words."""
         return np.asarray(residues[0].view(np.int64).astype(object), dtype=object)
 
-    def decoded(self, residues: np.ndarray, bits: int) -> np.ndarray:
+    def decode(self, residues: np.ndarray, bits: int) -> np.ndarray:
         """(*shape,) the numbers that have these words."""
         return residues[0].view(np.int64) / 2.0**bits
 

@@ -23,10 +23,10 @@ from aiohttp import (
     TCPConnector,
 )
 
-from ...errors import PartyError, Refused, Unreachable
+from ...errors import PartyError, RefusalError, Unreachable
 from .tls import host_name, reason
 
-__all__ = ["HttpCommunicator", "HttpConnection", "NamedConnection", "Own", "Packer", "Pool"]
+__all__ = ["ConnectionContext", "HttpCommunicator", "HttpConnection", "NamedConnection", "Packer", "Pool"]
 
 
 @contextmanager
@@ -56,7 +56,7 @@ SHOWN, TAKEN = 400, 200
 
 
 @dataclass
-class Own:
+class ConnectionContext:
     """What all connections of a party share.
 
     me : its name; context : what it shows and asks for; patience : seconds in which a peer must take something
@@ -73,7 +73,7 @@ class Own:
 class NamedConnection(HttpConnection):
     """The way to one party, which is known by its name and found at an address."""
 
-    def __init__(self, name: str, host: str, port: int, own: Own) -> None:
+    def __init__(self, name: str, host: str, port: int, own: ConnectionContext) -> None:
         self.name, self.own = name, own
         super().__init__(host, port)
         shown = f"[{host}]" if ":" in host else host
@@ -100,7 +100,7 @@ class NamedConnection(HttpConnection):
         if self.own.problem and not await self.answers():
             raise self._absent()
         progress = [monotonic()]
-        posted = asyncio.ensure_future(self._posted(packet, progress))
+        posted = asyncio.ensure_future(self._post(packet, progress))
         try:
             while not posted.done():
                 left = progress[0] + self.own.patience - monotonic()
@@ -111,14 +111,14 @@ class NamedConnection(HttpConnection):
         finally:
             posted.cancel()
 
-    async def _posted(self, packet: bytes, progress: list[float]) -> None:
+    async def _post(self, packet: bytes, progress: list[float]) -> None:
         head = {"Content-Length": str(len(packet)), "Content-Type": "application/octet-stream"}
         try:
             request = self.session.post(data=_chunks(packet, progress), headers=head, **self._request)
             async with request as answer:
                 await self._check(answer)
         except (ClientError, OSError, TimeoutError) as error:
-            raise self._said(error) from error
+            raise self._explain(error) from error
 
     async def answers(self) -> bool:
         """Whether the process of the party lives; `PartyError` if another answers, or its address is none.
@@ -128,13 +128,13 @@ class NamedConnection(HttpConnection):
         try:
             async with self.session.get(timeout=ClientTimeout(total=ANSWER), **self._request) as answer:
                 if self.own.problem:
-                    raise self._known()
+                    raise self._certificate_error()
                 await self._check(answer)
         except TimeoutError:
             return await self._open()
         except (ClientError, OSError) as error:
-            said = self._said(error)
-            if isinstance(said, Refused) or isinstance(error, ClientConnectorDNSError):
+            said = self._explain(error)
+            if isinstance(said, RefusalError) or isinstance(error, ClientConnectorDNSError):
                 raise said from error
             return False
         return True
@@ -149,30 +149,30 @@ class NamedConnection(HttpConnection):
         return True
 
     async def _check(self, answer: Any) -> None:
-        """`Refused` with what the party says, unless it took the request."""
+        """`RefusalError` with what the party says, unless it took the request."""
         text = (await answer.content.read(SHOWN)).decode(errors="replace")
         if answer.status != TAKEN:
             plain = "".join(letter if letter.isprintable() else " " for letter in text)
-            raise Refused(f"{self} refuses what came: {plain or answer.reason}", self.name)
+            raise RefusalError(f"{self} refuses what came: {plain or answer.reason}", self.name)
 
-    def _said(self, error: Exception) -> PartyError:
+    def _explain(self, error: Exception) -> PartyError:
         """What became of a request, in one sentence."""
         if isinstance(error, ClientConnectorCertificateError | ClientConnectorSSLError):
             self.own.mistaken = True
             cause = getattr(error, "certificate_error", None) or error.os_error
-            return Refused(f"{self} is refused: {reason(cause, self.name)}.", self.name)
+            return RefusalError(f"{self} is refused: {reason(cause, self.name)}.", self.name)
         if isinstance(error, ClientConnectorDNSError):
             return Unreachable(f"{self}: this host is not known here; correct host, or the name service.")
         if isinstance(error, ClientConnectorError | TimeoutError):
             return self._absent()
         if self.own.problem:
-            return self._known()
+            return self._certificate_error()
         return Unreachable(f"{self} closed the connection before it said that it had all: it has ended.")
 
-    def _known(self) -> Refused:
+    def _certificate_error(self) -> RefusalError:
         """What a party with a wrong certificate knows of itself."""
         self.own.mistaken = True
-        return Refused(f"{self} cannot take {self.own.me!r}: {self.own.problem}.", self.own.me)
+        return RefusalError(f"{self} cannot take {self.own.me!r}: {self.own.problem}.", self.own.me)
 
     def _absent(self) -> Unreachable:
         return Unreachable(f"{self} does not answer: start it, or correct host and port.")

@@ -33,7 +33,7 @@ class Credential:
         self.authority = (folder / f"{AUTHORITY}.pem").read_text(encoding="ascii")
         self._key = serialization.load_pem_private_key((folder / f"{me}.key").read_bytes(), password=None)
 
-    def signed(self, told: bytes) -> dict[str, str]:
+    def sign(self, told: bytes) -> dict[str, str]:
         """Certificate and signature (hexadecimal) of some bytes."""
         return {"certificate": self.certificate, "signature": self._key.sign(told, *_scheme(self._key)).hex()}
 
@@ -56,7 +56,7 @@ def signature_problem(name: str, told: bytes, head: Mapping[str, Any], authority
         names = chain[0].subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
         if [one.value for one in names] != [name]:
             return "is signed with the certificate of another party"
-        if authority and not _issued(chain, x509.load_pem_x509_certificates(authority.encode()), failed):
+        if authority and not _is_issued(chain, x509.load_pem_x509_certificates(authority.encode()), failed):
             return f"is signed with a certificate that is not of the authority in {AUTHORITY}.pem"
         key = chain[0].public_key()
         key.verify(bytes.fromhex(head["signature"]), told, *_scheme(key))
@@ -67,7 +67,7 @@ def signature_problem(name: str, told: bytes, head: Mapping[str, Any], authority
     return ""
 
 
-def _issued(chain: list[Any], authorities: list[Any], failed: tuple[type[Exception], ...]) -> bool:
+def _is_issued(chain: list[Any], authorities: list[Any], failed: tuple[type[Exception], ...]) -> bool:
     """Whether every certificate of a chain is issued by the next, and the last by an authority."""
     for one, issuers in [*((a, [b]) for a, b in pairwise(chain)), (chain[-1], authorities)]:
         if not any(_directly(one, issuer, failed) for issuer in issuers):

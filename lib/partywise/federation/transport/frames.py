@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ...errors import Refused
+from ...errors import RefusalError
 from ..codec import pack, unpack
-from ..payloads import KINDS, Payload, argument_of, measured
+from ..payloads import KINDS, Payload, argument_of, measure
 
 PREFIX = 4
 # A header is short: the name and the argument of a message are sentences.
@@ -61,48 +61,48 @@ def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
 
 def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Any, Header]:
     """The payload of a frame and its header, of which the receiver has still to check the event."""
-    header, body = _parted(frame, address)
+    header, body = _split_header(frame, address)
     if header.sender not in names:
-        raise _refused(address, f"its sender is {header.sender!r:.80}, who is none of {tuple(names)}")
+        raise _refusal(address, f"its sender is {header.sender!r:.80}, who is none of {tuple(names)}")
     for field in fields(Address):
         _compare(address, field.name, getattr(header, field.name), getattr(address, field.name))
     if hashlib.sha256(body).hexdigest() != header.digest:
-        raise _refused(address, "its digest is not that of its body")
+        raise _refusal(address, "its digest is not that of its body")
     try:
         payload = unpack(body)
         expected = _header(address, payload, header.event, body)
     # Whatever a hostile body makes the reader stumble over, it is not a payload.
     except Exception as error:
-        raise _refused(address, f"its body is not a payload ({type(error).__name__})") from error
+        raise _refusal(address, f"its body is not a payload ({type(error).__name__})") from error
     for field in fields(Header):
         _compare(address, field.name, getattr(header, field.name), getattr(expected, field.name))
     if pack(payload) != body:
-        raise _refused(address, "its body is not written as payloads are")
+        raise _refusal(address, "its body is not written as payloads are")
     return payload, header
 
 
 def _header(address: Address, payload: Payload, event: str, body: bytes) -> Header:
-    shape, size = measured(payload, address.name)
+    shape, size = measure(payload, address.name)
     kind, digest = KINDS[type(payload)], hashlib.sha256(body).hexdigest()
     return Header(
         **asdict(address), kind=kind, argument=argument_of(payload), event=event, shape=shape, bytes=size, digest=digest
     )
 
 
-def _parted(frame: bytes, address: Address) -> tuple[Header, bytes]:
+def _split_header(frame: bytes, address: Address) -> tuple[Header, bytes]:
     """Header and body of a frame, if it is one."""
     end = PREFIX + int.from_bytes(frame[:PREFIX], "big")
     if len(frame) < PREFIX or not end <= len(frame) or end > PREFIX + LARGEST_HEADER:
-        raise _refused(address, f"it was cut off or is not a frame: {len(frame)} bytes")
+        raise _refusal(address, f"it was cut off or is not a frame: {len(frame)} bytes")
     line = frame[PREFIX:end]
     try:
         given = json.loads(line)
         header = Header(**given | {"shape": tuple(given["shape"])})
         canonical = _line(header)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise _refused(address, f"its header cannot be read ({type(error).__name__})") from error
+        raise _refusal(address, f"its header cannot be read ({type(error).__name__})") from error
     if canonical != line:
-        raise _refused(address, "its header is not written as headers are")
+        raise _refusal(address, "its header is not written as headers are")
     return header, frame[end:]
 
 
@@ -112,11 +112,11 @@ def _line(header: Header) -> bytes:
 
 def _compare(address: Address, field: str, found: Any, expected: Any) -> None:
     if type(found) is not type(expected) or found != expected:
-        raise _refused(address, f"its {field} is {found!r:.80} where the program has {expected!r:.80}")
+        raise _refusal(address, f"its {field} is {found!r:.80} where the program has {expected!r:.80}")
 
 
-def _refused(address: Address, reason: str) -> Refused:
-    return Refused(
+def _refusal(address: Address, reason: str) -> RefusalError:
+    return RefusalError(
         f"message {address.step} ({address.name!r}) from {address.sender!r} to {address.receiver!r} is refused: "
         f"{reason}.",
         address.sender,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Condition
 
-from ...errors import Refused
+from ...errors import RefusalError
 from .interface import LARGEST
 
 # Whoever got no answer says it again, and may have been heard all the same: the same one is no replay.
@@ -37,9 +37,9 @@ class Inbox:
         self._seen: set[tuple[str, str]] = set()
         self._held: Counter[str] = Counter()
         self._hellos: dict[str, bytes] = {}
-        self._refusal: Refused | None = None
+        self._refusal: RefusalError | None = None
 
-    def arrived(self, sender: str, tag: str, data: bytes) -> None:
+    def keep(self, sender: str, tag: str, data: bytes) -> None:
         """Keep a frame for whoever waits for it.
 
         Refused if the sender is not a peer, the frame is too large or there is no room for it, or one came under this
@@ -61,7 +61,7 @@ class Inbox:
     def admit(self, sender: str, tag: str, size: int) -> None:
         """Refuse a frame of that many bytes before any of them is read."""
         if sender not in self.peers:
-            raise Refused(f"a frame {tag!r:.80} came to {self.me!r} from {sender!r}, who is none of {self.peers}.")
+            raise RefusalError(f"a frame {tag!r:.80} came to {self.me!r} from {sender!r}, who is none of {self.peers}.")
         if size > self.largest:
             raise self.refuse(
                 f"frame {tag!r:.80} of {sender!r} has {size} bytes, more than largest_message={self.largest}.", sender
@@ -86,9 +86,9 @@ class Inbox:
             with self._changed:
                 self._held[sender] -= size + BESIDE
 
-    def refuse(self, sentence: str, sender: str, tag: str = "") -> Refused:
+    def refuse(self, sentence: str, sender: str, tag: str = "") -> RefusalError:
         """Let every `get` raise from now on; the error, for whoever raises it here as well."""
-        error = Refused(sentence, sender, tag)
+        error = RefusalError(sentence, sender, tag)
         with self._changed:
             self._refusal = self._refusal or error
             self._changed.notify_all()
@@ -102,7 +102,7 @@ class Inbox:
         with self._changed:
             self._changed.wait_for(lambda: key in self._waiting or self._refusal is not None, timeout=wait)
             if self._refusal is not None:
-                raise Refused(str(self._refusal), self._refusal.sender, self._refusal.tag)
+                raise RefusalError(str(self._refusal), self._refusal.sender, self._refusal.tag)
             data = self._waiting.pop(key, None)
             if data is not None:
                 self._held[sender] -= len(data) + BESIDE

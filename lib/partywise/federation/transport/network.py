@@ -38,7 +38,7 @@ class _Loop(asyncio.SelectorEventLoop):
         self._watched = selectors.DefaultSelector()
         super().__init__(self._watched)
 
-    def connected(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether there is a socket beside the one by which the loop is woken."""
         return len(self._watched.get_map()) > 1
 
@@ -85,8 +85,8 @@ class Network:
     TLS 1.3 with certificates of both sides, of one authority. Who connects is who its certificate names (the common
     name); who is connected to must have the certificate of that party's DNS name (`tls.host_name`), wherever it is, so
     that two parties of one machine cannot pose as each other. Whoever has no certificate of the authority never gets
-    as far as a request. `put` returns when the receiver's process has the frame. `is_there` and `put` raise `Refused`
-    where somebody answers who is not that party.
+    as far as a request. `put` returns when the receiver's process has the frame. `is_there` and `put` raise
+    `RefusalError` where somebody answers who is not that party.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Network:
         host, port = listen or addresses[me][0], addresses[me][1]
         self._open = True
         self._loop = _Loop()
-        self._own = pools.Own(me, client, patience, own_problem(server, client, me))
+        self._own = pools.ConnectionContext(me, client, patience, own_problem(server, client, me))
         self._ways = {name: pools.NamedConnection(name, *addresses[name], self._own) for name in self.peers}
         self._pool: FramePool = pools.FramePool(
             me, pools.NamedCommunicator((host, port), server, self._own, self.inbox)
@@ -119,7 +119,7 @@ class Network:
         self._thread = Thread(target=self._loop.run_forever, name=f"network of {me}", daemon=True)
         self._thread.start()
         try:
-            self._done(self._pool.initialize())
+            self._run_to_end(self._pool.initialize())
         except OSError as error:
             self.close()
             raise _unheard(me, host, port, error) from error
@@ -127,19 +127,19 @@ class Network:
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         """As `partywise.federation.transport.interface.Transport.put`."""
         self._check_peer(receiver)
-        self._asked(self._pool.send(receiver, data, tag))
+        self._ask(self._pool.send(receiver, data, tag))
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
         """As `partywise.federation.transport.interface.Transport.get`."""
         return self.inbox.get(sender, tag, wait)
 
     def is_there(self, peer: str) -> bool:
-        """Whether the process of a peer lives, as far as can be told; `Refused` if another answers in its place.
+        """Whether the process of a peer lives, as far as can be told; `RefusalError` if another answers in its place.
 
         False where nobody listens any longer, or the host does not answer; one that hangs is there, and silent.
         """
         self._check_peer(peer)
-        there: bool = self._asked(self._ways[peer].answers())
+        there: bool = self._ask(self._ways[peer].answers())
         return there
 
     def close(self) -> None:
@@ -149,15 +149,15 @@ class Network:
         self._open = False
         if self._own.mistaken:
             time.sleep(SHOWN)
-        self._done(self._ended())
+        self._run_to_end(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    async def _ended(self) -> None:
+    async def _end(self) -> None:
         await self._pool.shutdown()
         end = time.monotonic() + 5 * GOODBYE
-        while self._loop.connected() and time.monotonic() < end:
+        while self._loop.is_connected() and time.monotonic() < end:
             await asyncio.sleep(0.005)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
@@ -166,13 +166,13 @@ class Network:
         await self._loop.shutdown_asyncgens()
         await self._loop.shutdown_default_executor()
 
-    def _asked(self, question: Coroutine[Any, Any, T]) -> T:
+    def _ask(self, question: Coroutine[Any, Any, T]) -> T:
         if not self._open:
             question.close()
             raise PartyError(f"{self.me!r} has left the network: its end was closed.")
-        return self._done(question)
+        return self._run_to_end(question)
 
-    def _done(self, question: Coroutine[Any, Any, T]) -> T:
+    def _run_to_end(self, question: Coroutine[Any, Any, T]) -> T:
         """What a coroutine returns that the loop's thread runs."""
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from threading import Lock, Thread
 
-from ...errors import Refused, Unreachable
+from ...errors import RefusalError, Unreachable
 from .inbox import Inbox
 from .interface import LARGEST
 
@@ -97,10 +97,10 @@ class Pipes:
                 name, size = PREFIX.unpack(_exactly(end, PREFIX.size))
                 tag = str(_exactly(end, name), "utf-8", "replace")
                 self.inbox.admit(peer, tag, size)
-                self.inbox.arrived(peer, tag, bytes(_exactly(end, size)))
+                self.inbox.keep(peer, tag, bytes(_exactly(end, size)))
         except OSError:
             self._gone.add(peer)
-        except Refused:
+        except RefusalError:
             # Whoever goes on putting is told so by its own end.
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RD)

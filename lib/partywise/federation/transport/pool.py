@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from ...errors import Refused
-from .connection import HttpCommunicator, HttpConnection, NamedConnection, Own, Packer, Pool
+from ...errors import RefusalError
+from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Pool
 from .inbox import Inbox
 from .tls import common_name
 
@@ -52,7 +52,7 @@ class NamedCommunicator(HttpCommunicator):
     address : where it listens; server : what it shows and asks for there; inbox : where frames go that are not refused
     """
 
-    def __init__(self, address: tuple[str, int], server: ssl.SSLContext, own: Own, inbox: Inbox) -> None:
+    def __init__(self, address: tuple[str, int], server: ssl.SSLContext, own: ConnectionContext, inbox: Inbox) -> None:
         host, port = address
         super().__init__(addr=host, port=port, ssl_server_context=server, ssl_client_context=own.context)
         self.inbox = inbox
@@ -82,7 +82,7 @@ class NamedCommunicator(HttpCommunicator):
         sender = self._sender(request)
         try:
             await self.receive_handler(sender, await self._packet(request, sender))
-        except Refused as error:
+        except RefusalError as error:
             raise web.HTTPConflict(text=str(error)) from error
         return web.Response()
 
@@ -124,4 +124,4 @@ class FramePool(Pool):
 
     async def _receive_handler(self, sender_name: str, packet: bytes) -> None:
         tag, frame = self.packer.unpack(packet)
-        self.inbox.arrived(sender_name, tag, frame)
+        self.inbox.keep(sender_name, tag, frame)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part
 from ...federation.exchanges.residues import Ring, ring_for
-from ...privacy.accounted_values import Accounted, Public, parents_of
+from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...privacy.statistics.geometry import lengths
@@ -34,8 +34,8 @@ class Aggregation:
     """
 
     plan: Plan
-    radius: Accounted
-    response_radius: Accounted
+    radius: AccountedValue
+    response_radius: AccountedValue
     halves: tuple[tuple[tuple[int, int], ...], ...]
     mu: dict[str, float]
     width: int
@@ -122,7 +122,7 @@ def names_of(fold: int, half: int) -> tuple[str, ...]:
     return tuple(f"{part} of chunk {fold}/{half}" for part in PARTS)
 
 
-def aggregation(plan: Plan, response: Accounted, width: int) -> Aggregation:
+def aggregation(plan: Plan, response: AccountedValue, width: int) -> Aggregation:
     """The public side of the sums."""
     options, because = plan.options, "root of the sum of squares of the radii"
     total = Public(float(lengths(plan.radius)), because=because, made_of=plan.radii)

@@ -13,7 +13,7 @@ from ...federation.folds import Fold
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted, Clear, Public
+from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.mechanisms.quantiles import QuantileRadius
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.rounding import bounded_entries
@@ -42,7 +42,7 @@ class Plan:
     fold: Fold
     names: tuple[str, ...]
     owner_columns: tuple[tuple[int, ...], ...]
-    radii: tuple[Accounted, ...]
+    radii: tuple[AccountedValue, ...]
     coordinates: Coordinates
     active: str
     owners: tuple[str, ...]
@@ -142,7 +142,7 @@ def announced_radii(run: Run, plan: Plan) -> Radii:
     return Radii(own, run.received(owners, "radii"), passed, at_active)
 
 
-def local_public(party: Party, plan: Plan) -> tuple[Accounted, ...]:
+def local_public(party: Party, plan: Plan) -> tuple[AccountedValue, ...]:
     """Public radii of the party's predictors."""
     return tuple(plan.radii[j] for j in party.columns)
 
@@ -173,36 +173,38 @@ def active_radii(arrived: tuple[tuple[float, ...], ...], plan: Plan) -> np.ndarr
     return radius
 
 
-def active_passed(radius: np.ndarray, announced: Sequence[Accounted], plan: Plan, audience: tuple[str, ...]) -> Payload:
+def active_passed(
+    radius: np.ndarray, announced: Sequence[AccountedValue], plan: Plan, audience: tuple[str, ...]
+) -> Payload:
     """All radii for the owners, at what they cost."""
     return derive(radius.copy(), announced, name=plan.name_of("radii"), owner=plan.active, audience=audience)
 
 
-def local_known(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
+def local_known(party: Party, own: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
     """Radii (p,) as the party knows them; where no radii are passed on, levels depend on the own ones alone."""
     known = plan.radius.copy()
     known[list(party.columns)] = [one.value for one in own]
     return known if passed is None else passed
 
 
-def local_levels(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
+def local_levels(party: Party, own: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
     """Noise sd (p,) by the radii that the party knows."""
     return plan.levels(local_known(party, own, passed, plan))
 
 
-def rests_on(parts: Sequence[Accounted]) -> tuple[Accounted, ...]:
+def rests_on(parts: Sequence[AccountedValue]) -> tuple[AccountedValue, ...]:
     """The radii that the noise of an owner depends on: its own, or those that the message with all of them names."""
     return tuple(radius for part in parts for radius in part.made_of or (part,))
 
 
-def radii(public: Any, value: float | None) -> tuple[Accounted, ...]:
+def radii(public: Any, value: float | None) -> tuple[AccountedValue, ...]:
     """Clipping radii of all predictors: those of the case, or one that the method's option gives to all."""
     if value is None:
         return tuple(public.radius)
     return (Public(value, because="radius_value of the method, an option"),) * len(public.radius)
 
 
-def local_clip(party: Party, column: int, coordinates: Coordinates, radius: Accounted) -> Bounded:
+def local_clip(party: Party, column: int, coordinates: Coordinates, radius: AccountedValue) -> Bounded:
     """Curves of one predictor in working coordinates, clipped to the radius: (N, q) with sensitivity 2 S."""
     curves = coordinates.predictors(party.block["X"][:, party.columns.index(column)])
     return clipped_curves(curves, NormClip(radius, coordinates.metric))

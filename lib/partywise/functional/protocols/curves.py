@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import CertificationError
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted, Clear, Public
+from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.ledger.budget import PrivacyFilter
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms
@@ -97,8 +97,8 @@ class OwnerCurves(NamedTuple):
 
 def local_curves(
     party: Party,
-    own: Sequence[Accounted],
-    parts: Sequence[Accounted],
+    own: Sequence[AccountedValue],
+    parts: Sequence[AccountedValue],
     passed: np.ndarray | None,
     plan: Plan,
     rng_for: Rng,
@@ -144,7 +144,7 @@ def local_response(active: Party, plan: Plan, rng_for: Rng) -> Release | Clear:
     return Gaussian(sigma=options.sy)(bounded, rng, owner=active.name, release_id=name)
 
 
-def active_fit(Z: np.ndarray, radius: np.ndarray, response: Accounted, plan: Plan, rng_for: Rng) -> BoostingFit:
+def active_fit(Z: np.ndarray, radius: np.ndarray, response: AccountedValue, plan: Plan, rng_for: Rng) -> BoostingFit:
     """Corrected moments of the training records and their halves, then the boosting path (or the joint solution)."""
     options, coordinates, fold = plan.options, plan.coordinates, plan.fold
     flat, Y = Z.reshape(len(Z), -1), coordinates.response(response.value)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted
+from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.release import derive
 from ..boosting import BoostingFit
 from ..model import Estimate
@@ -72,8 +72,8 @@ def operators_back(run: Run, plan: Plan, operators: Any, curves: tuple[str, ...]
 
 def active_back(
     operators: np.ndarray,
-    curves: Sequence[Accounted],
-    response: Accounted,
+    curves: Sequence[AccountedValue],
+    response: AccountedValue,
     plan: Plan,
     receiver: str,
     columns: tuple[int, ...],

@@ -31,7 +31,7 @@ from ...federation.exchanges.dealing import dealing
 from ...federation.exchanges.noisy_moments import noisy_moments
 from ...federation.parties import Party
 from ...federation.run import Run, per_place
-from ...privacy.accounted_values import Accounted
+from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.release import Release
 from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.clips import NormClip
@@ -57,7 +57,7 @@ def local_curves(party: Party, sums: Aggregation) -> np.ndarray:
     return np.concatenate(steps, axis=1) * 2.0**-BITS
 
 
-def local_response(active: Party, radius: Accounted) -> np.ndarray:
+def local_response(active: Party, radius: AccountedValue) -> np.ndarray:
     """The response (N, Qy), clipped to the public radius."""
     return NormClip(radius).of(active.block["Y"]).records
 

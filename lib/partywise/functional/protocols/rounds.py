@@ -17,7 +17,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted, Clear, Public
+from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.bounded import Bounded
@@ -37,7 +37,7 @@ def local_names(party: Party, plan: Plan, t: int) -> tuple[str, ...]:
     return tuple(f"{name} round {t} of {plan.options.max_steps}" for name in plan.names_of("curves", *party.columns))
 
 
-def local_clipped(party: Party, own: Sequence[Accounted], levels: np.ndarray, plan: Plan) -> tuple[Bounded, ...]:
+def local_clipped(party: Party, own: Sequence[AccountedValue], levels: np.ndarray, plan: Plan) -> tuple[Bounded, ...]:
     """The party's clipped curves, the same in every round; as they are where there is no noise."""
     used = [radius if levels[j] > 0 else UNCLIPPED for j, radius in zip(party.columns, own, strict=True)]
     return tuple(local_clip(party, j, plan.coordinates, r) for j, r in zip(party.columns, used, strict=True))
@@ -47,7 +47,7 @@ def local_round(
     party: Party,
     clipped: Sequence[Bounded],
     levels: np.ndarray,
-    parts: Sequence[Accounted],
+    parts: Sequence[AccountedValue],
     t: int,
     plan: Plan,
     rng_for: Rng,

@@ -11,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from ...privacy.accounted_values import Accounted, Public
+from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, product, sum_certificate
 from ...privacy.statistics.clips import NormClip
@@ -32,13 +32,13 @@ def with_intercept(z: np.ndarray, radius: float) -> np.ndarray:
     return with_constant(z, constant_of(radius, z.shape[1]))
 
 
-def radius_with_constant(radius: Accounted, p: int) -> Accounted:
+def radius_with_constant(radius: AccountedValue, p: int) -> AccountedValue:
     """Radius of records with the constant entry."""
     length = float(np.hypot(radius.value, constant_of(radius.value, p)))
     return Public(length, because="radius of a block and its constant entry", made_of=(radius,))
 
 
-def block_moments(x: np.ndarray, radius: Accounted) -> Bounded:
+def block_moments(x: np.ndarray, radius: AccountedValue) -> Bounded:
     """Mean of x x' as isometric vector; l2 sensitivity sqrt(2) c^2 / n."""
     n, clip = len(x), NormClip(radius)
     clipped = clip.of(x)
@@ -49,24 +49,24 @@ def block_moments(x: np.ndarray, radius: Accounted) -> Bounded:
     return Bounded(to_vector(x.T @ x / n), certificate, clip_share=clipped.share, parents=clip.parents)
 
 
-def score_certificate(radius: Accounted, residual: Accounted) -> SensitivityCertificate:
+def score_certificate(radius: AccountedValue, residual: AccountedValue) -> SensitivityCertificate:
     """Of the sum of x r over records no longer than c, with residuals in [-R, R]: 2 c R."""
     bound = 2 * product(float(radius.value), float(residual.value))
     return sum_certificate(bound, "triangle inequality: 2 c R", "row", BOTH)
 
 
-def whole_blocks(x: np.ndarray, length: Accounted) -> np.ndarray:
+def whole_blocks(x: np.ndarray, length: AccountedValue) -> np.ndarray:
     """Records in whole steps of 2^-BITS, none longer than the length."""
     return whole_records(x, float(length.value), 2.0**-BITS)[0] * 2.0**-BITS
 
 
-def block_score(x: np.ndarray, r: np.ndarray, radius: Accounted, residual: Accounted) -> Bounded:
+def block_score(x: np.ndarray, r: np.ndarray, radius: AccountedValue, residual: AccountedValue) -> Bounded:
     """Sum of x r, r clipped to R: shape (q,); l2 sensitivity 2 c R."""
     both = cross_moment(x, r[:, None], radius, residual, unit="row", depends_on=BOTH)
     return Bounded(np.ravel(both.value), both.certificate, both.stratum, both.clip_share, both.parents)
 
 
-def block_predictor(z: np.ndarray, beta: Accounted, radius: Accounted, intercept: float = 0.0) -> Bounded:
+def block_predictor(z: np.ndarray, beta: AccountedValue, radius: AccountedValue, intercept: float = 0.0) -> Bounded:
     """Linear predictors (n,) of a block, b without the intercept (a constant); one entry moves, by 2 c ||b||."""
     slopes, clip = np.asarray(beta.value, dtype=float), NormClip(radius)
     clipped = clip.of(z)

@@ -3,7 +3,7 @@
 A party centres and scales its columns by location and scale that are public by the meaning of the columns, and clips
 each record of its block to its radius c_k (1.4 sqrt(p_k) where none is given). A record of all blocks together is then
 no longer than S, S^2 = sum of c_k^2, however the columns are dealt. Whatever says where these numbers come from is an
-`Accounted`; nothing here is computed from data. One budget is divided among releases before anything is sent.
+`AccountedValue`; nothing here is computed from data. One budget is divided among releases before anything is sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from ...alignment.party_arrays import columns_of
 from ...errors import BudgetExceeded
 from ...federation.parties import Party
-from ...privacy.accounted_values import Accounted, Public, parameter
+from ...privacy.accounted_values import AccountedValue, Public, parameter
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.clips import NormClip
@@ -39,7 +39,7 @@ NEEDED = {
 }
 
 
-def radius_of(public: PublicFacts, party: Any) -> Accounted:
+def radius_of(public: PublicFacts, party: Any) -> AccountedValue:
     """Radius c_k to which a record of the party's scaled block is clipped; it rests on location and scale as well."""
     default = Public(RADIUS * float(np.sqrt(len(party.columns))), because=BECAUSE_RADIUS)
     given = public.radii.get(party.name, default)
@@ -47,7 +47,7 @@ def radius_of(public: PublicFacts, party: Any) -> Accounted:
     return Public(float(parameter("radii", given)), because=BECAUSE_SCALED, made_of=parts)
 
 
-def total_radius(public: PublicFacts, parties: Sequence[Any]) -> Accounted:
+def total_radius(public: PublicFacts, parties: Sequence[Any]) -> AccountedValue:
     """Radius S of a record of all blocks, S^2 = sum of c_k^2."""
     parts = [radius_of(public, party) for party in parties]
     return Public(float(lengths(np.array([part.value for part in parts]))), because=BECAUSE_TOTAL, made_of=parts)

@@ -14,7 +14,7 @@ from math import exp, sqrt
 import numpy as np
 
 from ...models.families import FAMILIES
-from ...privacy.accounted_values import Accounted, Public
+from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, sum_certificate
 from ...privacy.statistics.clips import ClipResult, NormClip
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
@@ -60,7 +60,7 @@ def residual_bound(public: PublicFacts) -> float:
     return 4 * mean_weight(public)
 
 
-def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: Accounted) -> ScoreClip:
+def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: AccountedValue) -> ScoreClip:
     """The clipping of a protocol's options, or of the family: the whole x r by record, or r alone."""
     how = clip or ("record" if public.family in BY_RECORD else "residual")
     size = residual_bound(public) if bound is None else bound
@@ -80,7 +80,7 @@ def with_constant(z: np.ndarray, value: float = 1.0) -> np.ndarray:
     return np.column_stack([np.full(len(z), value), z])
 
 
-def mean_score(z: np.ndarray, y: np.ndarray, beta: Accounted, clip: ScoreClip, public: PublicFacts) -> Bounded:
+def mean_score(z: np.ndarray, y: np.ndarray, beta: AccountedValue, clip: ScoreClip, public: PublicFacts) -> Bounded:
     """Mean over records (n, p) of x r, r the family's score at beta (1 + p,), clipped; l2 sensitivity 2 C / n."""
     x = with_constant(z)
     terms = clip.of_scores(x, FAMILIES[public.family].score(y, x @ beta.value))
@@ -93,7 +93,7 @@ def mean_score_certificate(clip: ScoreClip, n: int) -> SensitivityCertificate:
     return sum_certificate(2 * clip.size / n, "triangle inequality: 2 C / n", "row", BOTH)
 
 
-def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
+def second_moments(z: np.ndarray, radius: AccountedValue) -> Bounded:
     """Mean of v v', v = (S / sqrt(p), z), as isometric vector without its constant entry.
 
     l2 sensitivity sqrt(2) (S^2 / p + S^2) / n.
@@ -104,12 +104,12 @@ def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
     return Bounded(to_vector(v.T @ v / n)[1:], certificate, parents=radius.parents)
 
 
-def second_moments_certificate(radius: Accounted, p: int, n: int) -> SensitivityCertificate:
+def second_moments_certificate(radius: AccountedValue, p: int, n: int) -> SensitivityCertificate:
     """That of `second_moments` of n records of p columns, public."""
     return sum_certificate(second_moments_bound(radius, p, n), "sqrt(2) r^2 / n from |vv' - ww'|", "row", ("features",))
 
 
-def second_moments_bound(radius: Accounted, p: int, n: int) -> float:
+def second_moments_bound(radius: AccountedValue, p: int, n: int) -> float:
     """The sensitivity of `second_moments` of n records of p columns."""
     S = float(radius.value)
     return second_moment_bound(sqrt(S**2 / p + S**2), n)
@@ -127,7 +127,7 @@ class Matrix:
     weight: float
 
     @classmethod
-    def of(cls, vector: np.ndarray, radius: Accounted, sigma: float, weight: float, p: int) -> Matrix:
+    def of(cls, vector: np.ndarray, radius: AccountedValue, sigma: float, weight: float, p: int) -> Matrix:
         """From what was released of `second_moments`, with the sd of its noise."""
         S = float(radius.value)
         noisy = to_matrix(np.concatenate([[S**2 / p], vector]), p + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...federation.exchanges.residues import Ring, ring_for
-from ...privacy.accounted_values import Accounted, Public
+from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ..model import PublicFacts
 from .blocks import BITS, radius_with_constant, score_certificate
@@ -29,8 +29,8 @@ class Block:
     name: str
     columns: tuple[int, ...]
     active: bool
-    radius: Accounted
-    length: Accounted
+    radius: AccountedValue
+    length: AccountedValue
     moments: float
     scores: tuple[float, ...]
     predictors: tuple[float, ...]
@@ -49,7 +49,7 @@ class Plan:
     options: Any
     epsilon: float
     n: int
-    residual: Accounted
+    residual: AccountedValue
     blocks: tuple[Block, ...]
 
     @property
@@ -93,7 +93,7 @@ class Plan:
         return cls(public, options, epsilon, n, residual_of(public), tuple(blocks))
 
 
-def residual_of(public: PublicFacts) -> Accounted:
+def residual_of(public: PublicFacts) -> AccountedValue:
     """Bound R of y - mu: twice the half-width of the response's public range, 1 of a label."""
     if public.family == "binomial":
         return Public(1.0, because="a label and a probability differ by 1 at most")

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...federation.parties import Party, column_order
-from ...federation.roles import unprotected
+from ...federation.roles import unprotected_value
 from ...privacy.accounted_values import Clear
 from ..diagnostics import Sums, aic_published, deviance_r2, diagnose, sums_of
 from ..exact import SEPARATED
@@ -101,14 +101,14 @@ def local_weights(active: Party, found: Evaluation) -> ScaledVector:
 def local_own_scores(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
     """The deviance, and X_1'u (1 + p_1,) with the scale of u."""
     own = with_ones(X).T @ (found.u.scale * found.u.values)
-    return unprotected(found.deviance, parts), unprotected((own, found.u.scale), parts)
+    return unprotected_value(found.deviance, parts), unprotected_value((own, found.u.scale), parts)
 
 
 def local_own_information(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear]:
     """X_1'WX_1 (1 + p_1, 1 + p_1) with the scale of w."""
     columns = with_ones(X)
     own = (columns * (found.w.scale * found.w.values)[:, None]).T @ columns
-    return (unprotected((own, found.w.scale), parts),)
+    return (unprotected_value((own, found.w.scale), parts),)
 
 
 def local_part(party: Party, X: np.ndarray, direction: tuple[np.ndarray, float]) -> np.ndarray:
@@ -133,7 +133,7 @@ def local_step(
     shape = Line(np.empty(0), np.empty(0), *line.tolist())
     along = np.zeros(len(response.y)) if predictor.along is None else predictor.along
     found = line_search(shape, lambda step: response.deviance(predictor.eta + step * along))
-    return unprotected(0.0 if found is None else found[0], parts)
+    return unprotected_value(0.0 if found is None else found[0], parts)
 
 
 def local_moved(active: Party, predictor: Predictor, step: float) -> Predictor:
@@ -144,7 +144,7 @@ def local_moved(active: Party, predictor: Predictor, step: float) -> Predictor:
 
 def local_sums(active: Party, response: Response, predictor: Predictor, parts: Sequence[Clear]) -> Clear:
     """Sums of the diagnostics."""
-    return unprotected(tuple(sums_of(response, predictor.eta)), parts)
+    return unprotected_value(tuple(sums_of(response, predictor.eta)), parts)
 
 
 def local_scales(party: Party, scaling: Scaling) -> Clear:
@@ -173,7 +173,7 @@ def analyst_lbfgs(
 
 def analyst_verdict(now: Steering, parts: Sequence[Clear]) -> Clear:
     """What comes next."""
-    return unprotected(now.verdict, parts)
+    return unprotected_value(now.verdict, parts)
 
 
 def analyst_direction(now: Steering, place: int, sizes: Sequence[int], parts: Sequence[Clear]) -> Clear:
@@ -181,13 +181,13 @@ def analyst_direction(now: Steering, place: int, sizes: Sequence[int], parts: Se
     direction = np.zeros(len(now.beta)) if now.direction is None else now.direction
     largest = float(np.max(np.abs(direction[1:]), initial=0.0))
     unit = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
-    return unprotected((direction[in_blocks(sizes)[place]], unit), parts)
+    return unprotected_value((direction[in_blocks(sizes)[place]], unit), parts)
 
 
 def analyst_line(now: Steering, ridge: float, parts: Sequence[Clear]) -> Clear:
     """(5,) what decides about steps along the direction."""
     line = now.line(ridge)
-    return unprotected(np.array([line.value, line.slope, line.penalty, line.lean, line.bend]), parts)
+    return unprotected_value(np.array([line.value, line.slope, line.penalty, line.lean, line.bend]), parts)
 
 
 def analyst_moved(now: Steering, step: float) -> Steering:

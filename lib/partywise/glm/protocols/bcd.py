@@ -33,7 +33,7 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.parties import Party
-from ...federation.roles import ANALYST, involved, others_than, roles, unprotected
+from ...federation.roles import ANALYST, others_than, parts_of, roles, unprotected_value
 from ...federation.run import PerPlace, Run, by_place, per_place
 from ...models.families import FAMILIES
 from ...privacy.accounted_values import Clear
@@ -123,20 +123,20 @@ def local_update(party: Party, block: Block, others: np.ndarray, response: Respo
 def local_answer(party: Party, block: Block, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
     """What the analyst gets of a visit: the party's predictor, and how far its coefficients moved."""
     with np.errstate(all="ignore"):
-        return unprotected(block.predictor, parts), unprotected(block.change, parts)
+        return unprotected_value(block.predictor, parts), unprotected_value(block.change, parts)
 
 
 def local_deviances(
     active: Party, block: Block, others: np.ndarray, response: Response, null: float, parts: Sequence[Clear]
 ) -> Clear:
     """(2,) deviance and null deviance."""
-    return unprotected(np.array([response.deviance(others + block.predictor), null]), parts)
+    return unprotected_value(np.array([response.deviance(others + block.predictor), null]), parts)
 
 
 def local_coefficients(party: Party, block: Block, scaling: Scaling, parts: Sequence[Clear]) -> Clear:
     """(1 + p_k,) coefficients of the party's columns as they were given, after its part of the intercept."""
     b = block.b if party.role == "active" else np.concatenate([np.zeros(1), block.b])
-    return unprotected(scaling.coefficients(b), parts)
+    return unprotected_value(scaling.coefficients(b), parts)
 
 
 def analyst_start(n: int, parties: int) -> AnalystState:
@@ -159,7 +159,7 @@ def analyst_others(carried: AnalystState, place: int, parts: Sequence[Clear]) ->
     """(n,) sum of the predictors of all parties but one."""
     rest = [eta for other, eta in enumerate(carried.predictors) if other != place]
     with np.errstate(all="ignore"):
-        return unprotected(np.sum(rest, axis=0), parts)
+        return unprotected_value(np.sum(rest, axis=0), parts)
 
 
 def analyst_state(carried: AnalystState, sweep: int, options: BcdOptions, parts: Sequence[Clear]) -> Clear:
@@ -170,7 +170,7 @@ def analyst_state(carried: AnalystState, sweep: int, options: BcdOptions, parts:
         state = "diverged"
     elif moved < options.tolerance:
         state = "ok"
-    return unprotected(state, parts)
+    return unprotected_value(state, parts)
 
 
 def numbers_of(
@@ -227,7 +227,7 @@ def swept(
     run: Run, order: Sequence[Any], blocks: PerPlace[Block], carried: Any, response: PerPlace[Response]
 ) -> tuple[PerPlace[Block], Any]:
     """Every party in turn: it gets the others' predictors, moves, and answers."""
-    parts, options = involved(run.parties), run.spec.options
+    parts, options = parts_of(run.parties), run.spec.options
     after = dict(by_place(blocks))
     for place, party in enumerate(order):
         others = run.send(ANALYST, party, "predictors of the others", analyst_others, carried, place, parts)
@@ -242,7 +242,7 @@ def swept(
 def fit(run: Run) -> Estimate:
     """Sweeps over all parties until the coefficients stand still, or the formulas break down."""
     active, passive = roles(run.parties)
-    order, parts, options = (active, *passive), involved(run.parties), run.spec.options
+    order, parts, options = (active, *passive), parts_of(run.parties), run.spec.options
     public, rest = run.spec.public, others_than(run, ANALYST)
     rows, n = common_rows(run)
     columns = run.each(order, local_columns, rows, public)

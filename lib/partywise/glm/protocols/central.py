@@ -24,7 +24,7 @@ from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted, Public, parents_of
+from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, announcement
@@ -62,7 +62,7 @@ class Plan:
     options: Any
     epsilon: float
     n: int
-    radius: Accounted
+    radius: AccountedValue
     clip: ScoreClip
     mu: tuple[float, ...]
     party_columns: tuple[tuple[int, ...], ...]
@@ -124,7 +124,7 @@ def noisy_score(
     blocks: Sequence[np.ndarray],
     response: Sequence[np.ndarray],
     beta: np.ndarray,
-    parts: Sequence[Accounted],
+    parts: Sequence[AccountedValue],
     plan: Plan,
     mu: float,
     step: int,
@@ -150,7 +150,7 @@ def only(released: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     return value
 
 
-def server_coefficients(trail: Trail, made_of: Sequence[Accounted]) -> Public:
+def server_coefficients(trail: Trail, made_of: Sequence[AccountedValue]) -> Public:
     """The last iterate, for the aggregator."""
     return Public(trail[-1], because=AFTER, made_of=made_of)
 
@@ -171,7 +171,7 @@ def kept_of(plan: Plan, steps: int) -> range:
     return range(steps if iterate == "last" else max(ceil(steps / 2), 1), steps + 1)
 
 
-def server_back(answer: np.ndarray, made_of: Sequence[Accounted], columns: Sequence[int], active: bool) -> Public:
+def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: Sequence[int], active: bool) -> Public:
     """Coefficients of a party's own columns, the active one's after the intercept."""
     own = answer[1 + np.asarray(columns, dtype=int)]
     return Public(np.concatenate([answer[:1], own]) if active else own, because=AFTER, made_of=made_of)

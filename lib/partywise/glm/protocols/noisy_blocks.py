@@ -11,7 +11,7 @@ from ...federation.exchanges.sharing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST
 from ...models.families import FAMILIES
-from ...privacy.accounted_values import Accounted, Public
+from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.random import sampler_of
@@ -81,7 +81,7 @@ def local_predictor(
     party: Party,
     x: np.ndarray,
     beta: np.ndarray,
-    made_of: Sequence[Accounted],
+    made_of: Sequence[AccountedValue],
     block: Block,
     sweep: int,
     rng_for: Rng,
@@ -95,7 +95,7 @@ def local_predictor(
     return Gaussian(mu=block.predictors[sweep])(bounded, rng, owner=party.name, release_id=name)
 
 
-def local_steps(party: Party, x: np.ndarray, length: Accounted) -> np.ndarray:
+def local_steps(party: Party, x: np.ndarray, length: AccountedValue) -> np.ndarray:
     """Columns, or residuals, in whole steps, no record longer than the length."""
     return whole_blocks(x.reshape(len(x), -1), length)
 
@@ -132,7 +132,7 @@ def server_release(release: Release) -> Release:
     return release
 
 
-def server_total(predictors: Sequence[np.ndarray], made_of: Sequence[Accounted]) -> Public:
+def server_total(predictors: Sequence[np.ndarray], made_of: Sequence[AccountedValue]) -> Public:
     """Sum of what was released of linear predictors."""
     return Public(np.sum(predictors, axis=0), because=AFTER, made_of=made_of)
 
@@ -150,18 +150,18 @@ def server_block(beta: np.ndarray, moments: np.ndarray, score: np.ndarray, block
     return np.linalg.lstsq(matrix, target, rcond=None)[0]
 
 
-def server_sent(beta: np.ndarray, parts: Sequence[Sequence[Accounted]]) -> Public:
+def server_sent(beta: np.ndarray, parts: Sequence[Sequence[AccountedValue]]) -> Public:
     """Coefficients of one block."""
     return Public(beta, because=AFTER, made_of=flat(parts))
 
 
-def flat(parts: Sequence[Sequence[Accounted]]) -> tuple[Accounted, ...]:
+def flat(parts: Sequence[Sequence[AccountedValue]]) -> tuple[AccountedValue, ...]:
     """The releases of several lists."""
     return tuple(one for some in parts for one in some)
 
 
 def server_returned(
-    answer: np.ndarray, parts: Sequence[Sequence[Accounted]], columns: Sequence[int], active: bool
+    answer: np.ndarray, parts: Sequence[Sequence[AccountedValue]], columns: Sequence[int], active: bool
 ) -> Public:
     """Coefficients of a party's own columns."""
     return server_back(answer, flat(parts), columns, active)

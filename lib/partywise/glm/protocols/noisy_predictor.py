@@ -35,9 +35,9 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import private, product, released, send_masked
+from ...federation.exchanges.cross_product import private, product, release_shared, send_masked
 from ...federation.exchanges.dealing import Dealing, dealing
-from ...federation.exchanges.shared_values import Masked
+from ...federation.exchanges.shared_values import MaskedValue
 from ...federation.exchanges.sharing import DEALER
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run, per_place
@@ -98,7 +98,7 @@ class Round:
 
     dealing: Dealing
     columns: Any
-    masked_columns: Mapping[str, Masked]
+    masked_columns: Mapping[str, MaskedValue]
     y: Any
     moments: Mapping[str, Any]
     betas: dict[str, Any]
@@ -149,7 +149,7 @@ def released_product(run: Run, plan: Plan, state: Round, party: Any, block: Bloc
     behind = send_masked(run, state.dealing, value, f"residual for {name}", (party,))
     noise = run.at(DEALER, dealer_noise, block, sweep, plan, run.rng_for)
     shares = product(run, state.dealing, state.masked_columns[party.name], behind, name, noise=noise)
-    release = released(run, shares, ANALYST, name, made_release, *common, whole=True)
+    release = release_shared(run, shares, ANALYST, name, made_release, *common, whole=True)
     state.parts[party.name].append([release])
     return run.send(ANALYST, party, name, server_release, release)
 

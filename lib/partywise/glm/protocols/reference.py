@@ -18,7 +18,7 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.parties import Party, merge_blocks
-from ...federation.roles import ANALYST, involved, roles, unprotected
+from ...federation.roles import ANALYST, parts_of, roles, unprotected_value
 from ...federation.run import Run
 from ...privacy.accounted_values import Clear
 from ..diagnostics import diagnose, sums_of
@@ -61,7 +61,7 @@ def local_fit(
 
 def local_coefficients(active: Party, fit: Fit, parts: Sequence[Clear]) -> Clear:
     """(1 + p,) coefficients of the columns as they were given."""
-    return unprotected(fit.coefficients, parts)
+    return unprotected_value(fit.coefficients, parts)
 
 
 def local_estimate(active: Party, fit: Fit, response: Response, options: ReferenceOptions) -> Estimate:
@@ -98,7 +98,7 @@ def fit(run: Run) -> Estimate:
     others = run.gather(passive, active, "columns", local_features, columns)
     groups = [party.columns for party in order]
     found = run.at(active, local_fit, columns, others, response, groups, options)
-    run.send(active, ANALYST, "coefficients", local_coefficients, found, involved(order))
+    run.send(active, ANALYST, "coefficients", local_coefficients, found, parts_of(order))
     estimate = run.at(active, local_estimate, found, response, options)
     aligned = None if public.aligned else rows
     return run.assemble(to_estimate, estimate, others, [party.name for party in order], aligned)

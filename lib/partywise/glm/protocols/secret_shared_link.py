@@ -50,7 +50,7 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import private, send_masked
 from ...federation.exchanges.dealing import dealing
-from ...federation.roles import ANALYST, involved, others_than, roles
+from ...federation.roles import ANALYST, others_than, parts_of, roles
 from ...federation.run import PerPlace, Run, per_place
 from ..exact import check_size
 from ..model import Estimate
@@ -117,7 +117,7 @@ def prepare(
 
 def send_coefficients(run: Run, inputs: SharedInputs, state: Any) -> PerPlace[np.ndarray]:
     """Every party has the coefficients of its columns at the trial."""
-    parts, found = involved(run.parties), {}
+    parts, found = parts_of(run.parties), {}
     for place, party in enumerate(inputs.order):
         found[party.name] = run.send(
             ANALYST, party, "coefficients", analyst_coefficients, state, place, inputs.plan, parts
@@ -127,7 +127,7 @@ def send_coefficients(run: Run, inputs: SharedInputs, state: Any) -> PerPlace[np
 
 def refine(run: Run, inputs: SharedInputs, state: Any, terms: Any) -> tuple[Any, str, int]:
     """The state after Newton steps at the end of the search, how they ended, and how many sums they opened."""
-    options, parts, public = run.spec.options, involved(run.parties), run.spec.public
+    options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     ranges = {fine.name: fine for fine in inputs.plan.link.fine}
     first = inputs.plan.link.fine[0]
     pearson, exact = len(pearson_of(first, public.family, options)), not first.scores
@@ -147,7 +147,7 @@ def refine(run: Run, inputs: SharedInputs, state: Any, terms: Any) -> tuple[Any,
 
 def fit(run: Run) -> Estimate:
     """Evaluations until the coefficients stand still, then Newton steps and the sums of the diagnostics."""
-    options, parts, public = run.spec.options, involved(run.parties), run.spec.public
+    options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     rows, n = common_rows(run)
     inputs, start, response, terms, scaling = prepare(run, rows, n)
     plan, active = inputs.plan, inputs.order[0]

@@ -12,8 +12,8 @@ from ...federation.exchanges.cross_product import private, product, reveal, send
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.polynomials import polynomials, shared_between
 from ...federation.exchanges.residues import Ring
-from ...federation.exchanges.shared_values import LinearCombination, Masked, Shared
-from ...federation.roles import ANALYST, involved
+from ...federation.exchanges.shared_values import LinearCombination, MaskedValue, SharedValue
+from ...federation.roles import ANALYST, parts_of
 from ...federation.run import PerPlace, Run
 from ..secret_shared_link.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_bits, last_of
 from ..secret_shared_link.polynomials import FineLink, SharedLink
@@ -35,10 +35,10 @@ class SharedInputs:
     holders: tuple[Any, ...]
     blocks: PerPlace
     shift: Any
-    columns: tuple[Masked, ...]
-    constant: Shared
-    linear: Masked
-    scores: tuple[Masked, ...]
+    columns: tuple[MaskedValue, ...]
+    constant: SharedValue
+    linear: MaskedValue
+    scores: tuple[MaskedValue, ...]
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Ends:
     constant : v_0 as the active party has it; linear, scores, weight, pearson : of `Terms`, behind masks
     """
 
-    constant: Shared
-    linear: Masked
-    scores: tuple[Masked, ...]
-    weight: Masked
-    pearson: tuple[Masked, ...]
+    constant: SharedValue
+    linear: MaskedValue
+    scores: tuple[MaskedValue, ...]
+    weight: MaskedValue
+    pearson: tuple[MaskedValue, ...]
 
 
 def predict_shares(
@@ -63,7 +63,7 @@ def predict_shares(
     ring: Ring,
     name: str,
     link: SharedLink | FineLink,
-) -> Masked:
+) -> MaskedValue:
     """u / R of all parties in shares of both holders, behind a mask."""
     most = link.widest / len(inputs.order)
     n, own = inputs.plan.n, []
@@ -79,7 +79,7 @@ def predict_shares(
 
 def evaluate(run: Run, inputs: SharedInputs, theta: PerPlace[np.ndarray], name: str) -> tuple[Any, list[Any]]:
     """Objective and scores at coefficients, opened to the analyst."""
-    plan, dealing, parts = inputs.plan, inputs.dealing, involved(run.parties)
+    plan, dealing, parts = inputs.plan, inputs.dealing, parts_of(run.parties)
     link, degree = plan.link, degree_of(plan.link.scores)
     bits = (degree + 1) * PREDICTOR + COEFFICIENT
     u = predict_shares(run, inputs, theta, PREDICTOR, plan.ring, name, link)
@@ -104,7 +104,7 @@ def evaluate(run: Run, inputs: SharedInputs, theta: PerPlace[np.ndarray], name: 
 def ends_of(run: Run, inputs: SharedInputs, terms: Any, pearson: int) -> Ends:
     """The numbers of the response for evaluations at the optimum, with some of Pearson's statistic."""
 
-    def vector(name: str, place: int | None = None) -> tuple[Shared, Masked]:
+    def vector(name: str, place: int | None = None) -> tuple[SharedValue, MaskedValue]:
         which = name, place
         return vector_of(run, inputs.dealing, inputs.holders, terms, which, inputs.plan, inputs.plan.last, ", optimum")
 
@@ -122,14 +122,14 @@ def opened_gram(run: Run, inputs: SharedInputs, whole: bool) -> list[list[Any]]:
         for k, other in enumerate(inputs.columns):
             if k == j or (whole and k > j):
                 sums = product(run, inputs.dealing, one, other, f"products {j}, {k}", ring=inputs.plan.gram)
-                row[k] = reveal(run, sums, ANALYST, "products", involved(run.parties))
+                row[k] = reveal(run, sums, ANALYST, "products", parts_of(run.parties))
         found.append(row)
     return found
 
 
-def opened_information(run: Run, inputs: SharedInputs, weights: Shared, name: str) -> list[list[Any]]:
+def opened_information(run: Run, inputs: SharedInputs, weights: SharedValue, name: str) -> list[list[Any]]:
     """X_j'W X_k at the analyst, of all pairs of parties."""
-    dealing, parts = inputs.dealing, involved(run.parties)
+    dealing, parts = inputs.dealing, parts_of(run.parties)
     W = send_masked(run, dealing, weights, f"weights, {name}", inputs.order)
     found: list[list[Any]] = [[None] * len(inputs.order) for _ in inputs.order]
     for k, other in enumerate(inputs.columns):
@@ -142,10 +142,10 @@ def opened_information(run: Run, inputs: SharedInputs, weights: Shared, name: st
 
 
 def opened_scores(
-    run: Run, inputs: SharedInputs, ends: Ends, values: Sequence[Masked], bits: int, name: str
+    run: Run, inputs: SharedInputs, ends: Ends, values: Sequence[MaskedValue], bits: int, name: str
 ) -> list[Any]:
     """X_k'(scores) at the analyst, of every party, from the polynomials of the scores."""
-    dealing, parts = inputs.dealing, involved(run.parties)
+    dealing, parts = inputs.dealing, parts_of(run.parties)
     total = LinearCombination.of([ends.constant])
     for place, (given, p) in enumerate(zip(ends.scores, values, strict=True)):
         total += product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True)
@@ -166,11 +166,11 @@ def at_optimum(
     u = predict_shares(run, inputs, theta, low, inputs.plan.last, name, fine)
     shares = iter(polynomials(run, dealing, u, every, name, bits))
 
-    def values(count: int, what: str) -> list[Masked]:
+    def values(count: int, what: str) -> list[MaskedValue]:
         """The next polynomials behind masks."""
         return [send_masked(run, dealing, next(shares), f"{what} {place}, {name}", ()) for place in range(count)]
 
-    def sums(terms: Sequence[LinearCombination], pairs: Iterable[tuple[Masked, Masked]], what: str) -> Any:
+    def sums(terms: Sequence[LinearCombination], pairs: Iterable[tuple[MaskedValue, MaskedValue]], what: str) -> Any:
         return opened_sum(run, inputs, terms, tuple(pairs), f"{what}, {name}", bits)
 
     weight, integrals, scores, powers, pearson = (
@@ -199,14 +199,14 @@ def opened_sum(
     run: Run,
     inputs: SharedInputs,
     terms: Sequence[LinearCombination],
-    pairs: Sequence[tuple[Masked, Masked]],
+    pairs: Sequence[tuple[MaskedValue, MaskedValue]],
     name: str,
     bits: int,
 ) -> Any:
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
     made = [product(run, inputs.dealing, one, other, f"{name} {k}") for k, (one, other) in enumerate(pairs)]
     total = LinearCombination.of([*terms, *made])
-    return reveal(run, total.evaluate(run, bits + NUMBER), ANALYST, name, involved(run.parties))
+    return reveal(run, total.evaluate(run, bits + NUMBER), ANALYST, name, parts_of(run.parties))
 
 
 def vector_of(
@@ -218,7 +218,7 @@ def vector_of(
     plan: Plan,
     ring: Ring,
     purpose: str = "",
-) -> tuple[Shared, Masked]:
+) -> tuple[SharedValue, MaskedValue]:
     """One of the vectors of the response, at its owner, and behind its mask at both holders."""
     values = run.at(holders[0], local_vector, terms, which)
     bound = plan.bound(which[0])

@@ -34,9 +34,9 @@ import numpy as np
 from ...federation.exchanges.cross_product import private, product, reveal, send_masked
 from ...federation.exchanges.dealing import Dealing, dealing
 from ...federation.exchanges.residues import Ring, ring_for
-from ...federation.exchanges.shared_values import Masked
+from ...federation.exchanges.shared_values import MaskedValue
 from ...federation.parties import Party
-from ...federation.roles import ANALYST, involved
+from ...federation.roles import ANALYST, parts_of
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import Clear
 from ..opened_link.iterations import in_blocks
@@ -58,7 +58,7 @@ class MaskedColumns:
     dealing: Dealing
     order: tuple[Party, ...]
     n: int
-    columns: Mapping[str, Masked]
+    columns: Mapping[str, MaskedValue]
     sums: Ring
     parts: tuple[Clear, ...]
     aggregates: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace[np.ndarray]
     for party in order:
         own = private(run, triples, party, columns, (n, len(party.columns)), BITS)
         masked[party.name] = send_masked(run, triples, own, f"columns of {party.name}", order)
-    return MaskedColumns(triples, tuple(order), n, masked, ring_for(2 * n, 2 * BITS), involved(run.parties))
+    return MaskedColumns(triples, tuple(order), n, masked, ring_for(2 * n, 2 * BITS), parts_of(run.parties))
 
 
 def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, between: bool) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party, column_order
-from ...federation.roles import unprotected
+from ...federation.roles import unprotected_value
 from ...privacy.accounted_values import Clear
 from ..diagnostics import Sums, diagnose
 from ..model import Estimate
@@ -148,7 +148,7 @@ def analyst_started(
 
 def analyst_coefficients(state: State, place: int, plan: Plan, parts: Sequence[Clear]) -> Clear:
     """Coefficients of one party's columns at the trial, in units of u."""
-    return unprotected(np.ascontiguousarray(state.trial[plan.slices[place]]), parts)
+    return unprotected_value(np.ascontiguousarray(state.trial[plan.slices[place]]), parts)
 
 
 def analyst_advanced(
@@ -217,18 +217,18 @@ def analyst_refined(
 
 def analyst_status(state: State, parts: Sequence[Clear]) -> Clear:
     """Whether another evaluation follows, and how the search ended otherwise."""
-    return unprotected(state.search.status or GOING, parts)
+    return unprotected_value(state.search.status or GOING, parts)
 
 
 def analyst_end(state: State, link: SharedLink, parts: Sequence[Clear]) -> Clear:
     """On which range another evaluation follows, or how they ended."""
     assert state.refinement is not None
-    return unprotected(state.refinement.status or link.fine[state.refinement.range].name, parts)
+    return unprotected_value(state.refinement.status or link.fine[state.refinement.range].name, parts)
 
 
 def analyst_deviance(state: State, parts: Sequence[Clear]) -> Clear:
     """The deviance, for its likelihood."""
-    return unprotected(state.deviance, parts)
+    return unprotected_value(state.deviance, parts)
 
 
 def to_estimate(

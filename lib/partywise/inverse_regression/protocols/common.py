@@ -12,7 +12,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted, Clear
+from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.mechanisms.release import Release, derive
 from ...randomness import Rng, once
 from ..estimate import Subspace, aggregate, dp_lda
@@ -119,7 +119,7 @@ def server_table(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
     return table
 
 
-def server_answer(columns: np.ndarray, choices: Sequence[Accounted], clients: Sequence[str]) -> Payload:
+def server_answer(columns: np.ndarray, choices: Sequence[AccountedValue], clients: Sequence[str]) -> Payload:
     """The columns that stay, as unprotected as what the clients selected."""
     return derive(columns, choices, name="columns", owner="server", audience=tuple(clients))
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted, Public
+from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
@@ -123,6 +123,8 @@ def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: Any) -> 
     return left[vote_select(scores, step.keep, spec.public.n_directions)]
 
 
-def server_answer(rounds: Sequence[ScreeningRound], releases: Sequence[Accounted], step: Round, spec: Any) -> Payload:
+def server_answer(
+    rounds: Sequence[ScreeningRound], releases: Sequence[AccountedValue], step: Round, spec: Any
+) -> Payload:
     """The columns that stay, made of all releases so far."""
     return derive(server_columns(rounds, step, spec), releases, name=f"columns of round {step.number}", owner="server")

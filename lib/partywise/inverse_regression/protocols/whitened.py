@@ -20,7 +20,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted_values import Accounted, Clear, Public
+from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.clips import BallClip
@@ -141,7 +141,7 @@ def whitens(covariance: np.ndarray) -> bool:
 
 
 def server_fit(
-    answer: Accounted,
+    answer: AccountedValue,
     means: Sequence[np.ndarray],
     releases: Sequence[Any],
     weights: Sequence[int],

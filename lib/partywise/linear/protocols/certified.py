@@ -34,18 +34,18 @@ import numpy as np
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.masking import (
+    add_masks,
     from_bytes,
     mask_width,
-    masked,
     masks,
     opened_under_masks,
-    unmasked,
+    remove_masks,
 )
-from ...federation.exchanges.homomorphic.paillier import add_plain, encrypt, rerandomised
+from ...federation.exchanges.homomorphic.paillier import add_plain, encrypt, rerandomise
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from ...federation.parties import Party, merge_blocks
-from ...federation.roles import involved, roles, unprotected
+from ...federation.roles import parts_of, roles, unprotected_value
 from ...federation.run import Run, per_place
 from ...privacy.accounted_values import Clear
 from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
@@ -100,7 +100,7 @@ def local_first(
     """The residual as far as the active party knows it, closed."""
     u = residuals(columns[rows] @ trail[0], response[rows], model)
     rng, scaled = rng_for("encryption", active.name, step), to_fixed_point(np.ldexp(u, -exponent))
-    return encrypt(public, scaled, rng, key_holder=SERVER, made_of=involved((active,)))
+    return encrypt(public, scaled, rng, key_holder=SERVER, made_of=parts_of((active,)))
 
 
 def local_added(
@@ -118,7 +118,7 @@ def local_added(
     """The residual with the party's part of the linear predictor, closed anew."""
     part = to_fixed_point(np.ldexp(SLOPES[model] * (columns[rows] @ trail[0]), -exponent))
     rng = rng_for("re-randomisation", passive.name, step)
-    return rerandomised(public, add_plain(public, partial, part), rng).with_parts(involved((passive,)))
+    return rerandomise(public, add_plain(public, partial, part), rng).with_parts(parts_of((passive,)))
 
 
 def local_masks(party: Party, columns: np.ndarray, width: int, step: int, rng_for: Callable) -> list[int]:
@@ -138,8 +138,8 @@ def local_masked(
 ) -> Cipher:
     """The party's gradient sums, closed and masked."""
     total = weighted_sums(public, u, integers[rows])
-    own = total.with_parts(involved((party,)))
-    return masked(public, own, drawn, rng_for("masked", party.name, step), holder=party.name)
+    own = total.with_parts(parts_of((party,)))
+    return add_masks(public, own, drawn, rng_for("masked", party.name, step), holder=party.name)
 
 
 def local_step(
@@ -154,7 +154,7 @@ def local_step(
     options: Any,
 ) -> Trail:
     """A step along the party's own mean gradient."""
-    gradient = np.ldexp([mean_of(total, len(rows)) for total in unmasked(opened, drawn)], exponents + exponent)
+    gradient = np.ldexp([mean_of(total, len(rows)) for total in remove_masks(opened, drawn)], exponents + exponent)
     # Of the active party the first is the intercept, where there is one.
     shrunk = shrinkage(len(party.columns), options.ridge)
     return move(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
@@ -167,7 +167,7 @@ def server_opened(key: PrivateKey, closed: Sequence[Cipher], width: int) -> tupl
 
 def server_answer(opened: Sequence[np.ndarray], place: int, parts: Sequence[Clear]) -> Clear:
     """The opened sums of one party, which alone can take the masks off."""
-    return unprotected(opened[place], parts)
+    return unprotected_value(opened[place], parts)
 
 
 def server_seen(opened: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
@@ -221,7 +221,7 @@ def to_estimate(
 def fit(run: Run) -> Estimate:
     """Rounds: the residual goes round closed, every party opens the sums of its own columns by way of the server."""
     active, _ = roles(run.parties, bare=True)
-    train, options, everybody = run.fold.train, run.spec.options, involved(run.parties)
+    train, options, everybody = run.fold.train, run.spec.options, parts_of(run.parties)
     n = int(train.sum())
     batch = n if options.batch_size is None else min(options.batch_size, n)
     width = mask_width(sizes(run.spec.public, options, batch).gradient, options.key_size - 2)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party, merge_blocks
-from ...federation.roles import involved, roles, unprotected
+from ...federation.roles import parts_of, roles, unprotected_value
 from ...federation.run import Run, per_place
 from ...privacy.accounted_values import Clear
 from ..model import Estimate
@@ -47,19 +47,19 @@ def local_first(
 ) -> Clear:
     """The residual as far as the active party knows it, (m,)."""
     eta = columns[rows] @ b
-    return unprotected(residuals(eta, response[rows], MODEL), parts)
+    return unprotected_value(residuals(eta, response[rows], MODEL), parts)
 
 
 def local_added(
     passive: Party, columns: np.ndarray, rows: np.ndarray, b: np.ndarray, partial: np.ndarray, parts: Sequence[Clear]
 ) -> Clear:
     """The residual with the party's part of the linear predictor, (m,)."""
-    return unprotected(partial + SLOPES[MODEL] * (columns[rows] @ b), parts)
+    return unprotected_value(partial + SLOPES[MODEL] * (columns[rows] @ b), parts)
 
 
 def local_rows(party: Party, columns: np.ndarray, rows: np.ndarray, u: np.ndarray, parts: Sequence[Clear]) -> Clear:
     """Gradients of the rows by the party's coefficients, (m, d_k)."""
-    return unprotected(u[:, None] * columns[rows], parts)
+    return unprotected_value(u[:, None] * columns[rows], parts)
 
 
 def local_all_rows(
@@ -73,12 +73,12 @@ def local_all_rows(
 ) -> Clear:
     """Gradients of the rows by all coefficients, (m, d); ``groups`` are the columns of the others and of the party."""
     own = local_rows(active, columns, rows, u, parts).value
-    return unprotected(merge_blocks([*others, own], groups), parts)
+    return unprotected_value(merge_blocks([*others, own], groups), parts)
 
 
 def server_coefficients(trail: Trail, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
     """The coefficients of one party's columns, which come from everybody's gradients."""
-    return unprotected(trail[0][list(columns)], parts)
+    return unprotected_value(trail[0][list(columns)], parts)
 
 
 def server_step(trail: Trail, opened: np.ndarray, step: int, options: PublishedOptions) -> Trail:
@@ -97,18 +97,18 @@ def round_residual(run: Run, columns: Any, drawn: Any, response: Any, step: int,
     active, passive = roles(run.parties, bare=True)
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
     given = columns, rows, b
-    u = run.send(active, passive[0], "partial residual", local_first, *given, response, involved((active,)))
+    u = run.send(active, passive[0], "partial residual", local_first, *given, response, parts_of((active,)))
     for number, (party, following) in enumerate(pairwise(passive)):
-        parts = involved((active, *passive[: number + 1]))
+        parts = parts_of((active, *passive[: number + 1]))
         u = run.send(party, following, "partial residual", local_added, *given, u, parts)
     last, rest = passive[-1], (active, *passive[:-1])
-    return rows, run.broadcast(last, rest, "residual", local_added, *given, u, involved(run.parties))
+    return rows, run.broadcast(last, rest, "residual", local_added, *given, u, parts_of(run.parties))
 
 
 def fit(run: Run) -> Estimate:
     """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""
     active, passive = roles(run.parties, bare=True)
-    train, options, everybody = run.fold.train, run.spec.options, involved(run.parties)
+    train, options, everybody = run.fold.train, run.spec.options, parts_of(run.parties)
     groups = [party.columns for party in (*passive, active)]
     columns = run.each(run.parties, local_columns, train)
     drawn = run.at(active, local_batches, train, options, run.rng_for)

@@ -40,9 +40,9 @@ from ...federation.exchanges.cross_product import private, product, reveal, send
 from ...federation.exchanges.dealing import dealing
 from ...federation.exchanges.masked_sum import bits_for
 from ...federation.exchanges.residues import ring_for
-from ...federation.exchanges.sharing import decoded, encoded, shared
+from ...federation.exchanges.sharing import decode_words, encode_words, share_words
 from ...federation.parties import Party, column_order
-from ...federation.roles import ANALYST, involved
+from ...federation.roles import ANALYST, parts_of
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import Clear
 from ..components import components
@@ -74,7 +74,7 @@ def local_projected(party: Party, columns: Columns, loadings: tuple[np.ndarray, 
     """X_k V_(k) of the leading components (n, c) in words: at most sqrt(n p) in the unit that the analyst sent."""
     rows, unit = loadings
     weights = columns.sds[:, None] / unit if options.matrix == "covariance" else 1.0
-    return encoded(columns.values @ (weights * rows[:, : options.components]), bits_of(n, rows.shape[1]))
+    return encode_words(columns.values @ (weights * rows[:, : options.components]), bits_of(n, rows.shape[1]))
 
 
 def local_summed(party: Party, shares: Sequence[np.ndarray]) -> np.ndarray:
@@ -123,7 +123,7 @@ def analyst_scores(estimate: Estimate, shares: Sequence[np.ndarray], options: An
     """The scores (n, c) of all records."""
     words = np.asarray(np.sum(shares, axis=0, dtype=np.uint64))
     unit = math.sqrt(float(np.trace(estimate.matrix))) if options.matrix == "covariance" else 1.0
-    return decoded(words, bits_of(len(words), len(estimate.matrix))) * unit
+    return decode_words(words, bits_of(len(words), len(estimate.matrix))) * unit
 
 
 def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
@@ -139,7 +139,7 @@ def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
     for pair, (one, other) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
         name = f"products of {pair[0].name} and {pair[1].name}"
         shares = product(run, triples, one, other, name)
-        found.append(reveal(run, shares, ANALYST, name, involved(pair, FEATURES)))
+        found.append(reveal(run, shares, ANALYST, name, parts_of(pair, FEATURES)))
     return found, triples.products
 
 
@@ -149,9 +149,9 @@ def summed_scores(
     """The scores at the analyst, from shares that hide what each party adds."""
     options: CorrelationOptions = run.spec.options
     words = run.each(run.parties, local_projected, columns, loadings, options, n)
-    shares = [shared(run, party, run.parties, "scores", words, run.rng_for) for party in run.parties]
+    shares = [share_words(run, party, run.parties, "scores", words, run.rng_for) for party in run.parties]
     sums = run.each(run.parties, local_summed, shares)
-    sent = run.gather(run.parties, ANALYST, "scores", local_opened, sums, involved(run.parties, FEATURES))
+    sent = run.gather(run.parties, ANALYST, "scores", local_opened, sums, parts_of(run.parties, FEATURES))
     return run.at(ANALYST, analyst_scores, estimate, sent, options)
 
 
@@ -185,7 +185,7 @@ def fit(run: Run) -> Estimate:
     if options.components is not None and options.components > p:
         raise ValueError(f"components is {options.components}: {p} columns have {p} components at most.")
     rows, n = common_rows(run)
-    everybody = involved(run.parties, FEATURES)
+    everybody = parts_of(run.parties, FEATURES)
     columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
     between, products = cross_products(run, columns, n)
     own = run.gather(run.parties, ANALYST, "own products", local_own_products, columns)

@@ -52,7 +52,7 @@ class DpAccounting(Accountant):
             outcomes = k or 2
             noise = outcomes / (math.exp(epsilon) + outcomes - 1)
             parts.append(pld.from_randomized_response(noise, outcomes).self_compose(count))
-        for mu, rate, count in laws.sampled:
+        for mu, rate, count in laws.sampled_gaussians:
             parts.append(pld.from_gaussian_mechanism(1 / mu, sampling_prob=rate).self_compose(count))
         return (
             float(reduce(lambda one, other: one.compose(other), parts).get_epsilon_for_delta(delta)) if parts else 0.0
@@ -207,7 +207,7 @@ def _law_of(item: Any) -> Law:
         )
     if row.relation == "replace_one" and row.law.rate < 1:
         # No gain by sampling is proved under replacement.
-        return row.law.grouped(1)
+        return row.law.for_group(1)
     return row.law
 
 

@@ -38,8 +38,8 @@ def divergences(laws: Composition) -> np.ndarray:
     found = ORDERS * (laws.mu_squared / 2 + laws.rho)
     for epsilon, k, count in laws.finite:
         found = found + count * _response(epsilon, k or 2)
-    for mu, rate, count in laws.sampled:
-        found = found + count * np.array([_sampled(mu, rate, math.ceil(order)) for order in ORDERS])
+    for mu, rate, count in laws.sampled_gaussians:
+        found = found + count * np.array([_sampled_gaussian_order(mu, rate, math.ceil(order)) for order in ORDERS])
     return found
 
 
@@ -51,7 +51,7 @@ def _response(epsilon: float, k: int) -> np.ndarray:
     return np.maximum(logsumexp(terms, axis=0), 0.0) / (ORDERS - 1)
 
 
-def _sampled(mu: float, rate: float, order: int) -> float:
+def _sampled_gaussian_order(mu: float, rate: float, order: int) -> float:
     """Of a Poisson-sampled Gaussian at a whole order (Mironov, Talwar and Zhang 2019, section 3.3)."""
     k = np.arange(order + 1.0)
     chosen = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)

@@ -9,7 +9,7 @@ from .base import Accountant
 
 def rho_of(laws: Composition) -> float:
     """zCDP parameter of all laws; of Gaussians alone that of their mu."""
-    return laws.zcdp if laws.rho or laws.finite or laws.sampled else float(rho_from_mu(laws.mu))
+    return laws.zcdp if laws.rho or laws.finite or laws.sampled_gaussians else float(rho_from_mu(laws.mu))
 
 
 class ZCDP(Accountant):

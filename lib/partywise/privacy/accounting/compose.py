@@ -48,7 +48,7 @@ class Composition:
         Summed zCDP of the rows known by nothing better.
     finite : tuple of (epsilon, k or None, count)
         Pure laws and randomised responses, sorted.
-    sampled : tuple of (mu, rate, count)
+    sampled_gaussians : tuple of (mu, rate, count)
         Poisson-sampled Gaussians, sorted.
     delta_numeric : float
         What is added to delta beside the laws.
@@ -57,13 +57,13 @@ class Composition:
     mu_squared: float = 0.0
     rho: float = 0.0
     finite: tuple[tuple[float, int | None, int], ...] = ()
-    sampled: tuple[tuple[float, float, int], ...] = ()
+    sampled_gaussians: tuple[tuple[float, float, int], ...] = ()
     delta_numeric: float = 0.0
 
     @property
     def gaussian(self) -> bool:
         """Whether there is nothing but unsampled Gaussians."""
-        return not (self.rho or self.finite or self.sampled or self.delta_numeric)
+        return not (self.rho or self.finite or self.sampled_gaussians or self.delta_numeric)
 
     @property
     def mu(self) -> float:
@@ -73,7 +73,9 @@ class Composition:
     @property
     def infinite(self) -> bool:
         """Whether a law has no noise."""
-        return math.inf in (self.mu_squared, self.rho, self.pure) or any(mu == math.inf for mu, _, _ in self.sampled)
+        return math.inf in (self.mu_squared, self.rho, self.pure) or any(
+            mu == math.inf for mu, _, _ in self.sampled_gaussians
+        )
 
     @property
     def pure(self) -> float:
@@ -84,7 +86,7 @@ class Composition:
     def zcdp(self) -> float:
         """Summed zCDP parameter of everything."""
         finite = total(round_up(epsilon * epsilon / 2 * count, epsilon) for epsilon, _, count in self.finite)
-        sampled = total(round_up(mu * mu / 2 * count, mu) for mu, _, count in self.sampled)
+        sampled = total(round_up(mu * mu / 2 * count, mu) for mu, _, count in self.sampled_gaussians)
         return self.mu_squared / 2 + self.rho + finite + sampled
 
     def __add__(self, other: Any) -> "Composition":
@@ -103,7 +105,7 @@ class Composition:
             round_up(self.mu_squared * times, self.mu_squared),
             round_up(self.rho * times, self.rho),
             tuple((epsilon, k, count * times) for epsilon, k, count in self.finite),
-            tuple((mu, rate, count * times) for mu, rate, count in self.sampled),
+            tuple((mu, rate, count * times) for mu, rate, count in self.sampled_gaussians),
             round_up(self.delta_numeric * times, self.delta_numeric),
         )
 
@@ -114,7 +116,7 @@ class Composition:
         finite, sampled = Counter[Any](), Counter[Any]()
         for part in (self, other):
             finite.update({(epsilon, k): count for epsilon, k, count in part.finite})
-            sampled.update({(mu, rate): count for mu, rate, count in part.sampled})
+            sampled.update({(mu, rate): count for mu, rate, count in part.sampled_gaussians})
         return arrange(
             self.mu_squared + other.mu_squared,
             self.rho + other.rho,
@@ -208,12 +210,12 @@ def _epsilon(law: Composition, delta: float) -> float:
     if law.infinite:
         return math.inf
     if left == 0:
-        return math.inf if law.mu_squared or law.rho or law.sampled else law.pure
+        return math.inf if law.mu_squared or law.rho or law.sampled_gaussians else law.pure
     if law.rho:
         whole = float(zcdp_epsilon(law.zcdp, left))
         return whole if left < DELTAS else min(whole, _split(law, left))
     found = _loss_epsilon(law, left)
-    return min(found, law.pure) if not (law.mu_squared or law.sampled) else found
+    return min(found, law.pure) if not (law.mu_squared or law.sampled_gaussians) else found
 
 
 def _loss_epsilon(law: Composition, delta: float) -> float:
@@ -229,11 +231,11 @@ def _loss_epsilon(law: Composition, delta: float) -> float:
 
 def within_limits(law: Composition) -> bool:
     """Whether the losses of all laws are of a size that floats can add."""
-    mus = [mu for mu, _, _ in law.sampled] + ([law.mu] if law.mu_squared else [])
-    counts = [part[-1] for part in (*law.finite, *law.sampled)]
+    mus = [mu for mu, _, _ in law.sampled_gaussians] + ([law.mu] if law.mu_squared else [])
+    counts = [part[-1] for part in (*law.finite, *law.sampled_gaussians)]
     return (
         all(MUS[0] <= mu <= MUS[1] for mu in mus)
-        and all(rate >= RATES for _, rate, _ in law.sampled)
+        and all(rate >= RATES for _, rate, _ in law.sampled_gaussians)
         and all(LOSSES[0] <= epsilon <= LOSSES[1] for epsilon, _, _ in law.finite)
         and sum(counts) <= APPLICATIONS
     )
@@ -241,13 +243,13 @@ def within_limits(law: Composition) -> bool:
 
 def finite_atoms(law: Composition) -> Atoms | None:
     """Summed losses of the finite laws; None beside sampled Gaussians, or where they are too many to enumerate."""
-    return None if law.sampled else sum_atoms([lattice(*part) for part in law.finite], ATOMS)
+    return None if law.sampled_gaussians else sum_atoms([lattice(*part) for part in law.finite], ATOMS)
 
 
 def loss_parts(law: Composition) -> list[Part]:
     """What a grid is made of: every law but those known by rho alone."""
     parts = [Part(atoms=lattice(*part)) for part in law.finite]
-    parts += [Part(mu=mu, rate=rate, count=count) for mu, rate, count in law.sampled]
+    parts += [Part(mu=mu, rate=rate, count=count) for mu, rate, count in law.sampled_gaussians]
     return parts + ([Part(mu=law.mu)] if law.mu_squared else [])
 
 
@@ -277,7 +279,7 @@ def _delta(law: Composition, epsilon: float) -> float:
     numeric, law = law.delta_numeric, replace(law, delta_numeric=0.0)
     if law == Composition() or epsilon == math.inf:
         return min(1.0, numeric)
-    if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled):
+    if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled_gaussians):
         return min(1.0, numeric)
     if law.infinite:
         found = 1.0
@@ -296,11 +298,11 @@ def _delta_by_bisection(law: Composition, epsilon: float) -> float:
     """Least delta (to 1e-6, rounded up) at which epsilon is not exceeded; by zCDP alone where grids would take long."""
     quick = within_limits(law) and finite_atoms(law) is not None
 
-    def exceeded(log_delta: float) -> bool:
+    def exceeds(log_delta: float) -> bool:
         delta = math.exp(log_delta)
         return not (_epsilon(law, delta) if quick else float(zcdp_epsilon(law.zcdp, delta))) <= epsilon
 
-    return math.exp(bisect(exceeded, -700.0, 0.0, gap=1e-6)[1])
+    return math.exp(bisect(exceeds, -700.0, 0.0, gap=1e-6)[1])
 
 
 def check_delta(delta: float) -> float:

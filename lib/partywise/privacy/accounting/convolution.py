@@ -38,13 +38,13 @@ MISSES = -8.0
 class SumLaw(NamedTuple):
     """Law of a sum near the losses that matter.
 
-    Masses on a window that begins at ``first step``, ``lost`` outside any law and above the window; the round-off of
-    delta at epsilon is below exp(noise - theta epsilon).
+    Masses on a window that begins at ``first step``, ``infinity_mass`` outside any law and above the window; the
+    round-off of delta at epsilon is below exp(noise - theta epsilon).
     """
 
     first: int
     mass: np.ndarray
-    lost: float
+    infinity_mass: float
     step: float
     noise: float
     theta: float
@@ -56,7 +56,7 @@ class SumLaw(NamedTuple):
     def _at(self, j: int, falls: np.ndarray) -> float:
         """Delta at loss j of the window, round-off and what is lost included."""
         above = float(self.mass[j:] @ falls[: len(falls) - j]) * (1 + SLACK)
-        return above + self.lost + math.exp(min(self.noise - self.theta * (self.first + j) * self.step, 0.0))
+        return above + self.infinity_mass + math.exp(min(self.noise - self.theta * (self.first + j) * self.step, 0.0))
 
     def delta(self, epsilon: float) -> float:
         """Delta at an epsilon, at most 1: 1 below the window."""
@@ -84,7 +84,7 @@ class SumLaw(NamedTuple):
             # Where it overflows nothing is subtracted: a larger delta is still a bound.
             less = np.where(np.isfinite(less), less, 0.0)
             noise = np.exp(np.minimum(self.noise - self.theta * loss, 0.0))
-            delta = np.maximum(above - less, 0.0) + SLACK * above + self.lost + noise
+            delta = np.maximum(above - less, 0.0) + SLACK * above + self.infinity_mass + noise
             return float(np.min(fpr * np.exp(np.minimum(loss, WIDE)) + np.minimum(delta, 1.0)))
 
     def epsilon(self, target: float) -> float | None:
@@ -182,7 +182,7 @@ def _rough(parts: Sequence[Part], delta: float, removed: bool) -> Rough:
 
 
 def _lost_mass(laws: Rough) -> float:
-    return math.fsum(count * law.lost for law, count in laws)
+    return math.fsum(count * law.infinity_mass for law, count in laws)
 
 
 def _cumulant(laws: Rough, theta: float) -> float:
@@ -253,7 +253,7 @@ def _step(parts: Sequence[Part], spread: float, pad: float, tail: float) -> floa
 
 
 def _sum_law(laws: Laws, theta: float, window: tuple[float, float], lost: float) -> SumLaw:
-    """Law of the sum on a window of losses; ``lost`` bounds the mass at infinity and above the window."""
+    """Law of the sum on a window of losses; ``infinity_mass`` bounds the mass at infinity and above the window."""
     step = laws[0][0].step
     first, last = math.floor(window[0] / step), math.ceil(window[1] / step)
     if last - first > 8 * CELLS:

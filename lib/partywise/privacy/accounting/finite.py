@@ -29,11 +29,11 @@ SLACK = 1e-11
 
 
 class Atoms(NamedTuple):
-    """A finite law of losses: ``mass`` (n,) at ``loss`` (n,), and ``lost`` at infinity."""
+    """A finite law of losses: ``mass`` (n,) at ``loss`` (n,), and ``infinity_mass`` at infinity."""
 
     loss: np.ndarray
     mass: np.ndarray
-    lost: float
+    infinity_mass: float
 
 
 @functools.lru_cache(maxsize=4096)
@@ -79,7 +79,7 @@ def sum_atoms(parts: list[Atoms], limit: int) -> Atoms | None:
         total = Atoms(
             np.add.outer(total.loss, part.loss).ravel(),
             np.multiply.outer(total.mass, part.mass).ravel(),
-            total.lost + part.lost,
+            total.infinity_mass + part.infinity_mass,
         )
     return total
 
@@ -87,18 +87,18 @@ def sum_atoms(parts: list[Atoms], limit: int) -> Atoms | None:
 def atoms_delta(mu: float, atoms: Atoms, epsilon: float) -> float:
     """Delta of a mu-Gaussian with finite losses at ``epsilon``, rounded up."""
     value, _ = _profile(mu, atoms, epsilon) if mu > 0 else _finite_profile(atoms, epsilon)
-    return min(1.0, value * (1 + _slack(atoms)) + atoms.lost)
+    return min(1.0, value * (1 + _slack(atoms)) + atoms.infinity_mass)
 
 
 def atoms_epsilon(mu: float, atoms: Atoms, delta: float) -> float:
     """Least epsilon >= 0 of a mu-Gaussian with finite losses at ``delta`` in (0, 1), rounded up."""
-    target = (delta - atoms.lost) / (1 + _slack(atoms))
+    target = (delta - atoms.infinity_mass) / (1 + _slack(atoms))
     if target <= 0:
         return math.inf
     if mu == 0:
         return _finite_epsilon(atoms, target)
     atoms = _without_dust(atoms, 1e-10 * target)
-    target = (delta - atoms.lost) / (1 + _slack(atoms))
+    target = (delta - atoms.infinity_mass) / (1 + _slack(atoms))
     if _profile(mu, atoms, 0.0)[0] <= target:
         return 0.0
 
@@ -121,7 +121,7 @@ def _without_dust(atoms: Atoms, dust: float) -> Atoms:
     order = np.argsort(atoms.mass)
     cut = int(np.searchsorted(np.cumsum(atoms.mass[order]), dust))
     kept = order[cut:]
-    return Atoms(atoms.loss[kept], atoms.mass[kept], atoms.lost + float(atoms.mass[order[:cut]].sum()))
+    return Atoms(atoms.loss[kept], atoms.mass[kept], atoms.infinity_mass + float(atoms.mass[order[:cut]].sum()))
 
 
 def _profile(mu: float, atoms: Atoms, epsilon: float) -> tuple[float, float]:

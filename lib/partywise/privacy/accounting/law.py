@@ -56,7 +56,7 @@ class Law:
         parameter = self.mu or self.epsilon or 0.0
         return round_up(self.count * parameter * parameter / 2, parameter)
 
-    def grouped(self, size: int) -> "Law":
+    def for_group(self, size: int) -> "Law":
         """The law for a group of units: m mu, m^2 rho, or m epsilon of a plain pure law; sampling is not credited."""
         return replace(
             self,

@@ -48,11 +48,11 @@ def _largest(indices: tuple[tuple[int | None, int], ...], epsilon: float, delta:
     if math.isinf(epsilon):
         return math.inf
 
-    def kept(one: float) -> bool:
+    def fits(one: float) -> bool:
         return compose(Law(epsilon=one, k=k, count=count) for k, count in indices).epsilon(delta) <= epsilon
 
     low = epsilon / sum(count for _, count in indices) * (1 - ROUNDING)
     high = 2 * low
-    while kept(high):
+    while fits(high):
         low, high = high, 2 * high
-    return bisect(kept, low, high, gap=GAP * low)[0]
+    return bisect(fits, low, high, gap=GAP * low)[0]

@@ -17,11 +17,11 @@ from .finite import Atoms
 
 
 class GridLaw(NamedTuple):
-    """Masses (n,) at the losses ``(first + arange(n)) step``, and ``lost`` at infinity."""
+    """Masses (n,) at the losses ``(first + arange(n)) step``, and ``infinity_mass`` at infinity."""
 
     first: int
     mass: np.ndarray
-    lost: float
+    infinity_mass: float
     step: float
 
     @property
@@ -73,7 +73,7 @@ def place_atoms(atoms: Atoms, step: float) -> GridLaw:
     mass = np.zeros(int(cell.max()) - first + 2)
     np.add.at(mass, cell - first, atoms.mass * (1 - rise))
     np.add.at(mass, cell - first + 1, atoms.mass * rise)
-    return _trim(first, mass, atoms.lost, step)
+    return _trim(first, mass, atoms.infinity_mass, step)
 
 
 def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, removed: bool) -> GridLaw:

@@ -108,7 +108,7 @@ def mu_upper(law: Composition) -> float:
     for epsilon, _, count in law.finite:
         mu = pure_mu(epsilon)
         square += round_up(count * mu * mu, mu) * (1 + SLACK)
-    for mu, _, count in law.sampled:
+    for mu, _, count in law.sampled_gaussians:
         square += round_up(count * mu * mu, mu)
     return law.mu if square == law.mu_squared else math.sqrt(square) * (1 + SLACK)
 

@@ -125,13 +125,13 @@ def _invert(correct: int, guesses: int, canaries: int, delta: float, error: floa
     if one_run_tail(correct, guesses, canaries, 0.0, delta) > error:
         return 0.0
 
-    def refuted(epsilon: float) -> bool:
+    def refutes(epsilon: float) -> bool:
         return one_run_tail(correct, guesses, canaries, epsilon, delta) <= error
 
     low, high = 0.0, 1.0
-    while high < MOST and refuted(high):
+    while high < MOST and refutes(high):
         low, high = high, 2 * high
-    return bisect(refuted, low, high, gap=1e-9)[0]
+    return bisect(refutes, low, high, gap=1e-9)[0]
 
 
 def _two_groups(scores: np.ndarray) -> float:

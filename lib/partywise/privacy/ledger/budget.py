@@ -129,7 +129,7 @@ class PrivacyFilter:
         )
 
     @property
-    def spent(self) -> float:
+    def amount_spent(self) -> float:
         """What was drawn so far, in mu squared, rho or epsilon; infinite after a release without a proof (`carry`)."""
         return math.inf if self._lost else float(self._spent)
 

@@ -78,14 +78,14 @@ class Coalitions:
         for view in filter(self._possible, self._subsets()):
             seen.setdefault(self._sees(view), view)
         most = [mask for mask in seen if not any(mask != other and mask & other == mask for other in seen)]
-        sums = {seen[mask]: self._summed(mask) for mask in most}
+        sums = {seen[mask]: self._sum_groups(mask) for mask in most}
         if all(found.gaussian for found in sums.values()):
             view = max(sums, key=lambda view: (not sums[view].certified, sums[view].mu))
         else:
             view = max(sums, key=lambda view: (not sums[view].certified, sums[view].epsilon(delta), sums[view].rho))
         return _name(view), view
 
-    def reached(self) -> list[int]:
+    def rows_in_reach(self) -> list[int]:
         """Positions of the rows that count for the bound over all coalitions."""
         groups = set(self._groups)
         pairs = enumerate(zip(self._rows, self._classes, strict=True))
@@ -117,7 +117,7 @@ class Coalitions:
         places = enumerate(self._groups)
         return sum(1 << place for place, (owner, number) in places if owner not in view and number in shown)
 
-    def _summed(self, mask: int) -> ViewSum:
+    def _sum_groups(self, mask: int) -> ViewSum:
         """`partywise.privacy.ledger.total.sum_view` of some groups, without the rows themselves."""
         tallies = dict[str, Tally]()
         for place, group in enumerate(self._tallies):

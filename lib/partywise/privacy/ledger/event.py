@@ -165,7 +165,7 @@ class Event:
         return "*" in self.audience
 
     @cached_property
-    def unproved(self) -> "Event":
+    def without_proof(self) -> "Event":
         """The same row marked as not certified."""
         return replace(self, certified=False)
 
@@ -226,9 +226,9 @@ class Event:
         size = (2 if self.relation == "add_remove" else 1) * ((group or 1) if grouped else 1)
         if size > 1:
             # What lies outside the law has no group rule.
-            return None if self.delta_numeric else law.grouped(size)
+            return None if self.delta_numeric else law.for_group(size)
         if law.rate < 1 and self.relation == "replace_one":
-            law = law.grouped(1)
+            law = law.for_group(1)
         return 0.0 if law.free and not self.delta_numeric else law
 
     def to_row(self) -> dict[str, Any]:

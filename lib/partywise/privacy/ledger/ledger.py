@@ -24,7 +24,7 @@ from ..accounted_values import UNPROVED
 from ..accounting.law import Law
 from .coalitions import Coalitions
 from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, line_of
-from .odometer import Reading, odometer
+from .odometer import OdometerReading, odometer
 from .reach import Ways, classes_of, reveals
 from .total import Total, sum_view, total_of, warn_of_sampling
 
@@ -84,7 +84,7 @@ class Ledger:
         position = self._position.get(event.release_id)
         if position is not None:
             stored = self._rows[position]
-            if stored is event or stored is event.unproved:
+            if stored is event or stored is event.without_proof:
                 return stored
             if replace(event, certified=stored.certified and event.certified) != stored:
                 raise CertificationError(
@@ -94,8 +94,8 @@ class Ledger:
             return stored
         if event.mechanism == POST_PROCESSING:
             self._require_rows(event)
-        if event.certified and not all(self._proved(name) for name in event.data_dependent_parameters):
-            event = event.unproved
+        if event.certified and not all(self._is_proved(name) for name in event.data_dependent_parameters):
+            event = event.without_proof
         self._position[event.release_id] = len(self._rows)
         self._rows.append(event)
         return event
@@ -103,7 +103,7 @@ class Ledger:
     def holds(self, event: Event) -> bool:
         """Whether a release has its row."""
         position = self._position.get(event.release_id)
-        return position is not None and self._rows[position] in (event, event.unproved)
+        return position is not None and self._rows[position] in (event, event.without_proof)
 
     def _require_rows(self, event: Event) -> None:
         missing = [name for name in event.data_dependent_parameters if name not in self._position]
@@ -113,7 +113,7 @@ class Ledger:
                 "ledger: send the release first, or send the value as Clear(units=...)."
             )
 
-    def _proved(self, release_id: str) -> bool:
+    def _is_proved(self, release_id: str) -> bool:
         # Whoever names a release so would have what rests on any value in the clear count as proved.
         if release_id == UNPROVED:
             return False
@@ -147,7 +147,7 @@ class Ledger:
             If the unit is unknown or ``delta`` out of range.
         """
         members = frozenset([view] if isinstance(view, str) else view)
-        seen = self._seen(members, self._costs(unit, rows_per_user))
+        seen = self._rows_seen(members, self._costs(unit, rows_per_user))
         return self._total("+".join(sorted(members)) or "public", seen, unit, delta)
 
     def worst_total(
@@ -179,12 +179,14 @@ class Ledger:
         costs, rows = self._costs(unit, rows_per_user), self._rows
         coalitions = Coalitions(rows, costs, *self._classes(), parties)
         name, members = coalitions.worst(delta)
-        reached = [(k, costs[k]) for k in coalitions.reached()] if members is None else self._seen(members, costs)
+        reached = (
+            [(k, costs[k]) for k in coalitions.rows_in_reach()] if members is None else self._rows_seen(members, costs)
+        )
         return self._total(name, reached, unit, delta, coalitions.assumption)
 
     def odometer(
         self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None
-    ) -> list[Reading]:
+    ) -> list[OdometerReading]:
         """What one view has learnt after each release that it counts, in the order of the ledger.
 
         Parameters
@@ -205,7 +207,7 @@ class Ledger:
             As in `total`.
         """
         members = frozenset([view] if isinstance(view, str) else view)
-        seen, rows = self._seen(members, self._costs(unit, rows_per_user)), self._rows
+        seen, rows = self._rows_seen(members, self._costs(unit, rows_per_user)), self._rows
         if unit not in OF_PERSONS:
             warn_of_sampling((rows[k], cost) for k, cost in seen)
         return list(odometer(((k, rows[k], cost) for k, cost in seen), delta))
@@ -233,7 +235,9 @@ class Ledger:
             self._reach = len(self._rows), *classes_of(self._rows, self._position)
         return self._reach[1:]
 
-    def _seen(self, view: frozenset[str], costs: Sequence[Law | float | None]) -> list[tuple[int, Law | float | None]]:
+    def _rows_seen(
+        self, view: frozenset[str], costs: Sequence[Law | float | None]
+    ) -> list[tuple[int, Law | float | None]]:
         """Positions and costs of the rows that a view sees and does not own, the parameters of each included."""
         classes, ways = self._classes()
         shown, found = [reveals(one, view) for one in ways], list[tuple[int, Law | float | None]]()

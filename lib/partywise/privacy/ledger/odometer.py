@@ -12,7 +12,7 @@ from .parallel import joint_cells
 
 
 @dataclass(frozen=True)
-class Reading:
+class OdometerReading:
     """The total after one release.
 
     Parameters
@@ -38,7 +38,7 @@ class Reading:
     delta: float
 
 
-def odometer(rows: Iterable[tuple[int, Event, Law | float | None]], delta: float) -> Iterator[Reading]:
+def odometer(rows: Iterable[tuple[int, Event, Law | float | None]], delta: float) -> Iterator[OdometerReading]:
     """Running totals of the rows that a view counts, each with its position and its cost."""
     delta = check_delta(delta)
     everywhere, certified, epsilon = Composition(), True, 0.0
@@ -59,4 +59,4 @@ def odometer(rows: Iterable[tuple[int, Event, Law | float | None]], delta: float
                 epsilon = max(epsilon, *((everywhere + part).epsilon(delta) for part in joint))
         else:
             told = "0"
-        yield Reading(step, event.release_id, event.owner, event.mechanism, event.stratum, told, epsilon, delta)
+        yield OdometerReading(step, event.release_id, event.owner, event.mechanism, event.stratum, told, epsilon, delta)

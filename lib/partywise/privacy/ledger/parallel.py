@@ -52,7 +52,7 @@ def _dominating(cells: Iterable[Composition]) -> Composition:
     finite, sampled, cells = Counter[Any](), Counter[Any](), list(cells)
     for cell in cells:
         finite |= Counter({(epsilon, k): count for epsilon, k, count in cell.finite})
-        sampled |= Counter({(mu, rate): count for mu, rate, count in cell.sampled})
+        sampled |= Counter({(mu, rate): count for mu, rate, count in cell.sampled_gaussians})
     squares, rho, numeric = (
         max(getattr(cell, name) for cell in cells) for name in ("mu_squared", "rho", "delta_numeric")
     )

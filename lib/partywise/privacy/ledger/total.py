@@ -102,7 +102,7 @@ class ViewSum:
 
     strata: tuple[Composition, ...]
     certified: bool
-    counted: tuple[Event, ...]
+    counted_rows: tuple[Event, ...]
 
     @property
     def gaussian(self) -> bool:
@@ -112,7 +112,7 @@ class ViewSum:
     @property
     def mu(self) -> float:
         """Gaussian-DP parameter of the largest stratum; nan if there are other laws."""
-        if any(stratum.rho or stratum.finite or stratum.sampled for stratum in self.strata):
+        if any(stratum.rho or stratum.finite or stratum.sampled_gaussians for stratum in self.strata):
             return math.nan
         return max(stratum.mu for stratum in self.strata)
 
@@ -185,13 +185,13 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float, assumption: str
         tpr_at_0_1_percent=found.power(0.001) if proved else 1.0,
         rho_total=found.rho if proved else math.inf,
         delta=float(delta),
-        n_releases=len(found.counted),
+        n_releases=len(found.counted_rows),
         certified=proved,
         view_worst=name,
         unit=unit,
         relation="label_flip" if unit in ("label", "user_label") else "replace_one",
-        trust_model=";".join(sorted({event.trust_model for event in found.counted})) or "none",
-        sampler=";".join(sorted({event.sampler for event in found.counted})) or "none",
+        trust_model=";".join(sorted({event.trust_model for event in found.counted_rows})) or "none",
+        sampler=";".join(sorted({event.sampler for event in found.counted_rows})) or "none",
         assumption=assumption,
         compositions=found.strata,
     )

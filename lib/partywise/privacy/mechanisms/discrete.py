@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted_values import Accounted, parameter
+from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED
 from ..rounding import round_up
 from ..secure.fixed_point import LIMIT, default_grid, require_power_of_two
@@ -43,7 +43,7 @@ class DiscreteGaussian:
     grid : float, optional
         A power of two, public; default the one in [sigma / 2^10, sigma / 2^9). With ``covariance`` it is the grid of
         the whitened value.
-    covariance : Accounted of an ndarray of shape (q, q), optional
+    covariance : AccountedValue of an ndarray of shape (q, q), optional
         Positive definite covariance along the last axis, which says where it comes from, as in `Gaussian`. The value
         is whitened, rounded, noised and un-whitened.
     law : {"rounded", "discrete"}
@@ -70,7 +70,7 @@ class DiscreteGaussian:
     sigma: float | None = None
     mu: float | None = None
     grid: float | None = None
-    covariance: Accounted | None = None
+    covariance: AccountedValue | None = None
     law: str = "rounded"
 
     def __post_init__(self) -> None:
@@ -123,7 +123,7 @@ class DiscreteGaussian:
             # Nothing can change, so there is nothing to hide: mu was wanted of a constant.
             return charge_and_draw(bounded, law, name, lambda: bounded.value, owner, terms, rng, preset=True)
         steps = require_sigma(sigma / grid, self.law)
-        rounded = lengths.rounded(np.asarray(bounded.value), grid)
+        rounded = lengths.round_to_grid(np.asarray(bounded.value), grid)
 
         def draw() -> np.ndarray:
             noisy = rounded + integer_noise(rng, steps, rounded.shape, self.law)
@@ -283,7 +283,7 @@ class _Lengths:
         moved = 1.0 if self.white is None else 1.0 + (len(self.white) + 1) / 256
         return (self.sensitivity + math.sqrt(self.entries) * moved * grid) * (1 + 2.0**-50)
 
-    def rounded(self, value: np.ndarray, grid: float) -> np.ndarray:
+    def round_to_grid(self, value: np.ndarray, grid: float) -> np.ndarray:
         """The whitened value in whole grid units, int64."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self.white is None:

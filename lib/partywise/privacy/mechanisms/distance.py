@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from ..accounted_values import Accounted, parameter
+from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import draw_index
@@ -28,7 +28,7 @@ class DistanceLaw:
     """
 
     mechanism: ClassVar[str]
-    domain: Accounted
+    domain: AccountedValue
 
     @property
     def lo(self) -> int:
@@ -132,7 +132,7 @@ class DistanceExponential(DistanceLaw):
     ----------
     epsilon : float
         Distance-LDP parameter, positive: two inputs at distance t have a loss of at most ``epsilon t``.
-    domain : Accounted
+    domain : AccountedValue
         Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
 
     Notes
@@ -144,7 +144,7 @@ class DistanceExponential(DistanceLaw):
     mechanism: ClassVar[str] = "distance_exponential"
 
     epsilon: float
-    domain: Accounted
+    domain: AccountedValue
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)

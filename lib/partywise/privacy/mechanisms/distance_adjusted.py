@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..accounted_values import Accounted
+from ..accounted_values import AccountedValue
 from .distance import DistanceLaw, check_positive
 
 
@@ -24,7 +24,7 @@ class AdjustedDistanceExponential(DistanceLaw):
     theta : int
         Width of the buckets, from 1 to the size of the domain; the last one is shorter if theta does not divide it. A
         plain number, as epsilon is: the exact loss of the law that it makes is what is charged.
-    domain : Accounted
+    domain : AccountedValue
         Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
 
     Notes
@@ -40,7 +40,7 @@ class AdjustedDistanceExponential(DistanceLaw):
     epsilon_prt: float
     epsilon_ner: float
     theta: int
-    domain: Accounted
+    domain: AccountedValue
 
     def __post_init__(self) -> None:
         check_positive("epsilon_prt", self.epsilon_prt)

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted_values import Accounted, parameter
+from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.geometry import Ball, mahalanobis
@@ -28,7 +28,7 @@ class Gaussian:
         Wanted Gaussian-DP parameter: the noise is scaled to it. ``covariance`` may give its shape.
     sigma : float, optional
         Standard deviation of independent noise on every entry, a public number.
-    covariance : Accounted of an ndarray of shape (q, q), optional
+    covariance : AccountedValue of an ndarray of shape (q, q), optional
         Covariance along the last axis, independent over the other axes. It says where it comes from: a release that it
         was computed from becomes a parent of what is released, and one taken from the data in the clear leaves it
         unproved.
@@ -51,7 +51,7 @@ class Gaussian:
 
     mu: float | None = None
     sigma: float | None = None
-    covariance: Accounted | None = None
+    covariance: AccountedValue | None = None
 
     def __post_init__(self) -> None:
         given = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
@@ -89,7 +89,7 @@ class Gaussian:
         """
         certificate = certificate_of(bounded, ("l2", "mahalanobis"))
         rng, shape = generator(rng, "Gaussian"), np.shape(bounded.value)
-        unscaled, root = self._unscaled(certificate), None
+        unscaled, root = self._unit_sensitivity(certificate), None
         if self.covariance is not None:
             bounded = resting_on(bounded, self.covariance)
             root = _root(self.covariance.value, shape[-1:]).T
@@ -111,9 +111,9 @@ class Gaussian:
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by."""
-        return self._law(self._unscaled(certificate))
+        return self._law(self._unit_sensitivity(certificate))
 
-    def _unscaled(self, certificate: SensitivityCertificate) -> float:
+    def _unit_sensitivity(self, certificate: SensitivityCertificate) -> float:
         """That length for noise of the stated shape, before it is scaled to ``mu`` or ``sigma``."""
         ball = Ball(certificate.value, certificate.metric)
         if self.covariance is not None:

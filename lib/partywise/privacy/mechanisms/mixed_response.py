@@ -72,7 +72,7 @@ class MixedResponse:
             bounded,
             law,
             "randomized_response",
-            lambda: self._simulated(indices, numbers),
+            lambda: self._simulate(indices, numbers),
             owner,
             terms,
             rng,
@@ -92,7 +92,7 @@ class MixedResponse:
             raise ValueError("value has entries outside the indices 0..k-1 of their alphabets; cut it into bins first.")
         return indices
 
-    def _simulated(self, indices: np.ndarray, numbers: np.random.Generator) -> np.ndarray:
+    def _simulate(self, indices: np.ndarray, numbers: np.random.Generator) -> np.ndarray:
         # Both draws are always made, as in `RandomizedResponse`.
         uniform = numbers.random(indices.shape)
         other = (indices + 1 + numbers.integers(0, self.alphabets - 1)) % self.alphabets

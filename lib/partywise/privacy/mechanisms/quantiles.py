@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted_values import Accounted, Public, parameter
+from ..accounted_values import AccountedValue, Public, parameter
 from ..accounting.calibration import mu_from_rho
 from ..ledger.event import UNNAMED
 from ..payer import PAID
@@ -37,7 +37,7 @@ class PrivateQuantile:
         Pure-DP parameter, positive and finite.
     q : float
         Wanted share of entries up to the quantile, in [0, 1].
-    domain : Accounted
+    domain : AccountedValue
         The interval ``(lo, hi)``, ``lo < hi``, both finite.
 
     Notes
@@ -51,7 +51,7 @@ class PrivateQuantile:
 
     epsilon: float
     q: float
-    domain: Accounted
+    domain: AccountedValue
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < math.inf:
@@ -126,7 +126,7 @@ class QuantileRadius:
         Total charge; each count has noise sd ``sqrt(6 / (2 rho))``.
     share : float
         Wanted share of records up to the radius, in (0, 1).
-    smallest : Accounted
+    smallest : AccountedValue
         Smallest radius of the grid, positive; 1 by default.
 
     Notes
@@ -137,7 +137,7 @@ class QuantileRadius:
 
     rho: float
     share: float = 0.95
-    smallest: Accounted = ONE
+    smallest: AccountedValue = ONE
 
     def __post_init__(self) -> None:
         if not NORMAL <= self.rho <= 1 / NORMAL:

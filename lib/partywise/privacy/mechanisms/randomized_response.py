@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted_values import Accounted, parameter
+from ..accounted_values import AccountedValue, parameter
 from ..accounting.calibration import randomized_response_probability
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
@@ -32,7 +32,7 @@ class RandomizedResponse:
     k : int
         Number of indices, at least 2: the values are 0..k-1. A plain number, as epsilon is: it is the alphabet of what
         is released, and an index outside it is refused.
-    edges : Accounted, optional
+    edges : AccountedValue, optional
         Increasing bin edges of shape (k-1,): the mechanism then takes raw values and cuts them itself, bin h
         being ``(edges[h-1], edges[h]]``. Quantiles of the data belong to `bin_index`, which counts what they move.
 
@@ -50,7 +50,7 @@ class RandomizedResponse:
 
     epsilon: float
     k: int
-    edges: Accounted | None = None
+    edges: AccountedValue | None = None
     _cuts: np.ndarray | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -110,7 +110,7 @@ class RandomizedResponse:
             # Both draws are always made, so that one generator at two levels of epsilon flips nested sets.
             uniform = numbers.random(indices.shape)
             offsets = numbers.integers(0, self.k - 1, indices.size)
-            return self._moved(indices, rare(numbers, uniform, *self.flip()), offsets)
+            return self._move(indices, rare(numbers, uniform, *self.flip()), offsets)
 
         return charge_and_draw(bounded, law, "randomized_response", simulate, owner, terms, rng, preset=True)
 
@@ -151,9 +151,9 @@ class RandomizedResponse:
     def frequencies(self, indices: ArrayLike) -> np.ndarray:
         """Unbiased shares of the k indices among the true entries, shape (k,), from released indices."""
         found = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
-        return self.unbiased(found / found.sum())
+        return self.debias_sums(found / found.sum())
 
-    def unbiased(self, sums: np.ndarray, axis: int = -1) -> np.ndarray:
+    def debias_sums(self, sums: np.ndarray, axis: int = -1) -> np.ndarray:
         """Sums over true indices, without bias, from sums over released ones: the inverse of the law.
 
         Parameters
@@ -198,14 +198,14 @@ class RandomizedResponse:
             raise ValueError(f"value has entries outside the indices 0..{self.k - 1}; cut it with bin_index first.")
         return indices
 
-    def _moved(self, indices: np.ndarray, flip: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    def _move(self, indices: np.ndarray, flip: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         other = (indices + 1 + np.asarray(offsets, dtype=np.int64).reshape(indices.shape)) % self.k
         return np.where(flip, other, indices)
 
     def secure(self, indices: np.ndarray, rng: SecureRandom) -> np.ndarray:
         """Indices moved with the probability of an integer threshold; `secure_epsilon` is what they cost."""
         flip = (rng.uint64(indices.size) < np.uint64(self._flip_threshold())).reshape(indices.shape)
-        return self._moved(indices, flip, rng.integers_below(self.k - 1, indices.size))
+        return self._move(indices, flip, rng.integers_below(self.k - 1, indices.size))
 
     @property
     def secure_epsilon(self) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted_values import UNPROVED, Accounted, Clear, Public, parents_of
+from ..accounted_values import UNPROVED, AccountedValue, Clear, Public, parents_of
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event
 from ..payer import require_payer
 from ..rounding import round_up
@@ -53,10 +53,10 @@ class Observer(Protocol):
     def draw(self, bounded: Bounded | EncryptedIntegers, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """What is released; ``draw`` gives the value of the mechanism."""
 
-    def keyed(self, key: Any) -> None:
+    def add_key(self, key: Any) -> None:
         """A private key that was made: what is closed to the parties is open to whoever checks a simulation."""
 
-    def made(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """The event of what was drawn last and is not made yet."""
 
 
@@ -64,7 +64,7 @@ OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Accounted):
+class Release(AccountedValue):
     """A value that was paid for: it may be sent, post-processed and sent again at no further cost.
 
     Parameters
@@ -73,7 +73,7 @@ class Release(Accounted):
         Stored read-only.
     event : Event
         What it cost.
-    made_of : sequence of Accounted
+    made_of : sequence of AccountedValue
         What a free release was computed from (see `derive`); a mechanism's own has none.
     exact : bool
         Whether what was noised holds its certificate to the last bit: integers, steps of a public grid, or entries of
@@ -82,7 +82,7 @@ class Release(Accounted):
 
     value: Any
     event: Event
-    made_of: Sequence[Accounted] = ()
+    made_of: Sequence[AccountedValue] = ()
     exact: bool = False
 
     def __post_init__(self) -> None:
@@ -108,7 +108,7 @@ class Release(Accounted):
 
 def derive(
     value: Any,
-    made_of: Sequence[Accounted],
+    made_of: Sequence[AccountedValue],
     *,
     name: str,
     owner: str,
@@ -133,7 +133,7 @@ def derive(
 
 
 def derived_event(
-    release_id: str, owner: str, parts: Sequence[Accounted], audience: str | tuple[str, ...], digest: str = ""
+    release_id: str, owner: str, parts: Sequence[AccountedValue], audience: str | tuple[str, ...], digest: str = ""
 ) -> Event:
     """The row of a value that was computed from releases: free, and it names them."""
     events = [part.event for part in released_parts(parts)]
@@ -156,7 +156,7 @@ def derived_event(
     )
 
 
-def released_parts(parts: Sequence[Accounted]) -> list[Release]:
+def released_parts(parts: Sequence[AccountedValue]) -> list[Release]:
     """The releases nearest to a value: those that it is a function of without another release between."""
     found: dict[str, Release] = {}
     for part in parts:
@@ -172,7 +172,7 @@ class Terms(TypedDict, total=False):
         Its name; by default derived from the released value.
     audience : "*" or tuple of str
         Who may see it; by default everybody.
-    data_dependent_parameters : tuple of str or Accounted
+    data_dependent_parameters : tuple of str or AccountedValue
         The releases (or their ids) of parameters taken from private data, besides those that the statistic itself was
         made with. The ledger charges them, and counts the release as infinite if one of them has no proved row.
     epsilon_claimed : float
@@ -189,7 +189,7 @@ class Terms(TypedDict, total=False):
 
     release_id: str
     audience: str | tuple[str, ...]
-    data_dependent_parameters: tuple[str | Accounted, ...]
+    data_dependent_parameters: tuple[str | AccountedValue, ...]
     epsilon_claimed: float
     trust_model: str
     knows: tuple[str, ...]
@@ -224,7 +224,7 @@ def charge_and_draw(
     given = terms.get("data_dependent_parameters", ())
     if isinstance(given, str):
         raise TypeError(f"data_dependent_parameters={given!r} must be a tuple of releases or release ids.")
-    named = (name for p in given for name in (p.parents if isinstance(p, Accounted) else (p,)))
+    named = (name for p in given for name in (p.parents if isinstance(p, AccountedValue) else (p,)))
     parents = tuple(dict.fromkeys((*named, *bounded.parents)))
     stated = dict[str, Any](
         owner=owner,
@@ -262,7 +262,7 @@ def charge_and_draw(
     mark = digest_of(value, salt) if digest is None else digest(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{mark}"), noise_digest=mark, **stated)
     if observer is not None:
-        observer.made(event)
+        observer.add_event(event)
     scalar = isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0
     return Release(value.item() if scalar else value, event, exact=_exact(bounded))
 
@@ -339,7 +339,7 @@ def product_law(epsilon: float, certificate: SensitivityCertificate, **fields: A
     return law | {"count": math.ceil(certificate.value), **fields}
 
 
-def resting_on(bounded: Bounded, *given: Accounted | None) -> Bounded:
+def resting_on(bounded: Bounded, *given: AccountedValue | None) -> Bounded:
     """The same statistic, with what the domain or the edges of its mechanism came from among its parents."""
     parents = parents_of(*given)
     return replace(bounded, parents=(*bounded.parents, *parents)) if parents else bounded

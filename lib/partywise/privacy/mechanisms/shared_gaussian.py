@@ -124,7 +124,7 @@ class SharedGaussian:
             drawn[:] = [int(steps) for steps in np.rint(sigma * rng.standard_normal(units.shape) / units)]
         observer = OBSERVER.get()
         if observer is not None:
-            observer.keyed(NoiseKey(name, drawn))
+            observer.add_key(NoiseKey(name, drawn))
         return drawn
 
     def __call__(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted_values import Accounted, parameter, parents_of
+from ..accounted_values import AccountedValue, parameter, parents_of
 from ..statistics.bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
 # Largest entry in grid units: with any noise the sum stays a whole number that a float holds exactly.
@@ -34,8 +34,8 @@ def default_grid(sigma: float) -> float:
 
 def fixed_point_sum(
     records: ArrayLike,
-    radius: Accounted,
-    grid: Accounted,
+    radius: AccountedValue,
+    grid: AccountedValue,
     *,
     unit: str = "features",
     depends_on: Iterable[str] = ("features",),
@@ -47,9 +47,9 @@ def fixed_point_sum(
     ----------
     records : ndarray of shape (n, P)
         Records in orthonormal coordinates.
-    radius : Accounted
+    radius : AccountedValue
         Clipping radius, positive and finite.
-    grid : Accounted
+    grid : AccountedValue
         A power of two. If it is a multiple of the grid of a `DiscreteGaussian` mechanism, that mechanism
         charges no rounding.
     unit, depends_on, stratum

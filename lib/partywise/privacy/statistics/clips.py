@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..accounted_values import Accounted, parameter, parents_of
+from ..accounted_values import AccountedValue, parameter, parents_of
 from .bounded import clip_curves
 
 
@@ -41,7 +41,7 @@ class Clip(ABC):
         Unless it is positive.
     """
 
-    radius: Accounted = field(compare=False)
+    radius: AccountedValue = field(compare=False)
     size: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -103,7 +103,7 @@ class NormClip(Clip):
     Without ``gram`` M coordinates are orthonormal. The radius may be infinite, or one for each curve of a record.
     """
 
-    gram: Accounted | None = field(default=None, compare=False)
+    gram: AccountedValue | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", float(np.max(parameter("radius", self.radius))))

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted_values import Accounted, parameter
+from ..accounted_values import AccountedValue, parameter
 from .bounded import Bounded, SensitivityCertificate, sum_certificate
 
 
 def counts(
     indices: ArrayLike,
-    n_bins: Accounted,
+    n_bins: AccountedValue,
     *,
     relation: str = "replace_one",
     norm: str = "l2",
@@ -25,7 +25,7 @@ def counts(
     ----------
     indices : ndarray of shape (n,)
         Bin of each record, 0..n_bins - 1; the bins are public.
-    n_bins : Accounted
+    n_bins : AccountedValue
         Number of bins, at least 1. The largest bin that has a record is data.
     relation : {"replace_one", "add_remove"}
         A replaced record leaves one bin and enters another: l2 sensitivity sqrt(2), l1 sensitivity 2. An added one: 1.
@@ -69,7 +69,7 @@ def counts(
 def membership(
     chosen: ArrayLike,
     n_items: int,
-    max_size: Accounted,
+    max_size: AccountedValue,
     *,
     unit: str = "row",
     depends_on: Iterable[str] = ("label", "features"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted_values import Accounted, parameter, parents_of
+from ..accounted_values import AccountedValue, parameter, parents_of
 from .bounded import Bounded, sum_certificate
 
 
@@ -24,8 +24,8 @@ def integer_cuts(ends: tuple[float, float], domain: tuple[int, int]) -> np.ndarr
 
 def mapped_integers(
     values: ArrayLike,
-    ends: Accounted,
-    domain: Accounted,
+    ends: AccountedValue,
+    domain: AccountedValue,
     *,
     unit: str = "features",
     depends_on: Iterable[str] | None = None,

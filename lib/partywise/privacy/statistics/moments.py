@@ -1,6 +1,6 @@
 """Sums and second moments of clipped records, each with its sensitivity under replacement of one record.
 
-A clipping radius is `Accounted`: it says where it comes from, and a release that it came from is charged.
+A clipping radius is `AccountedValue`: it says where it comes from, and a release that it came from is charged.
 """
 
 import math
@@ -8,13 +8,13 @@ from collections.abc import Iterable
 
 from numpy.typing import ArrayLike
 
-from ..accounted_values import Accounted, parameter, parents_of
+from ..accounted_values import AccountedValue, parameter, parents_of
 from .bounded import Bounded, clip_curves, product, record_matrix, sum_certificate
 
 
 def second_moment(
     z: ArrayLike,
-    radius: Accounted,
+    radius: AccountedValue,
     *,
     unit: str = "features",
     depends_on: Iterable[str] = ("features",),
@@ -40,8 +40,8 @@ def second_moment_bound(length: float, n: int = 1) -> float:
 def cross_moment(
     x: ArrayLike,
     y: ArrayLike,
-    radius_x: Accounted,
-    radius_y: Accounted,
+    radius_x: AccountedValue,
+    radius_y: AccountedValue,
     *,
     unit: str = "row",
     depends_on: Iterable[str] = ("label", "features"),
@@ -65,7 +65,7 @@ def cross_moment(
 
 def record_sum(
     z: ArrayLike,
-    radius: Accounted,
+    radius: AccountedValue,
     *,
     unit: str = "features",
     depends_on: Iterable[str] = ("features",),
@@ -77,7 +77,7 @@ def record_sum(
     ----------
     z : ndarray of shape (n, P)
         Records in orthonormal coordinates.
-    radius : Accounted
+    radius : AccountedValue
         Clipping radius, positive.
     unit, depends_on, stratum
         Of the certificate.
@@ -90,7 +90,7 @@ def record_sum(
 
 def covariance(
     x: ArrayLike,
-    radius: Accounted,
+    radius: AccountedValue,
     *,
     centered: bool = True,
     unit: str = "features",

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted_values import Accounted, parameter
+from ..accounted_values import AccountedValue, parameter
 from .bounded import SensitivityCertificate, sum_certificate
 
 # Gradients and hessians are whole multiples of it.
@@ -118,7 +118,7 @@ def newton_certificate(d: int, ratio: float) -> SensitivityCertificate:
     return sum_certificate(_root(Fraction(2 * d)), source, "features", ("features",))
 
 
-def residual_certificate(d: int, bound: Accounted, hessian: float, ratio: float) -> SensitivityCertificate:
+def residual_certificate(d: int, bound: AccountedValue, hessian: float, ratio: float) -> SensitivityCertificate:
     """Sensitivity of the tables of d features with |g| at most a public bound R and one h for all records."""
     R = parameter("bound", bound)
     if not (0 < R < math.inf and 0 < ratio < math.inf and hessian >= 0):

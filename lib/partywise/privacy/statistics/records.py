@@ -3,8 +3,8 @@
 A neighbour replaces one record (``replace_one``; the number of records is public) unless a constructor says
 otherwise. Every constructor clips inside, so its certificate assumes nothing about the data except that all entries
 are finite. Whatever else a certificate rests on (radii, boxes, edges, thresholds, bins, Gram matrices) is given as
-`Accounted`: `Public` with the argument where it comes from, the `Release` that drew it, or `Clear`; a bare number is
-refused. Shapes are plain: they show in what is released.
+`AccountedValue`: `Public` with the argument where it comes from, the `Release` that drew it, or `Clear`; a bare number
+is refused. Shapes are plain: they show in what is released.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted_values import UNPROVED, Accounted, Public, parameter
+from ..accounted_values import UNPROVED, AccountedValue, Public, parameter
 from ..rounding import NORMAL
 from .bounded import Bounded, SensitivityCertificate, record_matrix, sum_certificate
 from .clips import NormClip
@@ -23,8 +23,8 @@ ONE_ENTRY = Public(1, because="a record holds one entry")
 
 def clipped_coefficients(
     c: ArrayLike,
-    gram: Accounted | None,
-    radius: Accounted,
+    gram: AccountedValue | None,
+    radius: AccountedValue,
     *,
     unit: str = "features",
     depends_on: Iterable[str] = ("features",),
@@ -36,9 +36,9 @@ def clipped_coefficients(
     ----------
     c : ndarray of shape (n, ..., q)
         As in `clip_curves`; the first axis runs over records, any axes between over the curves of one record.
-    gram : Accounted or None
+    gram : AccountedValue or None
         Gram matrix M of shape (q, q); None for orthonormal coordinates.
-    radius : Accounted
+    radius : AccountedValue
         Positive; broadcasts against the leading axes of ``c``.
     unit, depends_on, stratum
         Of the certificate.
@@ -86,7 +86,7 @@ def clipped_curves(
 
 
 def count_at_most(
-    values: ArrayLike, threshold: Accounted, *, unit: str = "features", depends_on: Iterable[str] = ("features",)
+    values: ArrayLike, threshold: AccountedValue, *, unit: str = "features", depends_on: Iterable[str] = ("features",)
 ) -> Bounded:
     """Number of records with ``value <= threshold``: replacing one record moves it by at most 1.
 
@@ -154,7 +154,7 @@ def entries(
     unit: str = "label",
     relation: str | None = None,
     depends_on: Iterable[str] | None = None,
-    moved: Accounted = ONE_ENTRY,
+    moved: AccountedValue = ONE_ENTRY,
     stratum: str = "*",
 ) -> Bounded:
     """Raw values or indices, one entry a record: what local and selection mechanisms take; norm ``"hamming"``.

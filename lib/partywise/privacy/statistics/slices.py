@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..accounted_values import Accounted, parameter, parents_of
+from ..accounted_values import AccountedValue, parameter, parents_of
 from ..rounding import NORMAL, round_up
 from .bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
@@ -36,10 +36,10 @@ class Quantiles:
 def slice_means(
     x: ArrayLike,
     y: ArrayLike,
-    edges: Accounted | Quantiles,
+    edges: AccountedValue | Quantiles,
     *,
-    radius: Accounted | None = None,
-    box: Accounted | None = None,
+    radius: AccountedValue | None = None,
+    box: AccountedValue | None = None,
     unit: str = "row",
     depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
@@ -75,7 +75,7 @@ def slice_means_bound(length: float, n: int) -> float:
 
 def bin_index(
     values: ArrayLike,
-    edges: Accounted | Quantiles,
+    edges: AccountedValue | Quantiles,
     *,
     unit: str = "features",
     depends_on: Iterable[str] | None = None,
@@ -101,12 +101,12 @@ def bin_index(
     return Bounded(indices, certificate, stratum, parents=parents_of(_cuts(edges)))
 
 
-def _cuts(edges: Accounted | Quantiles) -> Accounted | None:
+def _cuts(edges: AccountedValue | Quantiles) -> AccountedValue | None:
     """What edges come from; quantiles come from nothing that was released, and their certificate pays for them."""
     return None if isinstance(edges, Quantiles) else edges
 
 
-def _clip(x: np.ndarray, radius: Accounted | None, box: Accounted | None) -> tuple[np.ndarray, float, float]:
+def _clip(x: np.ndarray, radius: AccountedValue | None, box: AccountedValue | None) -> tuple[np.ndarray, float, float]:
     """Clipped records, the length none of them exceeds, and the share that was clipped."""
     if radius is not None and box is None:
         length = parameter("radius", radius)
@@ -126,7 +126,7 @@ def _clip_to_box(x: np.ndarray, box: float) -> tuple[np.ndarray, float, float]:
     return np.clip(x, -box, box), float(box * np.sqrt(x.shape[1])), float(np.mean(outside)) if len(x) else 0.0
 
 
-def _cut(name: str, values: ArrayLike, edges: Accounted | Quantiles) -> tuple[np.ndarray, int]:
+def _cut(name: str, values: ArrayLike, edges: AccountedValue | Quantiles) -> tuple[np.ndarray, int]:
     """Slice of each value and number of slices."""
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or not np.all(np.isfinite(array)):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audits.exposure import AttackedPair, Exposure, Task, fixed
+from ...audits.exposure import AttackedPair, Exposure, Task, public_settings
 from ...audits.pairs import GaussianPair, LawPair, canaries, clear_exposure
 from ...audits.worlds import AuditData, World
 from ...functional.bases import BSplineBasis
@@ -93,7 +93,7 @@ def _coefficients(task: Task, multiplier: float, shape_of: Callable[[np.ndarray]
         return GaussianPair(_record(first, gram, settings.radius), _record(second, gram, settings.radius), noise)
 
     metric = Public(gram, because="Gram matrix of the basis of the case, a setting")
-    bounded = clipped_coefficients(task.worst[0].x, metric, fixed(settings, "radius"))
+    bounded = clipped_coefficients(task.worst[0].x, metric, public_settings(settings, "radius"))
     spread = Public(noise, because="a multiple of the Gram matrix, or of its inverse, of a basis that is a setting")
     release = Gaussian(covariance=spread)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     worst = pair_of(*task.worst)
@@ -113,7 +113,7 @@ def orthonormal_repaired(task: Task) -> Exposure:
 
 def _orthonormal(task: Task, multiplier: float) -> Exposure:
     settings, noise = task.settings, 2 * task.settings.radius * multiplier
-    bounded = clipped_coefficients(task.worst[0].x, None, fixed(settings, "radius"))
+    bounded = clipped_coefficients(task.worst[0].x, None, public_settings(settings, "radius"))
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     return Exposure({0: release}, _white(task, noise))
 
@@ -149,7 +149,7 @@ def _budget(task: Task, multiplier: float, shares: int) -> Exposure:
     releases = {}
     for j in task.own(settings.n_predictors):
         columns = slice(j * settings.n_basis, (j + 1) * settings.n_basis)
-        bounded = clipped_coefficients(task.worst[0].x[:, columns], None, fixed(settings, "radius"))
+        bounded = clipped_coefficients(task.worst[0].x[:, columns], None, public_settings(settings, "radius"))
         rng = task.rng_for("release", j)
         releases[j] = Gaussian(sigma=noise)(bounded, rng, owner=task.owner, release_id=f"curves {j}")
 
@@ -168,7 +168,7 @@ def residuals(task: Task) -> Exposure:
 def response(task: Task) -> Exposure:
     """A released response, from which anybody may compute residuals."""
     settings, noise = task.settings, 2 * task.settings.radius * task.analytic
-    radius = fixed(settings, "radius")
+    radius = public_settings(settings, "radius")
     bounded = clipped_coefficients(task.worst[0].x, None, radius, unit="label", depends_on=("label",))
     return Exposure({0: Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner)}, _white(task, noise))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import Checked, Delta, Unit
+from ...checks import CheckedFields, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.study import Figure, Protocol, Source, Study
 from ...functional.options import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec(Checked):
+class Spec(CheckedFields):
     """Constants of the study: delta of every epsilon, and the unit that is protected."""
 
     delta: Delta = 1e-5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Checked, Delta, NotNegative, Positive, Range, Share
+from ...checks import CheckedFields, Delta, NotNegative, Positive, Range, Share
 
 Rows = Annotated[int, Range(4)]
 # Runs of a trainer with mini-batches over which its path is averaged.
@@ -13,7 +13,7 @@ PATH_RUNS = 5
 
 
 @dataclass(frozen=True)
-class CaseSettings(Checked):
+class CaseSettings(CheckedFields):
     """What every case may set.
 
     test_share : share of the rows that are held out

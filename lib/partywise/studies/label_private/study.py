@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ...checks import Checked, Delta
+from ...checks import CheckedFields, Delta
 from ...errors import ConfigError
 from ...experiment.study import Figure, Protocol, Source, Study
 from ...logistic.options import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec(Checked):
+class Spec(CheckedFields):
     """Constants of the study.
 
     delta : of every epsilon (a case may have its own)

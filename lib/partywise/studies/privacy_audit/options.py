@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ...checks import Checked, Count, Range, Share
+from ...checks import CheckedFields, Count, Range, Share
 
 
 @final
 @dataclass(frozen=True)
-class AuditOptions(Checked):
+class AuditOptions(CheckedFields):
     """How a mechanism is built and how hard it is attacked.
 
     variant : ``published`` (formula for formula) or ``repaired``

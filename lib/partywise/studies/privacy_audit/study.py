@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import Checked, Delta, Unit
+from ...checks import CheckedFields, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.claims import Claim, all_claims, modules
 from ...experiment.study import Figure, Lazy, Protocol, Study
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec(Checked):
+class Spec(CheckedFields):
     """Constants of the study: delta of claims that state none, and the unit that every cell is asked about."""
 
     delta: Delta = 1e-5

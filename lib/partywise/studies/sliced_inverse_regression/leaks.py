@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from ...audits.exposure import Exposure, Task, fixed, unproved
+from ...audits.exposure import Exposure, Task, public_settings, unproved_release
 from ...audits.pairs import GaussianPair, NoLaw, clear_exposure, gaussian_exposure
 from ...audits.worlds import World
 from ...inverse_regression.estimate import eigengap_dimension
 from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
-from ...privacy.accounted_values import Accounted, Clear, Public
+from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.accounting.calibration import analytic_gaussian_sigma
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import resting_on
@@ -32,9 +32,9 @@ def public_edges(settings: SliceSettings) -> Public:
     return Public(cuts, because="equal parts of lowest..highest, settings of the case")
 
 
-def means(settings: SliceSettings, world: World, edges: Accounted | Quantiles) -> Bounded:
+def means(settings: SliceSettings, world: World, edges: AccountedValue | Quantiles) -> Bounded:
     """Slice mean matrix (H, p) of truncated features, with the sensitivity that its edges allow."""
-    return slice_means(world.x, world.y, edges, box=fixed(settings, "truncation"))
+    return slice_means(world.x, world.y, edges, box=public_settings(settings, "truncation"))
 
 
 def public_slices_published(task: Task) -> Exposure:
@@ -52,7 +52,7 @@ def quantile_slices(task: Task) -> Exposure:
     return _proposition(task, Quantiles(task.settings.n_slices), task.classic)
 
 
-def _proposition(task: Task, edges: Accounted | Quantiles, multiplier: float) -> Exposure:
+def _proposition(task: Task, edges: AccountedValue | Quantiles, multiplier: float) -> Exposure:
     settings = task.settings
     noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * multiplier
     return _means_exposure(task, edges, float(noise))
@@ -98,7 +98,7 @@ def printed_covariance(task: Task) -> Exposure:
     except ValueError:
         # What a program makes of the root of a negative variance.
         nothing = np.full(np.shape(bounded.value), np.nan)
-        payload = unproved(nothing, task.owner, "row", "vectorised noise as printed", task.noise())
+        payload = unproved_release(nothing, task.owner, "row", "vectorised noise as printed", task.noise())
     return Exposure({0: payload}, (NoLaw(), NoLaw()), numbers)
 
 
@@ -135,7 +135,7 @@ def scale_published(task: Task) -> Exposure:
 
 def scale_repaired(task: Task) -> Exposure:
     """The same with a public bound, as the truncation box gives one; longer records are clipped."""
-    return _moments(task, lambda world: fixed(task.settings, "ratio"))
+    return _moments(task, lambda world: public_settings(task.settings, "ratio"))
 
 
 def _of_norm_one(world: World) -> Public:
@@ -146,7 +146,7 @@ def _lemma(task: Task) -> float:
     return lemma1_sigma(task.settings.n, task.settings.p, task.epsilon, task.delta)
 
 
-def _moments(task: Task, scale_of: Callable[[World], Accounted], noise: float | None = None) -> Exposure:
+def _moments(task: Task, scale_of: Callable[[World], AccountedValue], noise: float | None = None) -> Exposure:
     """X X' / n of records divided by a scale, with symmetric noise (None: of the analytic level)."""
     if noise is None:
         sensitivity = _moment(task.worst[0], scale_of).certificate.value
@@ -185,7 +185,7 @@ def screening_matrix(settings: ScreeningSettings, world: World) -> np.ndarray:
     return chosen
 
 
-def _means_exposure(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:
+def _means_exposure(task: Task, edges: AccountedValue | Quantiles, noise: float) -> Exposure:
     """Slice means with independent noise."""
     slice_mean = partial(means, task.settings, edges=edges)
     return gaussian_exposure(task, slice_mean, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon)
@@ -195,7 +195,7 @@ def _longest(world: World) -> float:
     return float(np.max(np.linalg.norm(world.x, axis=1)))
 
 
-def _moment(world: World, scale_of: Callable[[World], Accounted]) -> Bounded:
+def _moment(world: World, scale_of: Callable[[World], AccountedValue]) -> Bounded:
     """X X' / n of X divided by a scale, not centred, as in Lemma 1."""
     scale = scale_of(world)
     one = Public(1.0, because="longest record of Lemma 1, in units of the scale")

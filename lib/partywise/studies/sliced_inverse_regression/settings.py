@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Checked, Count, Positive, Range
+from ...checks import CheckedFields, Count, Positive, Range
 
 # Edges on the arrival delay in minutes: early, on time, and what counts as late in the yearly statistics.
 DELAY_EDGES = (-20.0, -10.0, 0.0, 15.0, 45.0)
 
 
 @dataclass(frozen=True)
-class CaseSettings(Checked):
+class CaseSettings(CheckedFields):
     """What all cases share: everything here is public and fixed before data are seen.
 
     radius : R, every entry is clipped to [-R, R]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...checks import Checked
+from ...checks import CheckedFields
 from ...errors import ConfigError
 from ...experiment.study import Figure, Lazy, Protocol, Source, Study
 from ...inverse_regression.options import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec(Checked):
+class Spec(CheckedFields):
     """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n.
 
     unit : ``user`` are all records of one person

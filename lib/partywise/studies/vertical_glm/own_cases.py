@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...alignment.identifiers import prepared
+from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...datasets.division import fold_order
 from ...datasets.own.csv import TextTable, read_table
@@ -109,7 +109,7 @@ def _common(lists: Sequence[Sequence[Hashable]]) -> set[Hashable]:
 
 def _hint(ids: Sequence[list[str]], found: int) -> str:
     """Which rule for identifiers would make more of them agree; empty if none does."""
-    folded = [[IdentifierRules(normalise=True).written(text) for text in own] for own in ids]
+    folded = [[IdentifierRules(normalise=True).canonical_form(text) for text in own] for own in ids]
     whole = [[int(text) for text in own if text.strip().isdecimal()] for own in ids]
     longest = max(len(text.strip()) for own in ids for text in own)
     if len(_common(whole)) > max(found, len(_common(folded))):
@@ -176,8 +176,10 @@ def _identifiers(table: TextTable, one: GlmFile, settings: TableSettings) -> tup
         texts = [int(text) if text.strip().isdecimal() else text for text in texts]
     try:
         if settings.aligned:
-            return prepared(texts, IdentifierRules(), one.party, "under identifiers, with records 'unaligned'")
-        return prepared(texts, rules, one.party, "under identifiers")
+            return prepare_identifiers(
+                texts, IdentifierRules(), one.party, "under identifiers, with records 'unaligned'"
+            )
+        return prepare_identifiers(texts, rules, one.party, "under identifiers")
     except ValueError as error:
         raise DataMissing(f"{one.file}: {error}") from None
 

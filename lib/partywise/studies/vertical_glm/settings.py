@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Natural, Positive, Range, check_fields, unread
+from ...checks import Natural, Positive, Range, check_fields, check_unread_options
 from ...datasets.public.descriptions import Response, TableDescription
 from ...datasets.public.tables import TABLES
 from ...glm.options import Family
@@ -89,7 +89,7 @@ class PartialOverlap(CaseSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.aligned:
-            unread(self, ("overlap",), "records 'unaligned'")
+            check_unread_options(self, ("overlap",), "records 'unaligned'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +113,7 @@ class GeneratedSettings(PartialOverlap):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.family not in WITH_MEAN:
-            unread(self, ("mean",), f"family {', '.join(WITH_MEAN)}")
+            check_unread_options(self, ("mean",), f"family {', '.join(WITH_MEAN)}")
         if self.n <= self.p + 1:
             raise ValueError(f"n is {self.n}: give more records than the {self.p + 1} coefficients.")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import Checked, Delta, UserUnit
+from ...checks import CheckedFields, Delta, UserUnit
 from ...datasets.columns.check import check_columns
 from ...errors import ConfigError
 from ...experiment.study import Figure, Lazy, Protocol, Source, Study
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec(Checked):
+class Spec(CheckedFields):
     """Constants of the study: delta of every epsilon, and the unit that is protected (nothing here protects one)."""
 
     delta: Delta = 1e-5

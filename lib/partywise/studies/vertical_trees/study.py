@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...checks import Checked, Delta, UserUnit
+from ...checks import CheckedFields, Delta, UserUnit
 from ...datasets.columns.settings import DatasetSettings
 from ...experiment.study import Figure, Lazy, Protocol, Source, Study
 from ...trees.options import (
@@ -27,7 +27,7 @@ from .settings import GeneratedSettings
 
 
 @dataclass(frozen=True)
-class Spec(Checked):
+class Spec(CheckedFields):
     """Constants of the study: delta of every epsilon, and the unit that is protected."""
 
     delta: Delta = 1e-5

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import CertificationError
-from ...privacy.accounted_values import Accounted, Public
+from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.accounting.roots import bisect
 from ...privacy.ledger.event import UNNAMED
@@ -114,7 +114,7 @@ def indices_moved(options: GatheringOptions, n: int) -> int:
     return min(int(options.n_bins or n), n) if options.ties == "position" else n
 
 
-def public_cuts(column: Column, options: GatheringOptions) -> Accounted:
+def public_cuts(column: Column, options: GatheringOptions) -> AccountedValue:
     """Declared edges of a column: its own, or as many equal parts of its declared bounds as bins are asked for."""
     if options.n_bins is None:
         if column.edges is None:

@@ -84,7 +84,7 @@ def _margins(
     own = codes[rows]
 
     def estimate_sums(weights: np.ndarray) -> np.ndarray:
-        return randomiser.unbiased(np.bincount(own, weights, minlength=k))
+        return randomiser.debias_sums(np.bincount(own, weights, minlength=k))
 
     scale, hessian = n / rows.size, h[rows].sum()
     G, H = scale * estimate_sums(g[rows]), estimate_sums(h[rows]) * (h.sum() / hessian)
@@ -126,7 +126,7 @@ def _pair(
         return None
     shape = randomisers[0].k, randomisers[1].k
     seen = np.bincount(first * shape[1] + second, h, minlength=shape[0] * shape[1]).reshape(shape)
-    pair = randomisers[1].unbiased(randomisers[0].unbiased(seen, axis=0), axis=1) * (total / h.sum())
+    pair = randomisers[1].debias_sums(randomisers[0].unbiased(seen, axis=0), axis=1) * (total / h.sum())
     return pair if math.isinf(randomisers[0].epsilon) else nearest_shares(pair, total)
 
 
@@ -141,7 +141,7 @@ def _by_stratum(
     seen = np.bincount(cells, h[own], minlength=count * randomiser.k).reshape(count, randomiser.k)
     # A stratum of which nothing was released has the shares of all.
     seen = np.where(seen.sum(1, keepdims=True) > 0, seen, seen.sum(0) if own.size else 1.0)
-    values = randomiser.unbiased(seen) * (totals / seen.sum(1))[:, None]
+    values = randomiser.debias_sums(seen) * (totals / seen.sum(1))[:, None]
     return np.array([nearest_shares(row, total) for row, total in zip(values, totals.tolist(), strict=True)])
 
 

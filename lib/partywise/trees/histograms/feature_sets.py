@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import CertificationError
 from ...federation.roles import records_together
-from ...privacy.accounted_values import Accounted
+from ...privacy.accounted_values import AccountedValue
 from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.strata import cell_of
 from ..options import LocalTablesOptions
@@ -48,7 +48,7 @@ class FeatureSets:
     """
 
     columns: tuple[int, ...]
-    edges: tuple[Accounted, ...]
+    edges: tuple[AccountedValue, ...]
     released_features: np.ndarray
     strata: tuple[Stratum, ...]
     epsilon: float
@@ -148,7 +148,7 @@ def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: floa
     return min(grouped_epsilon(one, epsilon, delta, group) for one in releases)
 
 
-def _declaration(column: Any) -> Accounted:
+def _declaration(column: Any) -> AccountedValue:
     if column.edges is None:
         raise CertificationError(
             f"edges of column {column.name!r} are not declared: certified histograms need public bins; declare the "

@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import CertificationError
 from ...federation.exchanges.homomorphic.slots import per_cipher, slot_bits
 from ...federation.roles import records_together
-from ...privacy.accounted_values import Accounted, Public
+from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...privacy.statistics.newton import GRID, Cells, free_ratio, newton_certificate, residual_certificate
@@ -41,7 +41,7 @@ class Share:
 
     party: str
     columns: tuple[int, ...]
-    edges: tuple[Accounted, ...]
+    edges: tuple[AccountedValue, ...]
     cells: Cells
     ratio: float
     certificate: SensitivityCertificate

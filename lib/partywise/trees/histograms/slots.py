@@ -81,7 +81,7 @@ def add_noise(
     cells = [(g << plan.bits) + h for g, h in zip(high, low, strict=True)]
     plain = _merge_cells(cells[:margins], plan.per_margin, 2 * plan.bits)
     plain += _merge_cells(cells[margins:], plan.per_pair, plan.pair_bits)
-    return paillier.rerandomised(public, paillier.add_plain(public, packed, np.array(plain, dtype=object)), rng)
+    return paillier.rerandomise(public, paillier.add_plain(public, packed, np.array(plain, dtype=object)), rng)
 
 
 def _merge_cells(cells: Sequence[int], per: int, bits: int) -> list[int]:
@@ -127,4 +127,4 @@ def reveal(
     public: PublicKey, share: Share, plan: HistogramPlan, cipher: Cipher, keys: Sequence[PrivateKey]
 ) -> np.ndarray:
     """The same of a cipher, for whoever checks a simulation."""
-    return read(paillier.revealed(public, cipher, keys), share, plan)
+    return read(paillier.reveal(public, cipher, keys), share, plan)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from ...federation.cipher import Cipher
-from ...federation.exchanges.homomorphic.ciphertexts import carried
+from ...federation.exchanges.homomorphic.ciphertexts import ciphertext_bytes
 from ...federation.exchanges.homomorphic.keys import shared_key
-from ...federation.exchanges.homomorphic.paillier import decrypt, encrypt, pack, rerandomised, sums, times
+from ...federation.exchanges.homomorphic.paillier import decrypt, encrypt, pack, rerandomise, sums, times
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import per_cipher, split_slots
 from ...federation.parties import Party
-from ...federation.roles import involved
+from ...federation.roles import parts_of
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import Clear
 from ..leaves import Layout, Skeleton
@@ -58,7 +58,7 @@ def zero_dropped(public: PublicKey, cipher: Cipher, kept: np.ndarray) -> Cipher:
 
 def ruled_out(cipher: Cipher) -> np.ndarray:
     """(m,) bool, what the next party reads from entries that were not re-randomised: the constant 1 is 0 for sure."""
-    ciphertexts = carried(cipher)
+    ciphertexts = ciphertext_bytes(cipher)
     return (ciphertexts[:, -1] == 1) & ~ciphertexts[:, :-1].any(axis=1)
 
 
@@ -69,14 +69,14 @@ def local_weights(
     weights = fixed_weights(form, layout.weight)
     open_leaves = form.open_leaves(*local_own_left(active, layout, rows))
     rng = rng_for("inference masks", active.name)
-    made_of = involved((active,))
+    made_of = parts_of((active,))
     return encrypt(key, np.where(open_leaves.T, weights, 0), rng, key_holder=active.name, made_of=made_of)
 
 
 def local_kept(party: Party, public: PublicKey, cipher: Cipher, open_leaves: np.ndarray, rng_for: Callable) -> Cipher:
     """What a passive party passes on: its own choice of entries, in ciphertexts that nobody has seen before."""
     rng = rng_for("inference masks", party.name)
-    return rerandomised(public, zero_dropped(public, cipher, open_leaves.T.ravel()), rng).with_parts(involved((party,)))
+    return rerandomise(public, zero_dropped(public, cipher, open_leaves.T.ravel()), rng).with_parts(parts_of((party,)))
 
 
 def local_sums(
@@ -94,7 +94,7 @@ def local_sums(
     n = open_leaves.shape[1]
     groups = np.where(open_leaves, np.arange(n), -1).T.ravel()
     slots = pack(public, sums(public, cipher, groups, n), per_cipher(public.plaintext_bits, SLOT_BITS), SLOT_BITS)
-    closed = rerandomised(public, slots, rng_for("inference masks", party.name))
+    closed = rerandomise(public, slots, rng_for("inference masks", party.name))
     return Clear(closed, ("features",), made_of=[Clear(None, ("features",), owner=owner) for owner in owners])
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges.sharing import decoded, encoded, multiplied, shared
+from ...federation.exchanges.sharing import decode_words, encode_words, multiply_words, share_words
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import Clear
@@ -60,8 +60,8 @@ def local_own_indicator_words(active: Party, form: Skeleton, layout: Layout, row
 
 def local_weight_words(active: Party, form: Skeleton, layout: Layout) -> np.ndarray:
     """(leaves,) weights of all leaves as words."""
-    encoded(np.array(form.largest(layout.weight)), FRACTION_BITS)
-    return encoded(layout.weight, FRACTION_BITS)
+    encode_words(np.array(form.largest(layout.weight)), FRACTION_BITS)
+    return encode_words(layout.weight, FRACTION_BITS)
 
 
 def local_sizes(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
@@ -115,7 +115,7 @@ def local_opened_share(passive: Party, terms: np.ndarray) -> Clear:
 
 def local_opened_scores(active: Party, terms: np.ndarray, others: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What all trees and tables that cross add to each score."""
-    return [decoded(local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64), FRACTION_BITS)]
+    return [decode_words(local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64), FRACTION_BITS)]
 
 
 def reached_ends(
@@ -128,7 +128,7 @@ def reached_ends(
         above = run.each(holders, local_above, reached, forms, start, end)
         sides = run.each(holders, local_sides, indicators, start, end, first)
         shape = (2 * (end - start), n)
-        below = multiplied(run, holders, f"paths to {start}..{end - 1}", above, sides, shape, run.rng_for)
+        below = multiply_words(run, holders, f"paths to {start}..{end - 1}", above, sides, shape, run.rng_for)
         reached = run.each(holders, local_joined, reached, below)
     return reached
 
@@ -146,16 +146,16 @@ def shared_scores(
     words = [run.at(active, local_own_indicator_words, forms, layout, rows)]
     words += [run.at(party, local_indicator_words, forms, splits, thresholds, rows) for party in passive]
     parts = [
-        shared(run, owner, holders, "indicators in shares", own, run.rng_for)
+        share_words(run, owner, holders, "indicators in shares", own, run.rng_for)
         for owner, own in zip((active, *passive), words, strict=True)
     ]
     indicators = run.each(holders, local_total, parts)
     leaf_words = run.at(active, local_weight_words, forms, layout)
-    weights = shared(run, active, holders, "weights in shares", leaf_words, run.rng_for)
+    weights = share_words(run, active, holders, "weights in shares", leaf_words, run.rng_for)
 
     reached = reached_ends(run, levels, forms, indicators, n)
     ends = run.each(holders, local_ends, reached, indicators, forms)
     every = run.each(holders, local_repeated, weights, n)
-    terms = multiplied(run, holders, "weights", every, ends, (leaves, n), run.rng_for)
+    terms = multiply_words(run, holders, "weights", every, ends, (leaves, n), run.rng_for)
     opened = run.gather(passive, active, "scores in shares", local_opened_share, terms)
     return run.at(active, local_opened_scores, terms, opened)

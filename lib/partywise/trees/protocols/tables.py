@@ -30,7 +30,7 @@ from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import merge_slots
 from ...federation.parties import Party
-from ...federation.roles import involved
+from ...federation.roles import parts_of
 from ...federation.run import Run
 from ...models.losses import derivatives
 from ...privacy.accounted_values import Clear
@@ -72,7 +72,7 @@ def local_records(
     """Gradient and hessian of every training record, side by side in one ciphertext."""
     rng = rng_for("gradient randomness", active.name)
     slots = merge_slots(records, plan.bits)
-    return paillier.encrypt(key, slots, rng, key_holder=active.name, made_of=involved((active,)))
+    return paillier.encrypt(key, slots, rng, key_holder=active.name, made_of=parts_of((active,)))
 
 
 def local_sums(

@@ -11,7 +11,7 @@ import numpy as np
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier, slots
 from ...federation.parties import Party
-from ...federation.roles import involved
+from ...federation.roles import parts_of
 from ...privacy.accounted_values import Clear, Public
 from ...privacy.ledger.event import UNNAMED
 from ..codes import CodedColumns
@@ -76,7 +76,7 @@ def local_gradients(
         return Clear(numbers, units=("label",))
     pairs = slots.merge_slots((numbers[:, 0], numbers[:, 1]), plan.bits)
     rng = rng_for("encryption", active.name, "gradients", *place)
-    return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=involved((active,), ("label",)))
+    return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=parts_of((active,), ("label",)))
 
 
 def local_nodes(active: Party, branches: Branches, plan: Plan, audience: tuple[str, ...]) -> Clear:

@@ -14,7 +14,7 @@ import numpy as np
 from ...attacks.messages import labels_from_signs
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import slots
-from ...federation.exchanges.homomorphic.ciphertexts import carried
+from ...federation.exchanges.homomorphic.ciphertexts import ciphertext_bytes
 from ..codes import CodedColumns
 
 
@@ -61,7 +61,7 @@ def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray |
     """
     if isinstance(gradients, np.ndarray):
         return gradients[:, 0] > 0 if forest else labels_from_signs(gradients[:, 0])
-    return carried(gradients)[:, 0] >= 128 if gradients.scheme == "paillier" else None
+    return ciphertext_bytes(gradients)[:, 0] >= 128 if gradients.scheme == "paillier" else None
 
 
 def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.ndarray]:
@@ -76,4 +76,4 @@ def integers_of(a: np.ndarray, w: np.ndarray, times: np.ndarray | None, bound: f
     most = float(np.max(np.abs(a) / (1 if times is None else np.maximum(times, 1)), initial=0.0))
     if most > bound:
         raise OverflowError(f"residual_bound is {bound:g}, and there is a residual of {most!r}: declare a larger one.")
-    return np.stack([slots.fixed(a), slots.fixed(w)], axis=1)
+    return np.stack([slots.to_fixed_point(a), slots.to_fixed_point(w)], axis=1)

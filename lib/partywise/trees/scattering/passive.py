@@ -65,7 +65,7 @@ def local_sums(
     sums = paillier.sums(key, gradients, cells, counts)
     packed = paillier.pack(key, sums, plan.per, 2 * plan.bits)
     rng = rng_for("encryption", passive.name, "sums", *place)
-    return Sums(Clear(paillier.rerandomised(key, packed, rng), units=("features",)), paillier.additions(cells))
+    return Sums(Clear(paillier.rerandomise(key, packed, rng), units=("features",)), paillier.additions(cells))
 
 
 def local_answer(passive: Party, sums: Sums) -> Clear:

@@ -19,12 +19,12 @@ from partywise.federation.exchanges.homomorphic.ciphertexts import concatenate, 
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey, generate_key
 from partywise.federation.exchanges.homomorphic.slots import (
-    fixed,
     merge_slots,
     per_cipher,
     require_room,
     slot_bits,
     split_slots,
+    to_fixed_point,
 )
 from partywise.federation.parties import Party
 from partywise.federation.payloads import payload_bytes
@@ -161,14 +161,14 @@ def test_every_operation_is_that_of_integers(key):
 def test_rerandomising_changes_all_bytes_and_no_value(keys):
     key = keys["paillier"]
     cipher = closed(key, [0, 5, -5])
-    fresh = paillier.rerandomised(key.public, cipher, rng(9))
+    fresh = paillier.rerandomise(key.public, cipher, rng(9))
     assert decrypt(key, fresh) == [0, 5, -5]
     # Bytes agree by chance only: one of 256.
     assert (fresh.content == cipher.content).mean() < 0.05
     open_zero = paillier.sums(key.public, cipher, np.full(3, -1), 1)
-    assert numbers(open_zero) == [1] and numbers(paillier.rerandomised(key.public, open_zero, rng(9))) != [1]
-    assert np.array_equal(fresh.content, paillier.rerandomised(key.public, cipher, rng(9)).content)
-    assert not np.array_equal(fresh.content, paillier.rerandomised(key.public, cipher, rng(10)).content)
+    assert numbers(open_zero) == [1] and numbers(paillier.rerandomise(key.public, open_zero, rng(9))) != [1]
+    assert np.array_equal(fresh.content, paillier.rerandomise(key.public, cipher, rng(9)).content)
+    assert not np.array_equal(fresh.content, paillier.rerandomise(key.public, cipher, rng(10)).content)
 
 
 def test_no_integers_are_closed_summed_and_opened(key):
@@ -176,9 +176,9 @@ def test_no_integers_are_closed_summed_and_opened(key):
     for form in (key, public):
         nothing = encrypt(form, [], rng(), key_holder="active")
         assert nothing.shape[0] == 0 and payload_bytes(nothing) == 0
-        assert decrypt(key, paillier.rerandomised(public, nothing, rng())) == []
+        assert decrypt(key, paillier.rerandomise(public, nothing, rng())) == []
         zeros = paillier.sums(public, nothing, np.array([], dtype=int), 4)
-        assert decrypt(key, paillier.rerandomised(public, zeros, rng())) == [0, 0, 0, 0]
+        assert decrypt(key, paillier.rerandomise(public, zeros, rng())) == [0, 0, 0, 0]
 
 
 def test_a_seed_repeats_and_the_system_does_not(keys):
@@ -202,7 +202,7 @@ def test_integers_of_every_form(key, given, expected):
     cipher = closed(key, given)
     assert decrypt(key, cipher) == expected
     assert payload_bytes(cipher) == len(expected) * key.public.width
-    assert decrypt(key, paillier.rerandomised(key.public, cipher, rng())) == expected
+    assert decrypt(key, paillier.rerandomise(key.public, cipher, rng())) == expected
     assert decrypt(key, paillier.sums(key.public, cipher, np.zeros(len(expected), int), 2)) == [sum(expected), 0]
 
 
@@ -281,12 +281,12 @@ def test_slots_sum_side_by_side(key):
     g, h = rng(11).normal(size=40), rng(12).uniform(size=40)
     bits = slot_bits(40, np.abs(g).max())
     require_room(bits, 40, np.abs(g).max(), "gradients")
-    pairs = merge_slots([fixed(g), fixed(h)], bits)
+    pairs = merge_slots([to_fixed_point(g), to_fixed_point(h)], bits)
     groups = np.arange(40) % 5
     per = per_cipher(key.public.plaintext_bits, 2 * bits)
     total = paillier.pack(key.public, paillier.sums(key.public, closed(key, pairs), groups, 5), per, 2 * bits)
     found = split_slots(decrypt(key, total), bits, 2 * per).reshape(-1, 2)[:5]
-    expected = [[fixed(slot)[groups == group].sum() for slot in (h, g)] for group in range(5)]
+    expected = [[to_fixed_point(slot)[groups == group].sum() for slot in (h, g)] for group in range(5)]
     assert found.tolist() == expected
 
 
@@ -298,8 +298,10 @@ def test_slots_have_room_or_say_so():
     for n, bound in ((1, 1.0), (200, 1.0), (2049, 5.0)):
         bits = slot_bits(n, bound)
         require_room(bits, n, bound, "gradients")
-        largest = merge_slots([[n * fixed(bound)], [n * fixed(-bound)]], bits)
-        assert split_slots(largest.tolist(), bits, 2).tolist() == [[n * fixed(-bound), n * fixed(bound)]]
+        largest = merge_slots([[n * to_fixed_point(bound)], [n * to_fixed_point(-bound)]], bits)
+        assert split_slots(largest.tolist(), bits, 2).tolist() == [
+            [n * to_fixed_point(-bound), n * to_fixed_point(bound)]
+        ]
     with pytest.raises(OverflowError, match="sums of 2000 gradients of up to 30 do not fit into slots of 45 bits"):
         require_room(slot_bits(2000), 2000, 30.0, "gradients")
     with pytest.raises(OverflowError, match="declared bound is too small"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partywise.federation.exchanges.homomorphic.masking import masked, masks, opened_under_masks, unmasked
+from partywise.federation.exchanges.homomorphic.masking import add_masks, masks, opened_under_masks, remove_masks
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
@@ -50,9 +50,9 @@ def test_masks_come_off_where_they_were_drawn(kind):
     private, width = key(kind), 30
     closed = encrypt(private, [5, -(2**90), 0], stream(2, "numbers"), key_holder="server")
     drawn = masks(3, width, stream(3, "masks"))
-    under = masked(private.public, closed, drawn, stream(4, "anew"), holder="party")
+    under = add_masks(private.public, closed, drawn, stream(4, "anew"), holder="party")
     assert under.key_holder == "party" and all(0 <= mask < 256**width for mask in drawn)
     opened = opened_under_masks(private, under, width)
     assert opened.shape == (3, width + 1) and opened.dtype == np.uint8
-    assert unmasked(opened, drawn) == [5, -(2**90), 0]
-    assert unmasked(opened, drawn[::-1]) != [5, -(2**90), 0]
+    assert remove_masks(opened, drawn) == [5, -(2**90), 0]
+    assert remove_masks(opened, drawn[::-1]) != [5, -(2**90), 0]

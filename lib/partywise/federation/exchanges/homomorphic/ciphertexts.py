@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ....privacy.accounted_values import Accounted
+from ....privacy.accounted_values import AccountedValue
 from ...cipher import Cipher
 from . import plain_integers
 from .large_numbers import number_of
 from .paillier_keys import PublicKey
 
 
-def cipher_of(public: PublicKey, values: Sequence[Any], key_holder: str, made_of: Sequence[Accounted] = ()) -> Cipher:
+def cipher_of(
+    public: PublicKey, values: Sequence[Any], key_holder: str, made_of: Sequence[AccountedValue] = ()
+) -> Cipher:
     """Ciphertexts as they are sent."""
     width = public.width
     if public.kind == "sized":
@@ -52,7 +54,7 @@ def concatenate(public: PublicKey, ciphers: Sequence[Cipher]) -> Cipher:
     return cipher_of(public, values, ciphers[0].key_holder, [part for one in ciphers for part in one.made_of])
 
 
-def carried(cipher: Cipher) -> np.ndarray:
+def ciphertext_bytes(cipher: Cipher) -> np.ndarray:
     """(m, width) uint8, ciphertexts as everybody on their way sees them: what attacks read."""
     if cipher.scheme != "paillier":
         raise ValueError(f"a cipher of scheme {cipher.scheme!r} is a stand-in, whose bytes say nothing of ciphertexts.")

@@ -15,7 +15,7 @@ import numpy as np
 from ....privacy.mechanisms.random import RandomSource
 from ...cipher import Cipher
 from .large_numbers import random_bytes
-from .paillier import add_plain, decrypt, rerandomised
+from .paillier import add_plain, decrypt, rerandomise
 from .paillier_keys import PrivateKey, PublicKey
 
 # By so many bits a mask is longer than what it hides.
@@ -38,9 +38,9 @@ def masks(count: int, width: int, rng: RandomSource) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little") for row in random_bytes(rng, count, width)]
 
 
-def masked(public: PublicKey, cipher: Cipher, drawn: Sequence[int], rng: RandomSource, *, holder: str) -> Cipher:
+def add_masks(public: PublicKey, cipher: Cipher, drawn: Sequence[int], rng: RandomSource, *, holder: str) -> Cipher:
     """A cipher under masks as well, which only ``holder`` knows; nothing connects it with what it was made of."""
-    closed = rerandomised(public, add_plain(public, cipher, np.array(drawn, dtype=object)), rng)
+    closed = rerandomise(public, add_plain(public, cipher, np.array(drawn, dtype=object)), rng)
     return replace(closed, key_holder=holder)
 
 
@@ -55,6 +55,6 @@ def from_bytes(content: np.ndarray) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little", signed=True) for row in content]
 
 
-def unmasked(content: np.ndarray, drawn: Sequence[int]) -> list[int]:
+def remove_masks(content: np.ndarray, drawn: Sequence[int]) -> list[int]:
     """The sums, at the place that drew the masks."""
     return [value - mask for value, mask in zip(from_bytes(content), drawn, strict=True)]

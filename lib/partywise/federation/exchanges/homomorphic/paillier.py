@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....privacy.accounted_values import Accounted
+from ....privacy.accounted_values import AccountedValue
 from ....privacy.mechanisms.random import RandomSource
 from ...cipher import Cipher
 from . import plain_integers
@@ -28,7 +28,7 @@ def encrypt(
     rng: RandomSource,
     *,
     key_holder: str,
-    made_of: Sequence[Accounted] = (),
+    made_of: Sequence[AccountedValue] = (),
 ) -> Cipher:
     """Close integers."""
     public = key.public if isinstance(key, PrivateKey) else key
@@ -37,7 +37,7 @@ def encrypt(
     if public.kind == "sized":
         return cipher_of(public, values, key_holder, made_of)
     if isinstance(key, PrivateKey):
-        return cipher_of(public, key.closed(values, rng), key_holder, made_of)
+        return cipher_of(public, key.encrypt(values, rng), key_holder, made_of)
     n, square = public.modulus, public.square
     closed = public.masks([(1 + value * n) % square for value in values], rng)
     return cipher_of(public, closed, key_holder, made_of)
@@ -51,7 +51,7 @@ def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
     return found
 
 
-def revealed(public: PublicKey, cipher: Cipher, keys: Sequence[PrivateKey]) -> list[int]:
+def reveal(public: PublicKey, cipher: Cipher, keys: Sequence[PrivateKey]) -> list[int]:
     """The signed integers of a cipher, for whoever checks a simulation and has all keys that were made in it."""
     matching = (key for key in keys if (key.public.bits, key.public.modulus) == (public.bits, public.modulus))
     return decrypt(next(matching), cipher)
@@ -130,7 +130,7 @@ def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher
     return cipher_of(public, found, cipher.key_holder, cipher.made_of)
 
 
-def rerandomised(public: PublicKey, cipher: Cipher, rng: RandomSource) -> Cipher:
+def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource) -> Cipher:
     """The same integers in ciphertexts that nothing connects with those they came from."""
     values = values_of(public, cipher)
     if public.kind == "sized":

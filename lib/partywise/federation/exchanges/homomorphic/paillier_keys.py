@@ -92,10 +92,10 @@ class PrivateKey:
     p: Any = 0
     q: Any = 0
 
-    def closed(self, integers: Sequence[Any], rng: RandomSource) -> list[Any]:
+    def encrypt(self, integers: Sequence[Any], rng: RandomSource) -> list[Any]:
         """Ciphertexts of integers: those of the public key, computed modulo p^2 and q^2."""
         digits = random_bytes(rng, len(integers), self.public.exponent_bits // 8)
-        one, other = (half.closed(integers, digits) for half in self._halves)
+        one, other = (half.encrypt(integers, digits) for half in self._halves)
         (first, second), inverse = (half.square for half in self._halves), self._inverse
         return [a + first * ((b - a) * inverse % second) for a, b in zip(one, other, strict=True)]
 
@@ -124,7 +124,7 @@ class _Half:
         self._inverse = gmpy2.invert(-other % prime, prime)
         self._powers = FixedBase(base % self.square, self.square)
 
-    def closed(self, integers: Sequence[Any], digits: np.ndarray) -> list[Any]:
+    def encrypt(self, integers: Sequence[Any], digits: np.ndarray) -> list[Any]:
         start = [(1 + value * self._modulus) % self.square for value in integers]
         return self._powers.times(start, self._short(digits))
 
@@ -162,18 +162,18 @@ def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bo
     exponent_bits = bits + SURPLUS if full_exponents else short
     if kind == "sized":
         sampler_of(rng)
-        return _observed(PrivateKey(PublicKey(bits, exponent_bits)))
+        return _report_key(PrivateKey(PublicKey(bits, exponent_bits)))
     require_gmpy2()
     p, q = primes(bits, rng)
     n = p * q
     x = number_of(random_bytes(rng, 1, bits // 8 + 8).tobytes()) % n
     base = gmpy2.powmod(-x * x % n, n, n**2)
-    return _observed(PrivateKey(PublicKey(bits, exponent_bits, n, base), p, q))
+    return _report_key(PrivateKey(PublicKey(bits, exponent_bits, n, base), p, q))
 
 
-def _observed(key: PrivateKey) -> PrivateKey:
+def _report_key(key: PrivateKey) -> PrivateKey:
     """The same key, which whoever checks a simulation keeps: the noise in what it opens is measured."""
     observer = OBSERVER.get()
     if observer is not None:
-        observer.keyed(key)
+        observer.add_key(key)
     return key

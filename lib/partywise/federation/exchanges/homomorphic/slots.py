@@ -17,7 +17,7 @@ import numpy as np
 FRACTION_BITS = 32
 
 
-def fixed(values: Any) -> np.ndarray:
+def to_fixed_point(values: Any) -> np.ndarray:
     """Numbers as integers: the nearest multiples of 2^-32, int64."""
     return np.rint(np.asarray(values, dtype=float) * 2.0**FRACTION_BITS).astype(np.int64)
 

@@ -10,7 +10,7 @@ from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair
 from ....audits.worlds import World
 from ....federation.cipher import Cipher
-from ....federation.exchanges.homomorphic.paillier import encrypt, rerandomised
+from ....federation.exchanges.homomorphic.paillier import encrypt, rerandomise
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
 from ....privacy.accounted_values import Clear
 from ....trees.leaves import skeleton
@@ -27,10 +27,10 @@ def zeros_repaired(task: Task) -> Exposure:
     """The same with every ciphertext re-randomised, so that the next party reads nothing."""
     private, sent = _leaf_vectors(task)
 
-    def rerandomise(world: World) -> Cipher:
-        return rerandomised(private.public, sent(world), task.noise())
+    def fresh_ciphertexts(world: World) -> Cipher:
+        return rerandomise(private.public, sent(world), task.noise())
 
-    return _read(task, rerandomise, rerandomise(task.worst[0]))
+    return _read(task, fresh_ciphertexts, fresh_ciphertexts(task.worst[0]))
 
 
 def _leaf_vectors(task: Task) -> tuple[PrivateKey, Callable[[World], Cipher]]:

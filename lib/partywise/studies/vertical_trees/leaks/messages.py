@@ -14,7 +14,7 @@ from ....audits.worlds import AuditData, World
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import encrypt
 from ....federation.exchanges.homomorphic.paillier_keys import generate_key
-from ....federation.exchanges.homomorphic.slots import fixed
+from ....federation.exchanges.homomorphic.slots import to_fixed_point
 from ....privacy.accounted_values import Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
@@ -45,7 +45,7 @@ def abstract_encrypt(values: np.ndarray) -> np.ndarray:
 
 def mask(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """One-time masks over Z_2^64: the sum with a uniform number says nothing to whoever lacks it."""
-    whole = fixed(values).view(np.uint64)
+    whole = to_fixed_point(values).view(np.uint64)
     return whole + rng.integers(0, 2**64, whole.shape, dtype=np.uint64)
 
 
@@ -57,7 +57,7 @@ def encryption_published(task: Task) -> Exposure:
 def encryption_repaired(task: Task) -> Exposure:
     """Paillier's scheme, whose key stays at home: its ciphertexts look alike, by the assumption that it rests on."""
     key = generate_key(task.settings.key_size, task.rng_for("key"), kind="paillier")
-    integers = fixed(np.clip(task.worst[0].y, -BOUND, BOUND))
+    integers = to_fixed_point(np.clip(task.worst[0].y, -BOUND, BOUND))
     return Exposure({0: encrypt(key, integers, task.noise(), key_holder=task.owner)}, (SAME, SAME))
 
 

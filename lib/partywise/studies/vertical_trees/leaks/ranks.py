@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ....audits.exposure import Exposure, Task, fixed, unproved
+from ....audits.exposure import Exposure, Task, public_settings, unproved_release
 from ....audits.pairs import LawPair, NoLaw, ResponseLawPair, ResponsePair, clear_exposure
 from ....audits.worlds import AuditData, World
-from ....privacy.accounted_values import Accounted, Public
+from ....privacy.accounted_values import AccountedValue, Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.distance import DistanceExponential
 from ....privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
@@ -65,7 +65,7 @@ def public_edges(settings: BinSettings) -> Public:
     return Public(cuts, because="equal parts of [0, 1], to which the source maps every feature; n_bins is a setting")
 
 
-def _bins(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposure:
+def _bins(task: Task, edges: AccountedValue | Quantiles, epsilon: float) -> Exposure:
     settings = task.settings
     mechanism = RandomizedResponse(epsilon, settings.n_bins)
     bounded = _indices(task.worst[0], edges)
@@ -78,24 +78,27 @@ def _bins(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposure:
         return kind(first, second, epsilon, settings.n_bins)
 
     worst = pair_of(*task.worst)
-    numbers = {"indices_moved": worst.moved, "exact_pure": worst.moved * audit_exact(mechanism.matrix()).epsilon}
+    numbers = {
+        "indices_moved": worst.n_changed,
+        "exact_pure": worst.n_changed * audit_exact(mechanism.matrix()).epsilon,
+    }
     return Exposure({0: release}, (worst, pair_of(*task.ordinary)), numbers)
 
 
-def _indices(world: World, edges: Accounted | Quantiles) -> Bounded:
+def _indices(world: World, edges: AccountedValue | Quantiles) -> Bounded:
     return bin_index(world.x if world.x.shape[1] > 1 else world.x[:, 0], edges)
 
 
 def distance_published(task: Task) -> Exposure:
     """OpBoost, global: the claim is about distance 1, the value may be any of the domain."""
-    return _distances(task, DistanceExponential(task.epsilon, fixed(task.settings, "low", "high")))
+    return _distances(task, DistanceExponential(task.epsilon, public_settings(task.settings, "low", "high")))
 
 
 def distance_repaired(task: Task) -> Exposure:
     """The same with epsilon spread over the domain."""
     settings = task.settings
     per_step = 2 * task.epsilon / (settings.high - settings.low)
-    return _distances(task, DistanceExponential(per_step, fixed(settings, "low", "high")))
+    return _distances(task, DistanceExponential(per_step, public_settings(settings, "low", "high")))
 
 
 def adjusting_published(task: Task) -> Exposure:
@@ -106,7 +109,7 @@ def adjusting_published(task: Task) -> Exposure:
     try:
         audit_exact(bins)
     except ValueError:
-        payload = unproved(values, task.owner, "features", "adjusting as printed", task.noise())
+        payload = unproved_release(values, task.owner, "features", "adjusting as printed", task.noise())
         return Exposure({0: payload}, (NoLaw(), NoLaw()), totals)
     return _distances(task, mechanism)
 
@@ -118,7 +121,9 @@ def adjusting_repaired(task: Task) -> Exposure:
 
 def _adjusted_mechanism(task: Task) -> AdjustedDistanceExponential:
     settings = task.settings
-    return AdjustedDistanceExponential(task.epsilon, task.epsilon, settings.theta, fixed(settings, "low", "high"))
+    return AdjustedDistanceExponential(
+        task.epsilon, task.epsilon, settings.theta, public_settings(settings, "low", "high")
+    )
 
 
 def _distances(task: Task, mechanism: DistanceExponential | AdjustedDistanceExponential) -> Exposure:
