@@ -17,7 +17,7 @@ from extreme_records import directions, public
 from glm_tables import excess_deviances, table
 from partywise.glm.model import PublicFacts
 from partywise.glm.noisy_statistics.blocks import BITS, block_moments, block_predictor, block_score, score_certificate
-from partywise.glm.noisy_statistics.scores import Clip, mean_score, second_moments
+from partywise.glm.noisy_statistics.scores import ScoreClip, mean_score, second_moments
 from partywise.glm.options import (
     MomentsOptions,
     NoisyGradientOptions,
@@ -130,7 +130,7 @@ def worlds(kind):
     # v and v~ have the same constant entry C / sqrt(3): z'z~ = -C^2 / 3 makes them orthogonal.
     tilted = C * np.array([[1.0, 0.0, 0.0], [-1 / 3, sqrt(8) / 3, 0.0]])
     facts = PublicFacts("gaussian", tuple("abc"), eta_start=public(0.0), statistic=public((-3.0, 3.0)))
-    clip, beta, far = Clip(public(4.0), np.inf), public(np.zeros(4)), np.array([50.0])
+    clip, beta, far = ScoreClip(public(4.0)), public(np.zeros(4)), np.array([50.0])
     return {
         "score": ([mean_score(z[None], y, beta, clip, facts) for y in (far, -far)], 0.225),
         "second moments": ([second_moments(one[None], LENGTH) for one in tilted], 0.1),

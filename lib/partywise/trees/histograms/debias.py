@@ -126,7 +126,7 @@ def _pair(
         return None
     shape = randomisers[0].k, randomisers[1].k
     seen = np.bincount(first * shape[1] + second, h, minlength=shape[0] * shape[1]).reshape(shape)
-    pair = randomisers[1].debias_sums(randomisers[0].unbiased(seen, axis=0), axis=1) * (total / h.sum())
+    pair = randomisers[1].debias_sums(randomisers[0].debias_sums(seen, axis=0), axis=1) * (total / h.sum())
     return pair if math.isinf(randomisers[0].epsilon) else nearest_shares(pair, total)
 
 
