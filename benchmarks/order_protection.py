@@ -23,7 +23,7 @@ import numpy as np
 from partywise.privacy.accounted_values import Public
 from partywise.randomness import Streams, stream
 from partywise.trees.gathering.protection import protection
-from partywise.trees.gathering.ranks import message_of, order_of
+from partywise.trees.gathering.ranks import message_of, rank_codes
 from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import GatheringOptions
 
@@ -59,8 +59,8 @@ def protected(X: np.ndarray, facts: PublicFacts, options: GatheringOptions, epsi
     """The message of one party with all columns."""
     columns = range(COLUMNS)
     plan = protection(options, facts, ROWS, columns, epsilon, 1e-5)
-    orders = [order_of(X[:, j], facts.columns[j], "passive", options) for j in columns]
-    return message_of(orders, columns, plan, "passive", Streams(7, "benchmark"))
+    ranks = [rank_codes(X[:, j], facts.columns[j], "passive", options) for j in columns]
+    return message_of(ranks, columns, plan, "passive", Streams(7, "benchmark"))
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -41,7 +41,7 @@ class VerticalBoosting(Estimator):
     ----------
     protocol : {"tables", "local_tables", "feature_gathering", "label_scattering", "pooled", "active_only"}
         Tables of gradients on top of the active party's own trees, noised under encryption or from randomised
-        responses, which are certified; orders of the passive parties' columns cross, unprotected or noised; gradients
+        responses, which are certified; ranks of the passive parties' columns cross, unprotected or noised; gradients
         cross encrypted; all columns in one place, or those of the active party alone.
     epsilon : float, optional
         Target for one record's features at all passive parties, or the claim for one feature with

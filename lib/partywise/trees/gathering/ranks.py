@@ -48,7 +48,7 @@ class RankCodes:
         return places if self.steps is None else self.steps[places]
 
 
-def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> RankCodes:
+def rank_codes(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> RankCodes:
     """A column (n,) as the protection needs it."""
     if options.protect == "none":
         ranks = dense_ranks(x[:, None], options.ties)
@@ -75,10 +75,10 @@ def message_of(
     """
     kind = plan.code_type(columns)
     if not plan.mechanisms:
-        codes = np.stack([order.codes(order.values) for order in ranks], axis=-1)
+        codes = np.stack([own.codes(own.values) for own in ranks], axis=-1)
         return Clear(codes.astype(kind), units=("features",), owner=owner)
-    made = [_noisy_ranks(order, column, plan, owner, rng_for) for order, column in zip(ranks, columns, strict=True)]
-    codes = np.stack([order.codes(one.value) for order, one in zip(ranks, made, strict=True)], axis=-1)
+    made = [_noisy_ranks(own, column, plan, owner, rng_for) for own, column in zip(ranks, columns, strict=True)]
+    codes = np.stack([own.codes(one.value) for own, one in zip(ranks, made, strict=True)], axis=-1)
     return derive(codes.astype(kind), made, name=f"orders/{owner}", owner=owner)
 
 
@@ -129,10 +129,10 @@ def _mapped_ranks(x: np.ndarray, facts: Column, owner: str, options: GatheringOp
     return _certified_ranks(bounded, np.array([-np.inf, *cuts, np.inf])[last], options.lower_bound, steps)
 
 
-def _noisy_ranks(order: RankCodes, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
+def _noisy_ranks(own: RankCodes, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
     """One column of a party, drawn as often as the plan says: (n,), or (T, n)."""
-    if order.bounded is None:
+    if own.bounded is None:
         raise CertificationError(f"column {column} of {owner!r} has no certificate: no mechanism takes it.")
-    bounded = order.bounded if plan.draws == 1 else repeat(order.bounded, plan.draws)
+    bounded = own.bounded if plan.draws == 1 else repeat(own.bounded, plan.draws)
     name, rng = f"order/{owner}/{column}", rng_for("order", owner, int(column))
     return plan.mechanisms[column](bounded, rng, owner=owner, release_id=name, epsilon_claimed=plan.epsilon_claimed)

@@ -21,7 +21,7 @@ from ...federation.run import Run
 from ..codes import CodedColumns, from_codes, side_by_side
 from ..ensemble import Draws, grow_trees, with_thresholds
 from ..gathering.protection import Protection, protection
-from ..gathering.ranks import RankCodes, message_of, order_of, rank
+from ..gathering.ranks import RankCodes, message_of, rank, rank_codes
 from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import Ensemble, Estimate
 from ..options import GatheringOptions
@@ -32,22 +32,23 @@ from .inference import score_held_out
 NAMES = {"none": "dense ranks", "dp": "bin indices", "op_boost": "noisy codes"}
 
 
-def local_orders(passive: Party, train: np.ndarray, spec: Any) -> tuple[RankCodes, ...]:
+def local_ranks(passive: Party, train: np.ndarray, spec: Any) -> tuple[RankCodes, ...]:
     """The columns of a passive party, coded; they stay there."""
     X, facts = passive.block["X"][train], spec.public.columns
     return tuple(
-        order_of(X[:, place], facts[column], passive.name, spec.options) for place, column in enumerate(passive.columns)
+        rank_codes(X[:, place], facts[column], passive.name, spec.options)
+        for place, column in enumerate(passive.columns)
     )
 
 
-def local_message(passive: Party, orders: Sequence[RankCodes], plan: Protection, rng_for: Callable) -> Payload:
+def local_message(passive: Party, ranks: Sequence[RankCodes], plan: Protection, rng_for: Callable) -> Payload:
     """Ranks or codes of a passive party's columns, noised as the plan says."""
-    return message_of(orders, passive.columns, plan, passive.name, rng_for)
+    return message_of(ranks, passive.columns, plan, passive.name, rng_for)
 
 
-def local_thresholds(passive: Party, orders: Sequence[RankCodes]) -> tuple[np.ndarray, ...]:
+def local_thresholds(passive: Party, ranks: Sequence[RankCodes]) -> tuple[np.ndarray, ...]:
     """What the cuts of a passive party's columns mean, for each of them."""
-    return tuple(order.thresholds for order in orders)
+    return tuple(one.thresholds for one in ranks)
 
 
 def local_data(
@@ -148,18 +149,18 @@ def to_estimate(
 
 
 def fit(run: Run) -> Estimate:
-    """Orders of passive columns, trees on codes, inference as the options say."""
+    """Ranks of passive columns, trees on codes, inference as the options say."""
     active, passive, groups = active_of(run.parties), passive_of(run.parties), columns_of(run.parties)
     train, spec = run.fold.train, run.spec
     gathered = tuple(column for party in passive for column in party.columns)
     plan = run.everywhere(active_plan, train, gathered, run.epsilon, spec)
-    orders = run.each(passive, local_orders, train, spec)
-    messages = run.gather(passive, active, NAMES[spec.options.protect], local_message, orders, plan, run.rng_for)
+    ranks = run.each(passive, local_ranks, train, spec)
+    messages = run.gather(passive, active, NAMES[spec.options.protect], local_message, ranks, plan, run.rng_for)
     own = run.at(active, local_codes, train, spec.options)
     data = run.at(active, local_data, own, messages, groups, plan, spec.options)
     draws = run.at(active, local_draws, train, groups, spec, run.rng_for)
     ensemble = run.at(active, local_ensemble, train, data, draws, spec)
-    thresholds = run.each(passive, local_thresholds, orders)
+    thresholds = run.each(passive, local_thresholds, ranks)
     scores = score_held_out(run, ensemble, thresholds)
     rows = run.each(run.parties, local_rows, train)
     return run.assemble(to_estimate, ensemble, scores, thresholds, rows, data, draws, groups, plan, spec)

@@ -19,7 +19,7 @@ from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.slices import bin_index
 from partywise.randomness import Streams
 from partywise.trees.gathering.protection import Protection, adjusting_scale, protection, public_cuts
-from partywise.trees.gathering.ranks import cuts_by_rank, message_of, order_of
+from partywise.trees.gathering.ranks import cuts_by_rank, message_of, rank_codes
 from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import GatheringOptions
 
@@ -35,8 +35,8 @@ FORMS = {
 VALUES = st.floats(-4, 4).map(lambda x: round(x, 1))
 
 
-def ordered(x, form):
-    return order_of(np.asarray(x, dtype=float), COLUMN, "passive", FORMS[form])
+def coded(x, form):
+    return rank_codes(np.asarray(x, dtype=float), COLUMN, "passive", FORMS[form])
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -45,7 +45,7 @@ def test_one_record_moves_no_more_entries_than_certified(form, data):
     x = data.draw(arrays(float, 20, elements=VALUES))
     other = x.copy()
     other[data.draw(st.integers(0, 19))] = data.draw(VALUES)
-    one, two = ordered(x, form), ordered(other, form)
+    one, two = coded(x, form), coded(other, form)
     assert np.count_nonzero(one.bounded.value != two.bounded.value) <= one.bounded.certificate.value
     assert one.bounded.certificate.value == {"position": 5, "kept": 20}.get(form, 1)
 
@@ -53,20 +53,20 @@ def test_one_record_moves_no_more_entries_than_certified(form, data):
 def test_the_certificates_of_quantiles_are_nearly_reached():
     """By position a record that passes all edges moves an index at each; tied values cross an edge all together."""
     x = np.linspace(-3, 3, 20)
-    first, last = ordered(x, "position"), ordered(np.append(x[1:], 3.5), "position")
+    first, last = coded(x, "position"), coded(np.append(x[1:], 3.5), "position")
     passing = np.concatenate([[4.0], x[1:]])
-    assert np.count_nonzero(first.bounded.value != ordered(passing, "position").bounded.value) == 5
+    assert np.count_nonzero(first.bounded.value != coded(passing, "position").bounded.value) == 5
     assert np.array_equal(first.bounded.value, last.bounded.value)
     tied = np.array([-1.0, *[0.0] * 13, *[1.0] * 6])
     other = np.array([1.0, *[0.0] * 13, *[1.0] * 6])
-    moved = np.count_nonzero(ordered(tied, "kept").bounded.value != ordered(other, "kept").bounded.value)
+    moved = np.count_nonzero(coded(tied, "kept").bounded.value != coded(other, "kept").bounded.value)
     assert 5 < moved <= 20
 
 
 @pytest.mark.parametrize("form", FORMS)
 @given(x=arrays(float, 15, elements=VALUES))
 def test_the_cuts_say_what_the_codes_say_where_equal_values_stay_together(form, x):
-    order = ordered(x, form)
+    order = coded(x, form)
     codes = order.codes(order.values)
     assert np.all(order.thresholds[1:] >= order.thresholds[:-1])
     assert codes.min() >= 0 and codes.max() <= len(order.thresholds)
@@ -135,8 +135,8 @@ def test_codes_travel_in_the_smallest_integers():
 
 
 def test_columns_in_the_clear_say_whose_they_are():
-    orders = [ordered(np.arange(5.0), "declared")]
-    message = message_of(orders, (0,), Protection({0: 4}, {}, math.inf, math.inf), "passive", Streams(1, "t"))
+    ranks = [coded(np.arange(5.0), "declared")]
+    message = message_of(ranks, (0,), Protection({0: 4}, {}, math.inf, math.inf), "passive", Streams(1, "t"))
     assert isinstance(message, Clear) and (message.units, message.owner) == (("features",), "passive")
 
 
