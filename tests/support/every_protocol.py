@@ -39,7 +39,7 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
         "fb_sqrt_j": ("budget", {"n": 30, "n_basis": 1, "n_predictors": 4}, [2], 1.0),
         "sir_slice_means_public": ("public_slices", {"n": 100, "p": 3}, [1], 1.0),
         "walr_classic": ("label_sum", {"n": 100, "k": 4}, [1], 1.0),
-        "bin_rr_public": ("public_bins", {"n": 60, "n_bins": 10}, [1], 3.0),
+        "bucket_rr_public": ("public_bins", {"n": 60, "n_bins": 10}, [1], 3.0),
         "scores_u_d": ("scores", {"n": 200}, [1], 1.0),
         "hashed_identifiers": ("hashes", {"n": 40, "population": 100}, [1], 1.0),
         "tracing": ("tracing", {"n": 41, "p": 5}, [1], 1.0),
