@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from partywise.datasets.own.grammar import ColumnBlock
 from partywise.datasets.own.indicators import indicator_names, indicators, runs, width
-from partywise.datasets.own.table_files import ColumnBlock, TableFile
+from partywise.datasets.own.table_files import TableFile
 
 AGE = ColumnBlock(name="age", bounds=(0.0, 100.0))
 BLOOD = ColumnBlock(name="blood", levels=("0", "A", "B"))

@@ -37,8 +37,16 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     "too smooth": (setting(smoothing=2.0), f"{S}.smoothing is 2.0: it must lie in [0, 1], where 1 leaves straight "),
     "smoothing by the data": (setting(smoothing="gcv"), f"{S}.smoothing is 'gcv': it must be a number."),
     "transform": (first(transform="ln"), f"{P}[0].transform is 'ln': it must be one of none, log, log1p, sqrt."),
-    "max_gap": (setting(missing={"max_gap": 0.0}), f"{S}.missing.max_gap is 0.0: it must be a positive finite number."),
-    "marks": (setting(missing={"marks": [-999]}), f"{S}.missing.marks[0] is -999: it must be text."),
+    "max_gap": (setting(max_gap=0.0), f"{S}.max_gap is 0.0: it must be a positive finite number."),
+    "max_gap under missing": (
+        setting(missing={"max_gap": 4}),
+        f"{S}.missing.max_gap is 4: write max_gap beside missing, and",
+    ),
+    "drop under missing": (
+        setting(missing={"drop": False}),
+        f"{S}.missing.drop is called missing: drop now and stands one block up: move it.",
+    ),
+    "marks": (setting(marks=[-999]), f"{S}.marks[0] is -999: it must be text."),
     "a line separator in a party": (
         second(party="a\u2028b"),
         f"{P}[1].party is 'a\\u2028b': line separators, tabs and control characters break tables; leave them out.",

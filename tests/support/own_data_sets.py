@@ -165,7 +165,8 @@ def elnino(folder: Path, replicates: int = 5) -> dict[str, Any]:
         "n_basis_y": 5,
         "smoothing": 1e-5,
         "match": "common",
-        "missing": {"max_gap": 1.0},
+        "max_gap": 1.0,
+        "missing": "drop",
     }
     return case(settings, 2, [100.0, 10000.0], 5, replicates)
 
@@ -233,7 +234,8 @@ def fertility(folder: Path, replicates: int = 5) -> dict[str, Any]:
         "n_basis_x": 5,
         "n_basis_y": 5,
         "smoothing": 1e-5,
-        "missing": {"max_gap": 3.0},
+        "max_gap": 3.0,
+        "missing": "drop",
     }
     return case(settings, 2, [100.0, 10000.0], 5, replicates)
 

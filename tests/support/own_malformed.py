@@ -40,7 +40,7 @@ def cut(own: Own) -> None:
 
 NAN = np.where(np.arange(144).reshape(24, 6) == 30, np.nan, 1.0 + np.arange(144).reshape(24, 6) / 100)
 R, A, B = "response (level.csv)", "rain (rain.csv)", "heat (heat.nc)"
-MARKS = "or list it under missing.marks if it stands for a missing value."
+MARKS = "or list it under marks if it stands for a missing value."
 COLUMNS = "its columns are day, week, hour, level."
 # What is done to the valid files and settings, and the sentence that follows.
 MALFORMED: dict[str, tuple[Change, str]] = {
@@ -106,11 +106,11 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "no id": (cell(3, 0, " "), f"{R} in row 4 has no day: every row needs the id of its record."),
     "missing value": (
         many(cell(3, 3, "NA"), cell(9, 3, ""), cell(10, 3, "NaN")),
-        f"{R} has missing values (3 in 2 of the records, the first in row 4): set missing.max_gap to the longest time",
+        f"{R} has missing values (3 in 2 of the records, the first in row 4): fill them in, set missing to drop",
     ),
     "missing in NetCDF": (
         lambda own: netcdf(heat=NAN)(own),
-        f"{B} has missing values (1 in 1 of the records, the first in record 6 (d05), time 1): set missing.max_gap",
+        f"{B} has missing values (1 in 1 of the records, the first in record 6 (d05), time 1): fill them in,",
     ),
     "twice at one time": (
         cell(3, 2, "5"),
@@ -143,17 +143,17 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     ),
     "few values": (
         without("response", lambda row: row[0] != "d03" or row[2] == "9"),
-        f"{R} has 1 of the 4 values that missing.min_points asks for in record 'd03': set max_gap and drop under",
+        f"{R} has 1 of the 4 values that min_points asks for in record 'd03': set missing to drop",
     ),
     "a long gap": (
         many(
-            setting(missing={"max_gap": 5, "drop": False}),
+            setting(max_gap=5),
             without("response", lambda row: row[0] != "d03" or row[2] != "9"),
         ),
-        f"{R} has no value for 8 in record 'd03' where missing.max_gap is 5: set max_gap and drop under missing",
+        f"{R} has no value for 8 in record 'd03' where max_gap is 5: set missing to drop to leave",
     ),
     "gaps everywhere": (
-        setting(missing={"max_gap": 3}),
+        setting(max_gap=3, missing="drop"),
         "24 records are in all files, 24 of them dropped for gaps, where min_records is 20: bring more records,",
     ),
     "ids that differ": (

@@ -12,8 +12,8 @@ import pytest
 from deployment_cases import Apart
 from own_data_sets import write_csv
 from partywise.datasets.own.csv import PLACEHOLDERS
+from partywise.datasets.own.grammar import ColumnBlock
 from partywise.datasets.own.remote.placeholders import column_of
-from partywise.datasets.own.table_files import ColumnBlock
 from partywise.errors import DataMissing
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate

@@ -76,7 +76,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (LABELS, both(setting(file="a.csv", tables=[])), "settings.file is 'a.csv', which holds features and labels:"),
     (TREES, lambda case: case.method.update(select_by="test_loss"), "methods.m.select_by is 'test_loss'"),
     (TREES, key(same_platform="x"), "network.same_platform is 'x': it must be true or false."),
-    (CURVES, setting(missing={"max_gap": 4}), "settings.missing.drop is True: where parties run apart, none knows"),
+    (CURVES, setting(missing="drop"), "settings.missing is 'drop': where parties run apart, none knows"),
     (CURVES, setting(fold_block="week"), "settings.fold_block is 'week': records of one entry are held out together"),
     (CURVES, setting(split="round_robin"), "settings.split is 'round_robin': where parties run apart, each holds"),
 ]  # fmt: skip

@@ -16,8 +16,9 @@ import yaml
 from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
 from own_network_data import write as example_parties
 from own_row_data import example_clients, example_labels
-from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
+from partywise.datasets.own.curves import Group, OwnCurve, load
 from partywise.datasets.own.netcdf import read_variable
+from partywise.datasets.own.records.load import contents
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
@@ -72,7 +73,7 @@ def made(chosen: TableSettings, replicate: int = 0) -> Any:
 
 
 def raw(chosen: TableSettings) -> Any:
-    return load(chosen, dict(read_files(chosen)))
+    return load(chosen, dict(contents(chosen.files.values())))
 
 
 # Smoothing
@@ -211,7 +212,7 @@ def test_marks_encodings_delimiters_and_names_of_ids():
     rows = [f"{d};{h};{'-9999' if (i, k) == (3, 4) else v}" for (i, d), k, h, v in _cells()]
     Path("x.csv").write_text("Tag;Stunde;Höhe\n" + "\n\n".join(rows) + "\n", encoding="latin-1")
     german = {"id": "Tag", "time": "Stunde", "value": "Höhe", "delimiter": ";", "encoding": "latin-1"}
-    read = raw(settings(predictor=german, missing={"marks": ["-9999"], "max_gap": 6.0}))
+    read = raw(settings(predictor=german, marks=["-9999"], max_gap=6.0))
     short = read.predictors[0].groups[1]
     assert [len(g.records) for g in read.predictors[0].groups] == [23, 1] and short.records.tolist() == [3]
     np.testing.assert_array_equal(short.values[0], np.delete(LEVELS[1][3], 4))
@@ -228,10 +229,11 @@ def test_long_gaps_drop_a_record_and_its_ends_count():
     write_long("y.csv", values)
     write_long("x.csv", LEVELS[1])
 
-    def kept(**missing: Any) -> set[str]:
-        return set(IDS) - set(raw(settings(missing=missing, min_records=2)).ids.tolist())
+    def kept(**gaps: Any) -> set[str]:
+        return set(IDS) - set(raw(settings(**gaps, missing="drop", min_records=2)).ids.tolist())
 
     # Three hours between neighbours: one lost value leaves 6 hours, at an end 4.5, two lost values leave 9.
+    assert kept() == {"d00", "d01", "d02", "d03", "d04"}
     assert kept(max_gap=9.0) == {"d04"}
     assert kept(max_gap=6.0) == {"d03", "d04"}
     assert kept(max_gap=5.0) == {"d00", "d03", "d04"}

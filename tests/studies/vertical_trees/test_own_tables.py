@@ -106,7 +106,7 @@ def test_common_ids_are_matched_and_others_refused():
 @pytest.mark.parametrize(
     ("replaced", "says"),
     [
-        ({"a": ""}, r"one\.csv: a is missing in 1 of 30 rows \(row 5\): fill it in, or leave these records or the col"),
+        ({"a": ""}, r"one\.csv: a is missing in 1 of 30 rows \(row 5\): fill it in, set missing to drop to"),
         ({"b": "NA"}, r"two\.csv: b is missing in 1 of 30 rows \(row 5\)"),
         ({"late": ""}, r"two\.csv: late is missing in 1 of 30 rows"),
         ({"a": "high"}, r"one\.csv: a is 'high' in row 5, which is not a number"),
@@ -125,7 +125,7 @@ def test_entries_that_do_not_belong_are_named(replaced, says):
 def test_labels_are_classes_where_the_criterion_says_so():
     write(late=7)
     with pytest.raises(
-        DataMissing, match=r"two\.csv: late is 7 in row 5: loss 'CrossEntropyLoss' takes labels 0 and 1"
+        DataMissing, match=r"two\.csv: late is '7' in row 5: labels are 0 and 1; correct it, or name the entry"
     ):
         made(settings())
     assert made(settings(loss="RegressionMSELoss")).y[3] == 7

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import DataMissing
-from .csv import read_bytes
 from .matching import Measurements, drop_gaps, match_ids
 from .netcdf import read_groups
 from .reader import Reader
 
 if TYPE_CHECKING:
-    from .files import CurveTables
+    from .curve_files import CurveTables
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,6 @@ class OwnTables:
     response: OwnCurve
     predictors: tuple[OwnCurve, ...]
     block: np.ndarray
-
-
-def read_files(settings: CurveTables) -> tuple[tuple[str, bytes], ...]:
-    """Name and content of every file of the settings, each once."""
-    return tuple((file, read_bytes(file)) for file in dict.fromkeys(settings.files.values()))
 
 
 def load(settings: CurveTables, contents: Mapping[str, bytes]) -> OwnTables:

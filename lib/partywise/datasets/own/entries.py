@@ -47,6 +47,4 @@ def trouble(text: str, may_be_missing: bool) -> str:
         word = "which is infinite"
     else:
         word, remedy = next(((what, do) for look, what, do in LOOKS if look.match(text)), (word, remedy))
-    return f"{word}: {remedy}" + (
-        ", or list it under missing.marks if it stands for a missing value" if may_be_missing else ""
-    )
+    return f"{word}: {remedy}" + (", or list it under marks if it stands for a missing value" if may_be_missing else "")

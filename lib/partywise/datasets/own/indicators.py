@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .table_files import ColumnBlock, TableFile
+from .grammar import ColumnBlock
+from .table_files import TableFile
 
 
 def width(column: ColumnBlock) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import DataMissing
 
 if TYPE_CHECKING:
-    from .files import CurveTables
+    from .curve_files import CurveTables
 
 LOG = logging.getLogger("partywise")
 
@@ -90,6 +90,10 @@ class Measurements:
         """The same measurements with other times and values."""
         return replace(self, time=time, value=value, domain=domain)
 
+    def has_gap(self) -> np.ndarray:
+        """(number of ids,) bool: some value is missing."""
+        return np.bincount(self.record[np.isnan(self.value)], minlength=len(self.ids)) > 0
+
     def gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Number of measured values and longest time without one, both (number of ids,)."""
         known = ~np.isnan(self.value)
@@ -148,17 +152,17 @@ def drop_gaps(
     ids: list[str], measured: Mapping[str, Measurements], settings: CurveTables
 ) -> tuple[list[str], dict[str, Measurements]]:
     """The records whose curves are measured well enough, and the curves on these records alone."""
-    rule, dropped = settings.missing, set()
+    dropped: set[str] = set()
     for curve in measured.values():
-        if rule.max_gap is None:
+        if settings.max_gap is None and settings.missing == "refuse":
             _refuse_missing(curve, ids)
         count, longest = curve.gaps()
-        few = count < rule.min_points
+        few = count < settings.min_points
         # Times in fractions do not add up exactly.
-        wide = longest > rule.max_gap * (1 + 1e-9) if rule.max_gap is not None else np.zeros(len(few), dtype=bool)
+        wide = curve.has_gap() if settings.max_gap is None else longest > settings.max_gap * (1 + 1e-9)
         chosen = np.isin(curve.ids, ids) & (few | wide)
         bad = [curve.ids[i] for i in np.flatnonzero(chosen)]
-        if bad and not (rule.drop and rule.max_gap is not None):
+        if bad and settings.missing == "refuse":
             raise DataMissing(_sentence(curve, bad, count, longest, settings))
         dropped |= set(bad)
         if bad:
@@ -169,7 +173,7 @@ def drop_gaps(
         why = f", {len(ids) - len(kept)} of them dropped for gaps," if dropped else ""
         raise DataMissing(
             f"{len(ids)} records are in all files{why} where min_records is {settings.min_records}: bring more "
-            "records, allow longer gaps (missing.max_gap), or lower min_records."
+            "records, allow longer gaps (max_gap), or lower min_records."
         )
     return kept, {key: _only(curve, kept) for key, curve in measured.items()}
 
@@ -177,13 +181,13 @@ def drop_gaps(
 def _sentence(
     curve: Measurements, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: CurveTables
 ) -> str:
-    i, rule = curve.ids.index(bad[0]), settings.missing
+    i = curve.ids.index(bad[0])
     more = f" ({len(bad)} such records)" if len(bad) > 1 else ""
-    if count[i] < rule.min_points:
-        said = f"has {count[i]} of the {rule.min_points} values that missing.min_points asks for in record {bad[0]!r}"
+    if count[i] < settings.min_points:
+        said = f"has {count[i]} of the {settings.min_points} values that min_points asks for in record {bad[0]!r}"
     else:
-        said = f"has no value for {longest[i]:g} in record {bad[0]!r} where missing.max_gap is {rule.max_gap:g}"
-    return f"{curve.name} {said}{more}: set max_gap and drop under missing to leave such records out, or complete them."
+        said = f"has no value for {longest[i]:g} in record {bad[0]!r} where max_gap is {settings.max_gap:g}"
+    return f"{curve.name} {said}{more}: set missing to drop to leave such records out, or complete them."
 
 
 def _refuse_missing(curve: Measurements, ids: list[str]) -> None:
@@ -193,8 +197,8 @@ def _refuse_missing(curve: Measurements, ids: list[str]) -> None:
         i = int(np.argmax(missing))
         raise DataMissing(
             f"{curve.name} has missing values ({int(missing.sum())} in {records} of the records, the first in "
-            f"{curve.place(i)}): set missing.max_gap to the longest time that smoothing may bridge, or fill them "
-            "yourself."
+            f"{curve.place(i)}): fill them in, set missing to drop to leave these records out, or set max_gap to "
+            "the longest time that smoothing may bridge."
         )
 
 

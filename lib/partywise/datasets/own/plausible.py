@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import DataMissing
 from .csv import TextTable
-from .table_files import ColumnBlock
+from .grammar import ColumnBlock
 
 LOG = logging.getLogger("partywise")
 # What such a line of a log begins with: the screen shows it once (`workflow/plugins`).
@@ -116,14 +116,4 @@ def check_marks(values: np.ndarray, name: str, place: Callable[[int], tuple[str,
         LOG.warning(
             f"{NOTE}{file}: {name} is {mark:g} in {len(rows)} of {len(values)} rows (row {shown}), far from all "
             "others: does it stand for a missing value? Fill it in, or leave these records out."
-        )
-
-
-def check_classes(values: np.ndarray, table: TextTable, name: str) -> None:
-    """DataMissing for labels other than 0 and 1."""
-    other = np.flatnonzero(~np.isin(values, (0, 1)))
-    if other.size:
-        raise DataMissing(
-            f"{table.file}: {name} is {values[other[0]]:g} in row {table.lines[other[0]]}: loss "
-            "'CrossEntropyLoss' takes labels 0 and 1; code the two classes so, or use 'RegressionMSELoss'."
         )

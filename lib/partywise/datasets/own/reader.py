@@ -14,7 +14,7 @@ from .matching import Measurements
 from .netcdf import read_variable
 
 if TYPE_CHECKING:
-    from .files import CurveFile, CurveTables
+    from .curve_files import CurveFile, CurveTables
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TRANSFORM: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -39,7 +39,7 @@ class Reader:
 
     def table(self, curve: CurveFile) -> TextTable:
         """The CSV file of a curve."""
-        key = (curve.file, curve.delimiter, curve.encoding)
+        key = (curve.file, *self.settings.text_of(curve))
         if key not in self._tables:
             self._tables[key] = read_table(self.contents[curve.file], *key)
         return self._tables[key]
@@ -69,7 +69,7 @@ class Reader:
                 )
 
     def _long(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measurements:
-        table, marks = self.table(curve), self.settings.missing.marks
+        table, marks = self.table(curve), self.settings.missing_marks
         assert curve.time is not None and curve.value is not None
         places = [f"row {line}" for line in table.lines]
         ids, record = _number_ids(table.column(self.settings.id_of(curve)))
@@ -88,7 +88,7 @@ class Reader:
             return f"row {table.lines[i // width]}, column {columns[i % width]}"
 
         texts = np.array([table.column(column) for column in columns]).T.ravel().tolist()
-        value = numbers(texts, name, place, self.settings.missing.marks)
+        value = numbers(texts, name, place, self.settings.missing_marks)
         times = np.tile(_times(curve, columns, name, domain), len(table.rows))
         return Measurements(name, ids, np.repeat(record, width), times, value, place, domain)
 
@@ -153,7 +153,7 @@ def _scale(raw: Measurements, curve: CurveFile) -> np.ndarray:
         raw.refuse(
             np.abs(scaled) > MOST_SCALES,
             f"is {{value:g}}{unit}, more than {MOST_SCALES} times its scale {curve.scale:g} from its centre "
-            f"{curve.centre:g}: does it stand for a missing value (list it under missing.marks), or is it in another "
+            f"{curve.centre:g}: does it stand for a missing value (list it under marks), or is it in another "
             "unit? correct it, or centre and scale, or give the range",
         )
     return scaled

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataMissing
-from .csv import TextTable, nearest, numbers, read_bytes, read_table
-from .files import MARKS
+from .csv import TextTable, nearest, numbers
+from .grammar import ColumnBlock
+from .labels import class_labels
 from .matching import match_ids
 from .persons import first_rows, number_persons, of_persons
-from .plausible import check_classes, check_column, check_label
-from .table_files import ColumnBlock, Matching, TableFile
+from .plausible import check_column, check_label
+from .records.load import complete, open_table, record_names
+from .table_files import OwnTables, TableFile
 
-LISTED = 3
 LOG = logging.getLogger("partywise")
 
 
@@ -30,11 +31,6 @@ class Rows:
 
     name: str
     ids: list[str]
-
-
-def read_files(files: Sequence[TableFile]) -> tuple[tuple[str, bytes], ...]:
-    """Name and content of every file, each once."""
-    return tuple((file, read_bytes(file)) for file in dict.fromkeys(one.file for one in files))
 
 
 @dataclass(frozen=True)
@@ -51,32 +47,34 @@ class Records:
     person: np.ndarray | None = None
 
 
-def read_records(
-    files: Sequence[TableFile], matching: Matching, contents: tuple[tuple[str, bytes], ...]
-) -> tuple[Records, dict[str, str]]:
-    """Records as `load` reads them, and the digest of every file; a log tells which files they were."""
+def read_records(settings: OwnTables, contents: tuple[tuple[str, bytes], ...]) -> tuple[Records, dict[str, str]]:
+    """The records that all tables have, of every person as many as count, and the digest of every file."""
+    texts = dict(contents)
     digests = {file: hashlib.sha256(content).hexdigest() for file, content in contents}
-    for file, digest in digests.items():
-        LOG.info("%s: sha256 %s", file, digest)
-    records = load(files, matching, dict(contents))
+    records = load(settings, texts)
     LOG.info("records: %d", len(records.ids))
     return records, digests
 
 
-def load(files: Sequence[TableFile], matching: Matching, contents: Mapping[str, bytes]) -> Records:
+def load(settings: OwnTables, texts: Mapping[str, bytes]) -> Records:
     """Read all tables and keep the records that all of them have, of every person as many as count."""
-    tables = [read_table(contents[one.file], one.file, one.delimiter, one.encoding) for one in files]
-    rows = [_ids(one, table, matching) for one, table in zip(files, tables, strict=True)]
-    ids = match_ids({str(k): one for k, one in enumerate(rows)}, matching.match, matching.id)
+    files = settings.tables
+    tables = [open_table(settings, one, texts) for one in files]
+    names = [record_ids(settings, one, table) for one, table in zip(files, tables, strict=True)]
+    ids = match_ids({str(k): one for k, one in enumerate(names)}, settings.match, settings.id)
+    tables = [complete(table, read_columns(settings, one), settings) for one, table in zip(files, tables, strict=True)]
+    rows = [record_ids(settings, one, table) for one, table in zip(files, tables, strict=True)]
+    whole = set.intersection(*(set(one.ids) for one in rows))
+    ids = [one for one in ids if one in whole]
     persons = None
-    if matching.user is not None and matching.rows_per_user is not None:
-        persons = persons_of(ids, files, tables, rows, matching.user)
-        kept = first_rows(persons, matching.rows_per_user, matching.user)
+    if settings.user is not None and settings.rows_per_user is not None:
+        persons = persons_of(ids, files, tables, rows, settings.user)
+        kept = first_rows(persons, settings.rows_per_user, settings.user)
         ids, persons = [ids[i] for i in kept], [persons[i] for i in kept]
-    if len(ids) < matching.min_records:
+    if len(ids) < settings.min_records:
         raise DataMissing(
-            f"{len(ids)} records are in all files{of_persons(matching.rows_per_user)} where min_records is "
-            f"{matching.min_records}: bring more records, or lower min_records."
+            f"{len(ids)} records are in all files{of_persons(settings.rows_per_user)} where min_records is "
+            f"{settings.min_records}: bring more records, or lower min_records."
         )
     columns, labels = [], []
     for one, table, own in zip(files, tables, rows, strict=True):
@@ -87,13 +85,25 @@ def load(files: Sequence[TableFile], matching: Matching, contents: Mapping[str, 
             check_column(found, column, table)
             columns.append(found[order])
         if one.label is not None:
-            found = numbers_of(table, one.label)
-            if matching.classes:
-                check_classes(found, table, one.label)
-            check_label(found, table, one.label, None if matching.classes else matching.label_bounds)
-            labels.append(found[order])
+            labels.append(label_values(settings, table, one.label)[order])
     person = None if persons is None else number_persons(persons)
     return Records(np.array(ids), np.column_stack(columns), labels[0], person)
+
+
+def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray:
+    """(rows,) labels: 0 and 1 of two classes, or numbers in their declared range."""
+    if settings.binary_labels:
+        return class_labels(table, name, settings.positive)
+    found = numbers_of(table, name)
+    check_label(found, table, name, getattr(settings, "label_bounds", None))
+    return found
+
+
+def read_columns(settings: OwnTables, one: TableFile) -> list[str]:
+    """Columns of a file that are read, besides its ids."""
+    more = [one.label, settings.user if one.label is not None else None]
+    more += [getattr(one, key, None) for key in ("weights", "offset")]
+    return [*(column.name for column in one.columns), *(name for name in more if name is not None)]
 
 
 def persons_of(
@@ -101,20 +111,13 @@ def persons_of(
 ) -> list[str]:
     """The person behind each record, by the file with the label."""
     active = next(k for k, one in enumerate(files) if one.label is not None)
-    person = dict(zip(rows[active].ids, present(tables[active], user), strict=True))
+    person = dict(zip(rows[active].ids, tables[active].column(user), strict=True))
     return [person[one] for one in ids]
 
 
-def _ids(one: TableFile, table: TextTable, matching: Matching) -> Rows:
-    name = one.id or matching.id
-    ids, seen = table.column(name), dict[str, int]()
-    for text, line in zip(ids, table.lines, strict=True):
-        if not text:
-            raise DataMissing(f"{one.file} has no {name} in row {line}: every row needs the id of its record.")
-        if text in seen:
-            raise DataMissing(f"{one.file} has the {name} {text!r} in row {seen[text]} and row {line}: keep one.")
-        seen[text] = line
-    return Rows(f"{one.party} ({one.file})", ids)
+def record_ids(settings: OwnTables, one: TableFile, table: TextTable) -> Rows:
+    """The ids of the rows of a file."""
+    return Rows(f"{one.party} ({one.file})", record_names(table, settings.id_of(one), several=True))
 
 
 def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
@@ -122,7 +125,7 @@ def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     if column.levels is None:
         return numbers_of(table, column.name)
     number = {level: float(k) for k, level in enumerate(column.levels)}
-    texts = present(table, column.name)
+    texts = table.column(column.name)
     for text, line in zip(texts, table.lines, strict=True):
         if text not in number:
             raise DataMissing(
@@ -133,19 +136,6 @@ def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
 
 
 def numbers_of(table: TextTable, name: str) -> np.ndarray:
-    """(rows,) numbers of a column, none of which is missing."""
+    """(rows,) numbers of a column of complete rows."""
     places = [f"row {line}" for line in table.lines]
-    return numbers(present(table, name), f"{table.file}: {name}", places.__getitem__)
-
-
-def present(table: TextTable, name: str) -> list[str]:
-    """Entries of a column, none of which is missing."""
-    texts = table.column(name)
-    missing = [line for text, line in zip(texts, table.lines, strict=True) if text in MARKS]
-    if missing:
-        shown = ", ".join(map(str, missing[:LISTED])) + (", ..." if len(missing) > LISTED else "")
-        raise DataMissing(
-            f"{table.file}: {name} is missing in {len(missing)} of {len(texts)} rows (row {shown}): fill it in, or "
-            "leave these records or the column out."
-        )
-    return texts
+    return numbers(table.column(name), f"{table.file}: {name}", places.__getitem__)

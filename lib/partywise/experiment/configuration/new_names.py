@@ -5,6 +5,10 @@ from __future__ import annotations
 RENAMED = {
     "bucket_num": "n_bins",
     "criterion": "loss",
+    "missing.drop": "missing: drop",
+    "missing.marks": "marks",
+    "missing.max_gap": "max_gap",
+    "missing.min_points": "min_points",
     "n_buckets": "n_bins",
     "own_bucket_num": "own_n_bins",
     "shown": "n_shown",

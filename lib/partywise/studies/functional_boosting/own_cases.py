@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...datasets.curves import smooth_curves
-from ...datasets.own.curves import OwnCurve, load, read_files
+from ...datasets.own.curves import OwnCurve, load
+from ...datasets.own.records.load import contents
 from ...errors import DataMissing
 from ...functional.bases import BSplineBasis, FourierBasis, make_basis
 from .data import FunctionalData
@@ -28,13 +29,13 @@ def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, Any]:
     """What a replicate differs in: it deals the records (or their groups) to the folds anew."""
-    groups = _shared_fields(settings, read_files(settings))["block"]
+    groups = _shared_fields(settings, contents(settings.files.values()))["block"]
     return {"block": rng_for("blocks").permutation(int(groups.max()) + 1)[groups]}
 
 
 def table(settings: TableSettings, drawn: Mapping[str, Any]) -> FunctionalData:
     """Own curves, read from their files."""
-    return FunctionalData(**{**_shared_fields(settings, read_files(settings)), **drawn})
+    return FunctionalData(**{**_shared_fields(settings, contents(settings.files.values())), **drawn})
 
 
 @lru_cache(maxsize=1)

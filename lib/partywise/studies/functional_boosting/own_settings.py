@@ -10,15 +10,15 @@ from itertools import combinations
 from typing import Annotated, Literal
 
 from ...checks import Count, Positive, Range, check_fields
-from ...datasets.own.files import RESERVED, CurveFile, Missing, PredictorFile, ResponseFile, check_apart, increasing
+from ...datasets.own.curve_files import RESERVED, CurveFile, PredictorFile, ResponseFile
+from ...datasets.own.grammar import FileBlock, OwnFiles, check_apart, increasing
 from .settings import check_basis, check_explicit
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings:
+class TableSettings(OwnFiles):
     """Own data: files of curves whose records carry ids, smoothed into a basis.
 
-    id : name of the id column, the same in every file unless the file's block says otherwise
     domain : start and end of the curves, in the unit of time of the files; predictors whose block gives another
         domain are mapped onto this one
     radius, response_radius : public bounds of the root mean square of a scaled curve; the clipping radii are these
@@ -27,11 +27,14 @@ class TableSettings:
         measured values plus w times the integral of the squared second derivative, with time rescaled to [0, 1]; a
         sine of k periods over the domain keeps 1 / (1 + w (2 pi k)^4) of its height
     match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
-    min_records, min_blocks : fewest records (with ``fold_block``: groups of records) that folds can count on
+    max_gap : longest time between two measured values, or between the domain's end and the nearest one, that smoothing
+        may bridge; without it every missing value counts as ``missing`` says
+    min_points : fewest measured values of a curve
+    min_blocks : with ``fold_block``, fewest groups of records that folds can count on
     fold_block : column of the response's file; records with the same entry are held out together
     """
 
-    id: str
+    id: str = field()
     domain: tuple[float, float]
     response: ResponseFile
     predictors: tuple[PredictorFile, ...]
@@ -41,9 +44,9 @@ class TableSettings:
     n_basis_y: Count = 8
     basis: Literal["bspline", "fourier"] = "bspline"
     smoothing: Annotated[float, Range(0, 1, advice="where 1 leaves straight lines")] = 1e-6
-    missing: Missing = field(default_factory=Missing)
+    max_gap: Positive | None = None
+    min_points: Annotated[int, Range(2)] = 4
     match: Literal["refuse", "common"] = "refuse"
-    min_records: Annotated[int, Range(2)] = 20
     min_blocks: Annotated[int, Range(2)] = 5
     fold_block: str | None = None
     split: Literal["natural", "round_robin", "contiguous", "explicit"] = "natural"
@@ -55,6 +58,7 @@ class TableSettings:
     def __post_init__(self) -> None:
         increasing("domain", self.domain)
         check_fields(self)
+        self.check_files()
         check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
         if not self.predictors:
             raise ValueError("predictors is empty: list at least one.")
@@ -76,9 +80,9 @@ class TableSettings:
         """Domain of a curve in the unit of time of its file."""
         return self.domain if curve.domain is None else curve.domain
 
-    def id_of(self, curve: CurveFile) -> str:
+    def id_of(self, block: FileBlock | None) -> str:
         """Name of the id column of a curve's file."""
-        return self.id if curve.id is None else curve.id
+        return super().id_of(block) or self.id
 
     @property
     def curves(self) -> dict[str, CurveFile]:
@@ -104,10 +108,10 @@ class TableSettings:
         holder: dict[str, str] = {}
         for key, curve in self.curves.items():
             check_apart({holder.setdefault(curve.file, names[key]): curve.file, names[key]: curve.file}, self.match)
-        if self.missing.max_gap is not None and self.missing.drop:
+        if self.missing != "refuse":
             raise ValueError(
-                "missing.drop is True: where parties run apart, none knows which records another drops; leave them out "
-                "of all files, and set drop to false."
+                f"missing is {self.missing!r}: where parties run apart, none knows which records another drops; leave "
+                "them out of all files, and missing too."
             )
         parties = dict.fromkeys(names.values())
         return {name: tuple(f"{key}.file" for key in names if names[key] == name) for name in parties}

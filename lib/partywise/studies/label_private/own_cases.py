@@ -12,16 +12,10 @@ import numpy as np
 
 from ...datasets.division import training_rows
 from ...datasets.own.csv import TextTable
+from ...datasets.own.labels import class_labels
 from ...datasets.own.matching import match_ids
 from ...datasets.own.persons import number_persons
-from ...datasets.own.records.load import (
-    as_number,
-    complete,
-    contents,
-    open_records,
-    record_names,
-    select_rows,
-)
+from ...datasets.own.records.load import complete, contents, open_table, record_names, select_rows
 from ...datasets.own.records.persons import bounded, training_persons
 from ...datasets.own.records.scale import feature_names, features
 from ...datasets.own.rows import Rows
@@ -46,7 +40,7 @@ def draw(
     settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, Any]:
     """What a replicate differs in: it splits the records anew, with all rows of a person on one side."""
-    read = _read(settings, contents(tuple(settings.files.values())))
+    read = _read(settings, contents(settings.files.values()))
     if read.persons is None:
         train = training_rows(len(read.y), settings.test_share, rng_for("split"))
     else:
@@ -58,7 +52,7 @@ def draw(
 
 def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> LabelData:
     """Own data, read from their files."""
-    read = _read(settings, contents(tuple(settings.files.values())))
+    read = _read(settings, contents(settings.files.values()))
     known: dict[str, Any] = {"ids": np.array(read.ids), "party_names": settings.party_names}
     if read.persons is not None:
         known["person"] = number_persons(read.persons)
@@ -75,80 +69,36 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
             "lower min_records."
         )
     X = features([held], settings.columns, 0.0, clip=True)
-    y, ids = _classes(labels, settings), record_names(held, settings.id, several=False)
+    y = class_labels(labels, settings.label, settings.positive)
+    ids = record_names(held, settings.features_id, several=False)
     LOG.info("records: %d, of which %d are of class 1", len(y), int(y.sum()))
     persons = None if settings.user is None else tuple(held.column(settings.user))
     return Read(np.column_stack([np.ones(len(X)), X]), y, tuple(ids), persons)
 
 
-def _feature_columns(settings: OwnSettings) -> list[str]:
-    """Columns of the features' file that are read."""
-    more = [settings.id, settings.user]
-    return [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
-
-
 def _one_file(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
-    assert settings.file is not None
-    whole = complete(
-        open_records(settings.file, texts, settings), [*_feature_columns(settings), settings.label], settings
-    )
-    kept = bounded(whole, settings)
+    whole = open_table(settings, None, texts, settings.file)
+    kept = bounded(complete(whole, [*_feature_columns(settings, settings.id), settings.label], settings), settings)
     return kept, kept
 
 
 def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     """Features and labels, row by row of the same record, in the order of the features' file."""
-    assert settings.id is not None
     held = [settings.table_of(what) for what in ("features", "labels")]
-    tables = [open_records(one.file, texts, settings) for one in held]
+    tables, keys = [open_table(settings, one, texts) for one in held], [settings.id_of(one) or "" for one in held]
     rows: dict[str, Rows] = {
-        one.holds: Rows(f"{one.party} ({one.file})", record_names(t, settings.id, several=True))
-        for one, t in zip(held, tables, strict=True)
+        one.holds: Rows(f"{one.party} ({one.file})", record_names(t, key, several=True))
+        for one, t, key in zip(held, tables, keys, strict=True)
     }
-    common = set(match_ids(rows, settings.match, settings.id))
-    both = [
-        complete(t, names, settings)
-        for t, names in zip(tables, (_feature_columns(settings), [settings.id, settings.label]), strict=True)
-    ]
-    place = {name: i for i, name in enumerate(both[1].column(settings.id))}
-    kept = [i for i, name in enumerate(both[0].column(settings.id)) if name in place and name in common]
-    known = bounded(select_rows(both[0], kept), settings)
-    return known, select_rows(both[1], [place[name] for name in known.column(settings.id)])
+    common = set(match_ids(rows, settings.match, keys[0]))
+    wanted = (_feature_columns(settings, keys[0]), [keys[1], settings.label])
+    features, labels = (complete(t, names, settings) for t, names in zip(tables, wanted, strict=True))
+    place = {name: i for i, name in enumerate(labels.column(keys[1]))}
+    kept = [i for i, name in enumerate(features.column(keys[0])) if name in place and name in common]
+    known = bounded(select_rows(features, kept), settings)
+    return known, select_rows(labels, [place[name] for name in known.column(keys[0])])
 
 
-def _classes(table: TextTable, settings: OwnSettings) -> np.ndarray:
-    """Labels (N,), 0 or 1; DataMissing for other entries, or one class only."""
-    name, positive, texts = settings.label, settings.positive, table.column(settings.label)
-    if positive is None:
-        for text, line in zip(texts, table.lines, strict=True):
-            if as_number(text) not in (0.0, 1.0):
-                raise DataMissing(
-                    f"{table.file}: {name} is {text!r} in row {line}: labels are 0 and 1; correct it, or name the "
-                    "entry that counts as 1 under positive."
-                )
-        y = np.array([float(text) for text in texts])
-    else:
-        y = np.array([_is(text, positive) for text in texts], dtype=float)
-        entries = list(dict.fromkeys(texts))
-        if not y.any():
-            raise DataMissing(
-                f"{table.file}: {name} has no entry {positive!r}, which positive names: its entries are "
-                f"{', '.join(entries[:5])}{', ...' if len(entries) > 5 else ''}; write it as it stands there."
-            )
-        others = [text for text in entries if not _is(text, positive)]
-        if len(others) > 1:
-            line = table.lines[texts.index(others[1])]
-            raise DataMissing(
-                f"{table.file}: {name} has the entries {', '.join(entries[:5])}{', ...' if len(entries) > 5 else ''} "
-                f"({others[1]!r} in row {line}): a label has two; correct them, or bring a column of two classes."
-            )
-    if y.all() or not y.any():
-        raise DataMissing(
-            f"{table.file}: {name} is {texts[0]!r} in all {len(texts)} rows: both classes are needed; bring rows of "
-            "the other one, or check that the column is the right one."
-        )
-    return y
-
-
-def _is(text: str, positive: str | float) -> bool:
-    return text == positive if isinstance(positive, str) else as_number(text) == positive
+def _feature_columns(settings: OwnSettings, id: str | None) -> list[str]:
+    """Columns of the features' file that are read."""
+    return [*(column.name for column in settings.columns), *(name for name in (id, settings.user) if name is not None)]

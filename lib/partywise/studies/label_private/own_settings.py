@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...checks import check_fields, check_name
-from ...datasets.own.files import check_apart
-from ...datasets.own.records.settings import HeldFile, OwnRecords, check_party_names
+from ...datasets.own.grammar import FileBlock, check_apart, check_party_names
+from ...datasets.own.records.settings import OwnRecords
 from .settings import CaseSettings
 
 ROLES = ("features", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleFile(HeldFile):
+class RoleFile(FileBlock):
     """The file of one party. holds : ``features`` (the trainer's) or ``labels`` (the measurer's)"""
 
     holds: Literal["features", "labels"]
@@ -58,12 +58,17 @@ class OwnSettings(OwnRecords, CaseSettings):
                 "one that holds labels."
             )
         check_party_names("tables", tuple(one.party for one in self.tables), ())
-        if self.id is None:
+        if any(self.id_of(one) is None for one in self.tables):
             raise ValueError("id is None: two tables are matched by ids; name their column.")
 
     def table_of(self, what: str) -> RoleFile:
         """The table that holds the features, or the labels."""
         return next(one for one in self.tables if one.holds == what)
+
+    @property
+    def features_id(self) -> str | None:
+        """Name of the column of ids in the file of the features."""
+        return self.id_of(self.table_of("features") if self.tables else None)
 
     @property
     def party_names(self) -> tuple[str, str]:

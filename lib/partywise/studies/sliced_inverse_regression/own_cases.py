@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.csv import TextTable, nearest
+from ...datasets.own.grammar import ColumnBlock
 from ...datasets.own.persons import number_persons
-from ...datasets.own.records.load import complete, contents, open_records, record_names, select_rows
+from ...datasets.own.records.load import complete, contents, open_table, record_names, select_rows
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...datasets.own.records.persons import bounded, one_client_each
 from ...datasets.own.records.scale import clip_to_bounds, feature_names, features
 from ...datasets.own.rows import numbers_of, values
-from ...datasets.own.table_files import ColumnBlock
 from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
 from ...inverse_regression.model import Estimate
@@ -38,14 +38,14 @@ def draw(
     settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, Any]:
     """What a replicate differs in: its noise, and the records that figures draw."""
-    n = len(_read(settings, contents(tuple(settings.files.values())))["y"])
+    n = len(_read(settings, contents(settings.files.values()))["y"])
     shown = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
     return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": shown}
 
 
 def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> SlicingData:
     """Own clients, read from their files."""
-    return SlicingData(**_read(settings, contents(tuple(settings.files.values()))), **drawn)
+    return SlicingData(**_read(settings, contents(settings.files.values())), **drawn)
 
 
 @lru_cache(maxsize=1)
@@ -88,11 +88,13 @@ def _public_slices(settings: OwnSettings) -> Slices:
 
 def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     """Complete rows of every client, at most so many a person."""
-    more = [settings.response, settings.party, settings.id, settings.user]
-    wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
-    whole = [complete(open_records(file, texts, settings), wanted, settings) for file in settings.files.values()]
-    for one in whole:
-        record_names(one, settings.id, several=False)
+    whole = []
+    for block in settings.tables or (None,):
+        id = settings.id_of(block)
+        more = [settings.response, settings.party, id, settings.user]
+        wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
+        whole.append(complete(open_table(settings, block, texts, settings.file), wanted, settings))
+        record_names(whole[-1], id, several=False)
     clients = whole if settings.tables else _split_by_party(whole[0], settings)
     if settings.user is not None:
         one_client_each([one.column(settings.user) for one in clients], settings.party_names, settings.user)
@@ -139,7 +141,8 @@ def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray
 
 def _ids(clients: Sequence[TextTable], settings: OwnSettings) -> list[str]:
     """What records are called, with the client before where two clients use one name."""
-    own = [record_names(one, settings.id, several=len(settings.files) > 1) for one in clients]
+    keys, several = settings.id_names, len(settings.files) > 1
+    own = [record_names(one, id, several=several) for one, id in zip(clients, keys, strict=True)]
     ids = [text for part in own for text in part]
     if len(set(ids)) == len(ids):
         return ids

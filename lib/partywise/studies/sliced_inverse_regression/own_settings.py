@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...checks import Count, Range, check_fields, check_name
-from ...datasets.own.files import increasing
-from ...datasets.own.records.settings import HeldFile, OwnRecords, check_party_names, twice
+from ...datasets.own.grammar import FileBlock, check_party_names, increasing, twice
+from ...datasets.own.records.settings import OwnRecords
 from .settings import CaseSettings
 
 RESERVED = ("server",)
@@ -26,7 +26,7 @@ class OwnSettings(OwnRecords, CaseSettings):
     """
 
     response: str
-    tables: tuple[HeldFile, ...] = ()
+    tables: tuple[FileBlock, ...] = ()
     file: str | None = None
     party: str | None = None
     parties: tuple[str, ...] = ()
@@ -97,6 +97,11 @@ class OwnSettings(OwnRecords, CaseSettings):
         increasing("response_bounds", self.response_bounds)
         if self.levels and (len(self.levels) < 2 or twice(self.levels) is not None):
             raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
+
+    @property
+    def id_names(self) -> tuple[str | None, ...]:
+        """Name of the column of ids of every client."""
+        return tuple(self.id_of(one) for one in self.tables) or (self.id,) * len(self.parties)
 
     @property
     def cuts(self) -> tuple[float, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
@@ -14,12 +13,14 @@ import numpy as np
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...datasets.division import fold_order
-from ...datasets.own.csv import TextTable, read_table
+from ...datasets.own.csv import TextTable
 from ...datasets.own.indicators import indicator_names, indicators, width
+from ...datasets.own.labels import class_labels
 from ...datasets.own.matching import match_ids
 from ...datasets.own.persons import first_rows, number_persons, of_persons
 from ...datasets.own.plausible import check_column, check_label
-from ...datasets.own.rows import Rows, numbers_of, present, read_files, values
+from ...datasets.own.records.load import complete, contents, open_table
+from ...datasets.own.rows import Rows, numbers_of, read_columns, values
 from ...errors import DataMissing
 from ...models.families import FAMILIES
 from .data import Constants, GlmData
@@ -32,12 +33,14 @@ LOGARITHMIC = ("gamma", "inverse_gaussian")
 class Read(NamedTuple):
     """What a file holds of its records: ids, columns (n, p_k), and of the active party response, weights, offset.
 
+    all_ids : also of rows that lack an entry
     users : the person behind each record, of the active party, where one may have several
     """
 
     ids: list[str]
     X: np.ndarray
     of_label: dict[str, np.ndarray]
+    all_ids: list[str]
     users: dict[str, str] | None = None
 
 
@@ -56,13 +59,15 @@ def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
 
 def _match_records(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray | None]:
     """Fields of the data that all replicates share, and the person behind each record where one may have several."""
-    read = _read(settings, read_files(settings.tables))
+    read = _read(settings, contents(settings.files.values()))
     users = next((part.users for part in read if part.users is not None), {})
     if settings.aligned:
         named = {
-            str(k): Rows(one.party, part.ids) for k, (one, part) in enumerate(zip(settings.tables, read, strict=True))
+            str(k): Rows(one.party, part.all_ids)
+            for k, (one, part) in enumerate(zip(settings.tables, read, strict=True))
         }
-        persons = match_ids(named, settings.match, settings.id)
+        whole = _common([part.ids for part in read])
+        persons = [name for name in match_ids(named, settings.match, settings.id) if name in whole]
         if settings.user is not None and settings.rows_per_user is not None:
             kept = first_rows([users[name] for name in persons], settings.rows_per_user, settings.user)
             persons = [persons[i] for i in kept]
@@ -118,22 +123,21 @@ def _hint(ids: Sequence[list[str]], found: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def _read(settings: TableSettings, contents: tuple[tuple[str, bytes], ...]) -> tuple[Read, ...]:
+def _read(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> tuple[Read, ...]:
     """What all replicates share; a log tells which files they were."""
-    for file, content in contents:
-        LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())
-    texts = dict(contents)
-    return tuple(_file(one, texts[one.file], settings) for one in settings.tables)
+    texts = dict(files)
+    return tuple(_file(one, open_table(settings, one, texts), settings) for one in settings.tables)
 
 
-def _file(one: GlmFile, content: bytes, settings: TableSettings) -> Read:
+def _file(one: GlmFile, whole: TextTable, settings: TableSettings) -> Read:
     """One file, without the rows that the rules for identifiers leave out."""
-    table = read_table(content, one.file, one.delimiter, one.encoding)
+    all_ids, _ = _identifiers(whole, one, settings)
+    table = complete(whole, read_columns(settings, one), settings)
     ids, kept = _identifiers(table, one, settings)
     of_label: dict[str, np.ndarray] = {}
     users = None
     if one.label is not None and settings.user is not None and settings.rows_per_user is not None:
-        whose = present(table, settings.user)
+        whose = table.column(settings.user)
         users = dict(zip(ids, (whose[row] for row in kept.tolist()), strict=True))
     columns = []
     for column in one.columns:
@@ -141,19 +145,27 @@ def _file(one: GlmFile, content: bytes, settings: TableSettings) -> Read:
         check_column(found, column, table)
         columns += indicators(found, column)
     if one.label is not None:
-        y = numbers_of(table, one.label)[kept]
+        y = response_values(settings, table, one.label)
         try:
-            FAMILIES[settings.family].check(y, f"{one.file}: {one.label}")
+            FAMILIES[settings.family].check(y[kept], f"{one.file}: {one.label}")
         except ValueError as error:
             raise DataMissing(str(error)) from None
-        check_label(numbers_of(table, one.label), table, one.label, settings.label_bounds)
-        of_label["y"] = y
+        of_label["y"] = y[kept]
         given = {"weights": one.weights, "offset": one.offset}
         more = {key: numbers_of(table, name) for key, name in given.items() if name is not None}
         if one.weights is not None:
             _check_weights(table, one.weights, more["weights"])
         of_label |= {key: column[kept] for key, column in more.items()}
-    return Read(ids, np.column_stack(columns)[kept], of_label, users)
+    return Read(ids, np.column_stack(columns)[kept], of_label, all_ids, users)
+
+
+def response_values(settings: TableSettings, table: TextTable, name: str) -> np.ndarray:
+    """(rows,) responses; of words the one that counts as 1 is named by ``positive``."""
+    if settings.positive is not None:
+        return class_labels(table, name, settings.positive)
+    found = numbers_of(table, name)
+    check_label(found, table, name, settings.label_bounds)
+    return found
 
 
 def _check_weights(table: TextTable, name: str, weights: np.ndarray) -> None:
@@ -171,7 +183,7 @@ def _check_weights(table: TextTable, name: str, weights: np.ndarray) -> None:
 def _identifiers(table: TextTable, one: GlmFile, settings: TableSettings) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
-    texts: list[Any] = table.column(one.id or settings.id, stripped=False)
+    texts: list[Any] = table.column(settings.id_of(one) or "", stripped=False)
     if rules.as_text is not None:
         texts = [int(text) if text.strip().isdecimal() else text for text in texts]
     try:

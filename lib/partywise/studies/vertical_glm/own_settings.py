@@ -7,7 +7,7 @@ from math import inf
 
 from ...alignment.options import IdentifierRules
 from ...checks import Positive
-from ...datasets.own.files import increasing
+from ...datasets.own.grammar import increasing
 from ...datasets.own.indicators import runs
 from ...datasets.own.records.original import feature_rows
 from ...datasets.own.table_files import OwnTables, TableFile
@@ -86,6 +86,11 @@ class TableSettings(OwnTables, CaseSettings):
             raise ValueError(f"match is {self.match!r}: it is read with records 'aligned' only; leave it out.")
         if self.aligned and self.identifiers != IdentifierRules():
             raise ValueError("identifiers are read with records 'unaligned' only; leave them out.")
+
+    @property
+    def binary_labels(self) -> bool:
+        """Whether the response is 0 and 1."""
+        return self.family == "binomial"
 
     @property
     def model(self) -> Family:

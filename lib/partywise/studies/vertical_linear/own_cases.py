@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.own.grammar import ColumnBlock
 from ...datasets.own.indicators import indicator_names, indicators
-from ...datasets.own.rows import read_files, read_records
-from ...datasets.own.table_files import ColumnBlock
+from ...datasets.own.records.load import contents
+from ...datasets.own.rows import read_records
 from ...datasets.public.declarations import ColumnFacts
 from ...datasets.tables import Table
 from .cases import deal_table, scale_table
@@ -23,18 +24,18 @@ def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """What a replicate differs in: it splits the records anew."""
-    return deal_table(_table(settings, read_files(settings.tables)), settings, rng_for)
+    return deal_table(_table(settings, contents(settings.files.values())), settings, rng_for)
 
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:
     """Own tables, read from their files."""
-    return scale_table(_table(settings, read_files(settings.tables)), settings, drawn, settings.label_bounds)
+    return scale_table(_table(settings, contents(settings.files.values())), settings, drawn, settings.label_bounds)
 
 
 @lru_cache(maxsize=1)
 def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> Table:
     """What all replicates share: numbers as they are, a category as an indicator of each level but the first."""
-    read, digests = read_records(settings.tables, settings.matching, files)
+    read, digests = read_records(settings, files)
     features: list[tuple[str, ColumnFacts, np.ndarray]] = []
     for values, column in zip(read.X.T, settings.columns, strict=True):
         features += _features(values, column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...datasets.columns.settings import ColumnSettings
-from ...datasets.own.files import increasing
+from ...datasets.own.grammar import increasing
 from ...datasets.own.indicators import runs, width
 from ...datasets.own.table_files import OwnTables
 from ...models.criteria import CLASSES, NUMBERS

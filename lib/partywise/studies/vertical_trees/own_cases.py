@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.own.rows import read_files, read_records
-from ...datasets.own.table_files import ColumnBlock
+from ...datasets.own.grammar import ColumnBlock
+from ...datasets.own.records.load import contents
+from ...datasets.own.rows import read_records
 from ...datasets.public.declarations import ColumnFacts, levels
 from ...datasets.tables import Table
 from .cases import deal_table, select_rows
@@ -22,18 +23,18 @@ def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """What a replicate differs in: it splits the records anew."""
-    return deal_table(_table(settings, read_files(settings.tables)), settings, rng_for)
+    return deal_table(_table(settings, contents(settings.files.values())), settings, rng_for)
 
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
     """Own tables, read from their files."""
-    return select_rows(_table(settings, read_files(settings.tables)), settings, drawn)
+    return select_rows(_table(settings, contents(settings.files.values())), settings, drawn)
 
 
 @lru_cache(maxsize=1)
 def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> Table:
     """What all replicates share."""
-    read, digests = read_records(settings.tables, settings.matching, files)
+    read, digests = read_records(settings, files)
     names = np.array([column.name for column in settings.columns])
     column_facts = tuple(map(_column_facts, settings.columns))
     return Table(read.X, read.y, names, column_facts, digests, ids=read.ids, person=read.person)

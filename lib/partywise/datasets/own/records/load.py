@@ -1,4 +1,4 @@
-"""Rows of a person's CSV files as records: which of them are complete, and what each is called.
+"""Rows of a person's CSV files as records: opened, which of them are complete, and what each is called.
 
 Nothing is guessed: what cannot be read as described ends in one sentence with the file, the row and what to do.
 """
@@ -7,34 +7,36 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from ....errors import DataMissing
 from ..csv import TextTable, read_bytes, read_table
-from ..files import MARKS
-from .settings import OwnRecords
+from ..grammar import FileBlock, OwnFiles
 
 LISTED = 3
 LOG = logging.getLogger("partywise")
 
 
-def contents(files: Sequence[str]) -> tuple[tuple[str, bytes], ...]:
+def contents(files: Iterable[str]) -> tuple[tuple[str, bytes], ...]:
     """Name and content of every file, each once."""
     return tuple((file, read_bytes(file)) for file in dict.fromkeys(files))
 
 
-def open_records(file: str, texts: Mapping[str, bytes], settings: OwnRecords) -> TextTable:
-    """Header and rows of a file, whose SHA-256 goes to the log."""
-    LOG.info("%s: sha256 %s", file, hashlib.sha256(texts[file]).hexdigest())
-    return read_table(texts[file], file, settings.delimiter, settings.encoding)
+def open_table(
+    settings: OwnFiles, block: FileBlock | None, texts: Mapping[str, bytes], file: str | None = None
+) -> TextTable:
+    """Header and rows of the file of a block, or of one without, whose SHA-256 goes to the log."""
+    name = file or (block.file if block else "")
+    LOG.info("%s: sha256 %s", name, hashlib.sha256(texts[name]).hexdigest())
+    return read_table(texts[name], name, *settings.text_of(block))
 
 
-def complete(table: TextTable, names: Sequence[str], settings: OwnRecords) -> TextTable:
+def complete(table: TextTable, names: Sequence[str], settings: OwnFiles) -> TextTable:
     """The rows that have an entry in all of these columns; the others are an error unless they are to be left out."""
-    marks = {*MARKS, *settings.marks}
+    marks = settings.missing_marks
     absent = {name: np.array([text in marks for text in table.column(name)], dtype=bool) for name in names}
     if settings.missing == "refuse":
         for name, gaps in absent.items():
@@ -77,11 +79,3 @@ def record_names(table: TextTable, id: str | None, several: bool) -> list[str]:
             )
         seen[text] = line
     return ids
-
-
-def as_number(text: str) -> float | None:
-    """The number that an entry is; None for a word."""
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..table_files import ColumnBlock
+from ..grammar import ColumnBlock
 
 
 class Scale(NamedTuple):

@@ -8,10 +8,10 @@ import numpy as np
 
 from ....errors import DataMissing
 from ..csv import TextTable
+from ..grammar import ColumnBlock
 from ..indicators import indicator_names, indicators
 from ..plausible import check_bounds
 from ..rows import values
-from ..table_files import ColumnBlock
 
 
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:

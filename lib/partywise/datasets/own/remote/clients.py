@@ -9,9 +9,9 @@ from typing import Any
 
 from ....errors import DataMissing
 from ..csv import TextTable, nearest, read_table
+from ..grammar import FileBlock
 from ..records.load import complete
 from ..records.persons import bounded
-from ..records.settings import HeldFile
 from .placeholders import PartyFiles, check_count, column_of, in_turn, own_content, text_of
 
 
@@ -20,23 +20,25 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
 
     rows : records of every client that count; one file with a column of clients holds the own rows only
     """
-    own = next((one.file for one in settings.tables if one.party == me), settings.file or "")
+    mine = next((one for one in settings.tables if one.party == me), None)
+    own = settings.file or "" if mine is None else mine.file
     files, contents = [], dict[str, bytes]()
     for name in settings.party_names:
         file = own if name == me else f"(elsewhere, {name})"
-        files.append(HeldFile(party=name, file=file))
-        contents[file] = _own(settings, me, file, rows, folder) if name == me else _text(settings, name, rows[name])
+        files.append(mine if mine is not None and name == me else FileBlock(party=name, file=file))
+        contents[file] = _own(settings, mine, me, rows, folder) if name == me else _text(settings, name, rows[name])
     form = {"tables": tuple(files), "file": None, "party": None, "parties": ()}
     return PartyFiles(replace(settings, **form), contents)
 
 
-def _own(settings: Any, me: str, file: str, rows: Mapping[str, int], folder: Path) -> bytes:
+def _own(settings: Any, mine: FileBlock | None, me: str, rows: Mapping[str, int], folder: Path) -> bytes:
     """The own file; DataMissing if it has rows of others, or another number of records than is public."""
+    file = settings.file if mine is None else mine.file
     content = own_content(file, folder)
-    table = read_table(content, file, settings.delimiter, settings.encoding)
+    table = read_table(content, file, *settings.text_of(mine))
     if settings.party is not None:
         _check_own_rows(settings, table, me)
-    more = [settings.response, settings.party, settings.id, settings.user]
+    more = [settings.response, settings.party, settings.id_of(mine), settings.user]
     wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
     check_count(len(bounded(complete(table, wanted, settings), settings).rows), me, file, rows)
     return content
@@ -70,4 +72,4 @@ def _text(settings: Any, name: str, n: int) -> bytes:
         columns[settings.response] = in_turn(settings.response_bounds, n)
     else:
         columns[settings.response] = in_turn((settings.cuts[0] - 1.0, settings.cuts[-1] + 1.0), n)
-    return text_of(columns, settings.delimiter, settings.encoding)
+    return text_of(columns, *settings.text_of(None))

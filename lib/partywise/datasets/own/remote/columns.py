@@ -29,7 +29,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     own = next((one for one in settings.tables if one.party == me), None)
     if own is not None:
         contents[own.file] = own_content(own.file, folder)
-        table = read_table(contents[own.file], own.file, own.delimiter, own.encoding)
+        table = read_table(contents[own.file], own.file, *settings.text_of(own))
         name = own.id or settings.id
         ids = table.column(name, stripped=False)
         users = None if settings.user is None else shared_column(table, settings.user, "user")
@@ -37,12 +37,11 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
             ascending(table.column(name), own.file, name)
             check_count(len(ids), me, own.file, rows)
             common = [tuple(table.column(name)), *([] if users is None else [tuple(users)])]
-    classes = settings.matching.classes or getattr(settings, "family", None) == "binomial"
     tables = []
     for one in settings.tables:
         if one is not own:
             one = replace(one, file=f"(elsewhere, {one.party})")
-            contents[one.file] = _text(one, settings, ids, users, classes)
+            contents[one.file] = _text(one, settings, ids, users)
         tables.append(one)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
 
@@ -57,16 +56,16 @@ def shared_column(table: TextTable, name: str, key: str) -> list[str]:
     return table.column(name)
 
 
-def _text(one: TableFile, settings: Any, ids: Sequence[str], users: Sequence[str] | None, classes: bool) -> bytes:
+def _text(one: TableFile, settings: Any, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
     """A file with these ids that is as the settings say."""
     n = len(ids)
     columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}
     columns |= {column.name: column_of(column, n) for column in one.columns}
     if one.label is not None:
-        columns[one.label] = labels_of(classes, n)
+        columns[one.label] = labels_of(settings.binary_labels, settings.positive, n)
         if settings.user is not None:
             columns[settings.user] = ids if users is None else users
     for key in ("weights", "offset"):
         if (name := getattr(one, key, None)) is not None:
             columns[name] = in_turn((1, 2), n)
-    return text_of(columns, one.delimiter, one.encoding)
+    return text_of(columns, *settings.text_of(one))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import DataMissing
-from ..files import CurveFile
+from ..curve_files import CurveFile
 from ..netcdf import read_groups
 from ..reader import Reader
 from .columns import shared_column
@@ -66,9 +66,9 @@ def _elsewhere(
     """A curve elsewhere in wide form, on its public scale already: half of its radius, up and down in turn."""
     n, (start, end) = len(ids), settings.domain_of(curve)
     low, high = settings.domain_of(curve) if key == "response" else settings.domain
-    count = 2 * max(settings.n_basis_x, settings.n_basis_y) + settings.missing.min_points
-    if settings.missing.max_gap is not None:
-        count = max(count, ceil((high - low) / settings.missing.max_gap) + 2)
+    count = 2 * max(settings.n_basis_x, settings.n_basis_y) + settings.min_points
+    if settings.max_gap is not None:
+        count = max(count, ceil((high - low) / settings.max_gap) + 2)
     names = tuple(f"value {k}" for k in range(count))
     radius = settings.response_radius if key == "response" else getattr(curve, "radius", None) or settings.radius
     columns: dict[str, Sequence[str]] = {"record": ids} | dict.fromkeys(names, in_turn((radius / 2, -radius / 2), n))

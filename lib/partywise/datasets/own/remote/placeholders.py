@@ -18,7 +18,8 @@ import numpy as np
 
 from ....errors import DataMissing
 from ..csv import PLACEHOLDERS, read_bytes
-from ..table_files import ColumnBlock
+from ..grammar import ColumnBlock
+from ..labels import entries_of_classes
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,6 @@ def column_of(column: ColumnBlock, n: int) -> list[str]:
     return in_turn((inside, cuts[0] - 1.0 if inside > cuts[0] else cuts[-1] + 1.0), n)
 
 
-def labels_of(classes: bool, n: int) -> list[str]:
-    """Labels 0 and 1 in turn; 1 and 2 where they are numbers, which every family of responses takes."""
-    return in_turn((0, 1) if classes else (1, 2), n)
+def labels_of(classes: bool, positive: str | float | None, n: int) -> list[str]:
+    """Labels of both classes in turn; 1 and 2 where they are numbers, which every family of responses takes."""
+    return in_turn(entries_of_classes(positive) if classes else (1, 2), n)
