@@ -40,7 +40,7 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     "max_gap": (setting(max_gap=0.0), f"{S}.max_gap is 0.0: it must be a positive finite number."),
     "max_gap under missing": (
         setting(missing={"max_gap": 4}),
-        f"{S}.missing.max_gap is 4: write max_gap beside missing, and",
+        f"{S}.missing.max_gap is called max_gap now and stands one block up: move it.",
     ),
     "drop under missing": (
         setting(missing={"drop": False}),

@@ -14,6 +14,7 @@ from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...datasets.division import fold_order
 from ...datasets.own.csv import TextTable
+from ...datasets.own.entries import is_number
 from ...datasets.own.indicators import indicator_names, indicators, width
 from ...datasets.own.labels import class_labels
 from ...datasets.own.matching import match_ids
@@ -160,8 +161,9 @@ def _file(one: GlmFile, whole: TextTable, settings: TableSettings) -> Read:
 
 
 def response_values(settings: TableSettings, table: TextTable, name: str) -> np.ndarray:
-    """(rows,) responses; of words the one that counts as 1 is named by ``positive``."""
-    if settings.positive is not None:
+    """(rows,) responses: numbers, which the check of the family judges, or labels of two classes."""
+    others = [text for text in table.column(name) if is_number(text) and float(text) not in (0, 1)]
+    if settings.binary_labels and (settings.positive is not None or not others):
         return class_labels(table, name, settings.positive)
     found = numbers_of(table, name)
     check_label(found, table, name, settings.label_bounds)
