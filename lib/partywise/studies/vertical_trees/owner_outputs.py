@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.own.table_files import ColumnBlock
+from ...datasets.own.grammar import ColumnBlock
 from ...experiment.owner_outputs import OwnerReport
 from ...trees.model import LEAF, Ensemble, Estimate, Table, Tree
 from .data import TreeData
