@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -80,31 +81,21 @@ def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resourc
     return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, draw_key(rng_for), theta=theta)
 
 
-def draw_adult(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
-    """Adult: income above 50 000 dollars."""
-    return _replicate_of(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
+def _source(load: Callable[[Path], Table], resource: str) -> Callable[..., LabelData]:
+    """What draws the replicates of a table, which those of one job read once."""
+    read = lru_cache(maxsize=1)(load)
+
+    def draw(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+        return _replicate_of(read(Path(resources) / resource), settings, rng_for)
+
+    return draw
 
 
-def draw_breast_cancer(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
-    """Breast cancer: benign tumours."""
-    return _replicate_of(_breast_cancer(Path(resources) / breast_cancer_table.RESOURCE), settings, rng_for)
-
-
-def draw_body_fat(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
-    """Body fat above 18 %."""
-    return _replicate_of(_body_fat(Path(resources) / body_fat_table.RESOURCE), settings, rng_for)
-
-
-def draw_late_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
-    """Late arrivals of New York 2013, split by days of the month or at random."""
-    return _replicate_of(_late_flights(Path(resources) / late_flights_table.RESOURCE), settings, rng_for)
-
-
-# The replicates of one job read a table once.
-_adult = lru_cache(maxsize=1)(adult_table.load)
-_breast_cancer = lru_cache(maxsize=1)(breast_cancer_table.load)
-_body_fat = lru_cache(maxsize=1)(body_fat_table.load)
-_late_flights = lru_cache(maxsize=1)(late_flights_table.load)
+# Income above 50 000 dollars; benign tumours; body fat above 18 %; late arrivals of New York 2013.
+draw_adult = _source(adult_table.load, adult_table.RESOURCE)
+draw_breast_cancer = _source(breast_cancer_table.load, breast_cancer_table.RESOURCE)
+draw_body_fat = _source(body_fat_table.load, body_fat_table.RESOURCE)
+draw_late_flights = _source(late_flights_table.load, late_flights_table.RESOURCE)
 
 
 def _replicate_of(table: Table, settings: TableSettings, rng_for: Rng) -> LabelData:
