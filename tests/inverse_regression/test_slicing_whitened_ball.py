@@ -12,6 +12,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from fixed import fixed
+from partywise.experiment.trial import outcome, trials
 from partywise.inverse_regression.bounded import MEAN_SHARE, bounded_second, bounded_second_and_mean
 from partywise.inverse_regression.certified import BALANCE, LARGEST_REACH, reach_of
 from partywise.inverse_regression.moments import client_moments, whitened_means
@@ -113,3 +114,24 @@ def test_the_ball_is_the_whitening_by_the_unit_matrix():
     assert (found.clip, found.clip_share) == (BallClip(fixed(1.5)), wanted.clip_share) and np.array_equal(X, kept)
     with pytest.raises(ValueError, match=r"radius=0\.0 must be positive"):
         client_moments(X, y, SLICES, clip=BallClip(fixed(0.0)))
+
+
+def test_what_is_released_of_the_features_has_no_bit_of_the_responses():
+    """The mean was the sum of the slice means, whose last bits tell in which slices records lie."""
+    rng = stream(7, "bits")
+    X, y = rng.standard_normal((300, 6)), rng.standard_normal(300)
+    values = [
+        bounded_second_and_mean(client_moments(X, one, SLICES, clip=BallClip(fixed(1.5)))) for one in (y, -y, 0 * y)
+    ]
+    assert {one.certificate.depends_on for one in values} == {frozenset({"features"})}
+    assert len({one.value.tobytes() for one in values}) == 1
+    kept = replace(client_moments(X, y, SLICES, clip=BallClip(fixed(1.5))), mean=None)
+    with pytest.raises(ValueError, match=r"mean=None: .* make them of the records"):
+        bounded_second_and_mean(kept)
+
+
+@pytest.mark.parametrize("options", [{"clip": "ball"}, {"clip": "box"}])
+def test_whitening_keeps_its_contract_on_the_trial_of_its_study(options):
+    study = "sliced_inverse_regression"
+    found = outcome("rows", trials(study)["rows"], study, {"protocol": "whitened"} | options)
+    assert found.failures == {} and found.totals["row"] == pytest.approx(1.0, rel=1e-6)

@@ -252,7 +252,7 @@ def changed_records(
             ("one entry alone", np.where(np.arange(x[i].size).reshape(x[i].shape) == 0, 9 * top, x[i]), y[i] + far),
         )
         name, features, label = ways[number % len(ways)]
-        x2, y2 = x.copy(), y.copy()
+        x2, y2 = x.copy(order="K"), y.copy()
         if unit != "label":
             x2[i] = features
         if unit != "features":

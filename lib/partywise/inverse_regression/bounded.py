@@ -106,13 +106,15 @@ def bounded_second_and_mean(moments: Moments, *, stratum: str = "*") -> Bounded:
     These are the entries of the second moment of (c, x), but for c^2: its certificate is that of records of the length
     sqrt(L^2 + c^2).
     """
+    if moments.mean is None:
+        raise ValueError("mean=None: the moments were kept without the mean of the records; make them of the records.")
     second, c = bounded_second(moments, stratum=stratum), mean_weight(moments)
     certificate = replace(
         second.certificate,
         value=second_moment_bound(math.hypot(record_length(moments), c), moments.n),
         source="second moment of (c, x): sqrt(2) (S^2 + c^2) / n",
     )
-    value = np.concatenate([second.value, math.sqrt(2) * c * moments.means.sum(axis=1)])
+    value = np.concatenate([second.value, math.sqrt(2) * c * moments.mean])
     return replace(second, value=value, certificate=certificate)
 
 

@@ -45,6 +45,9 @@ class Moments:
         max_i ||T_i||, the c_R of the source. It depends on the data: no certified mechanism reads it.
     clip_share : float
         Share of entries (records, for a ball) that were clipped; stays with the client.
+    mean : ndarray of shape (p,), optional
+        Of all records, summed without the responses: the sum of the slice means has last bits that slices move. None
+        where moments are kept without it.
     parents, slice_parents : tuple of str
         The releases that the clip, the centre or the whitening came from; those that the slices came from, on which
         S does not depend.
@@ -58,6 +61,7 @@ class Moments:
     clip: Clip | None = None
     largest_norm: float = 0.0
     clip_share: float = 0.0
+    mean: np.ndarray | None = None
     parents: tuple[str, ...] = ()
     slice_parents: tuple[str, ...] = ()
 
@@ -116,7 +120,7 @@ def _sum_blocks(
 ) -> Moments:
     """Moments of checked records, in one pass over blocks of them."""
     n, p = X.shape
-    second, sums = np.zeros((p, p)), np.zeros((slices.n_slices, p))
+    second, sums, total = np.zeros((p, p)), np.zeros((slices.n_slices, p)), np.zeros(p)
     counts, largest, moved, units = np.zeros(slices.n_slices, dtype=np.int64), 0.0, 0, 0
     rows = max(BLOCK_ENTRIES // p, 256)
     for start in range(0, n, rows):
@@ -126,6 +130,7 @@ def _sum_blocks(
             clipped = clip.of(block)
             block, moved, units = clipped.records, moved + clipped.number, units + clipped.units
         second += block.T @ block
+        total += block.sum(axis=0)
         largest = max(largest, float(np.max(np.einsum("ij,ij->i", block, block))))
         part, number = slice_sums(block, y[start : start + rows], slices)
         sums += part
@@ -140,6 +145,7 @@ def _sum_blocks(
         clip=clip,
         largest_norm=float(np.sqrt(largest)),
         clip_share=moved / units if units else 0.0,
+        mean=total / n,
         slice_parents=slices.parents,
     )
 

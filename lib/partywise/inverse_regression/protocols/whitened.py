@@ -36,7 +36,6 @@ from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     failed_subspace,
     local_clip_share,
-    local_moments,
     local_records,
     merged_sd,
     noise_sd,
@@ -68,12 +67,11 @@ def local_second(
     """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
     spec, view = plan.spec, plan.view
     radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), counted)
-    if radius is None:
-        moments = local_moments(client, view, False, columns, True, rng_for)
-    else:
-        ball = Public(radius, because="by public numbers: columns, sizes and the budget")
-        X, y = local_records(client, view, rng_for).records(columns)
-        moments = client_moments(X, y, spec.public.public_slices, clip=BallClip(ball))
+    clip = case_clip(spec.settings.radius)
+    if radius is not None:
+        clip = BallClip(Public(radius, because="by public numbers: columns, sizes and the budget"))
+    X, y = local_records(client, view, rng_for).records(columns)
+    moments = client_moments(X, y, spec.public.public_slices, clip=clip)
     return release_second_and_mean(
         moments,
         plan.budget["second"],
