@@ -22,6 +22,7 @@ from ..privacy.ledger.event import OF_PERSONS, Event
 from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.encrypted_integers import EncryptedIntegers
+from ..privacy.statistics.whole import Whole
 
 ROUNDING = 1e-9
 
@@ -35,7 +36,7 @@ class Call:
     closed : whether its owner had ciphertexts of the statistic only
     """
 
-    bounded: Bounded
+    bounded: Bounded | Whole
     mechanism: str
     draw: Callable[[], Any]
     output: Any = None
@@ -114,7 +115,7 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
     _same_messages(first.sent_messages, second.sent_messages, OF_PERSONS.get(unit, unit))
 
 
-def distance(one: Bounded, other: Bounded) -> float:
+def distance(one: Bounded | Whole, other: Bounded | Whole) -> float:
     """How far a statistic moved, in the norm of its certificate."""
     first, second = np.asarray(one.value), np.asarray(other.value)
     require(first.shape == second.shape, f"a statistic has the shapes {first.shape} and {second.shape}")
@@ -140,10 +141,12 @@ class _Observer:
         """Kept, to open what a party noised without reading it."""
         self.keys.append(key)
 
-    def draw(self, bounded: Bounded | EncryptedIntegers, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(
+        self, bounded: Bounded | EncryptedIntegers | Whole, mechanism: str, owner: str, draw: Callable[[], Any]
+    ) -> Any:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
         closed = bounded if isinstance(bounded, EncryptedIntegers) else None
-        known = bounded if isinstance(bounded, Bounded) else bounded.decrypt(bounded.content, self.keys)
+        known = bounded.decrypt(bounded.content, self.keys) if isinstance(bounded, EncryptedIntegers) else bounded
         place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None)
         past = self._past(place, call, owner)
         self.tape.calls.append(call)

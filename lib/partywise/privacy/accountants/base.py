@@ -2,11 +2,10 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import ClassVar, final
 
 from ...errors import CertificationError
-from ..accounting.compose import Composition, check_delta
+from ..accounting.compose import Composition, check_delta, epsilon_beside
 
 
 class Accountant(ABC):
@@ -64,9 +63,9 @@ class Accountant(ABC):
         Infinite where a law has no noise, and where what is added to delta beside the laws leaves nothing of it.
         """
         left = check_delta(delta) - self.composition.delta_numeric
-        if left < 0 or self.composition.infinite:
+        if self.composition.infinite:
             return math.inf
-        return self.bound(replace(self.composition, delta_numeric=0.0), left)
+        return epsilon_beside(lambda rest: self.bound(self.composition.laws, rest), left, self.composition.tv)
 
     @abstractmethod
     def bound(self, laws: Composition, delta: float) -> float:

@@ -9,7 +9,7 @@ rounded up.
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,9 @@ LOSSES = (1e-12, 1e5)
 MUS = (1e-8, 1e4)
 RATES = 1e-12
 APPLICATIONS = 10**9
+# Largest epsilon of laws that are drawn to within a distance in total variation: beyond it e^epsilon nears the end of
+# floats.
+LARGEST_BESIDE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,9 @@ class Composition:
         Poisson-sampled Gaussians, sorted.
     delta_numeric : float
         What is added to delta beside the laws.
+    tv : float
+        Distance in total variation of what is drawn from what the laws state: (1 + e^epsilon) times it is added to
+        delta at epsilon.
     """
 
     mu_squared: float = 0.0
@@ -59,11 +65,12 @@ class Composition:
     finite: tuple[tuple[float, int | None, int], ...] = ()
     sampled_gaussians: tuple[tuple[float, float, int], ...] = ()
     delta_numeric: float = 0.0
+    tv: float = 0.0
 
     @property
     def gaussian(self) -> bool:
         """Whether there is nothing but unsampled Gaussians."""
-        return not (self.rho or self.finite or self.sampled_gaussians or self.delta_numeric)
+        return not (self.rho or self.finite or self.sampled_gaussians or self.delta_numeric or self.tv)
 
     @property
     def mu(self) -> float:
@@ -107,6 +114,7 @@ class Composition:
             tuple((epsilon, k, count * times) for epsilon, k, count in self.finite),
             tuple((mu, rate, count * times) for mu, rate, count in self.sampled_gaussians),
             round_up(self.delta_numeric * times, self.delta_numeric),
+            round_up(self.tv * times, self.tv),
         )
 
     __rmul__ = __mul__
@@ -123,19 +131,26 @@ class Composition:
             finite,
             sampled,
             self.delta_numeric + other.delta_numeric,
+            self.tv + other.tv,
         )
+
+    @property
+    def laws(self) -> "Composition":
+        """The laws alone, with nothing beside them."""
+        return replace(self, delta_numeric=0.0, tv=0.0) if self.delta_numeric or self.tv else self
 
     def epsilon(self, delta: float) -> float:
         """Least epsilon at ``delta`` in [0, 1), rounded up."""
         if self.gaussian:
             return _gaussian_epsilon(self.mu, float(delta))
-        return _epsilon(self, check_delta(delta))
+        left = check_delta(delta) - self.delta_numeric
+        return epsilon_beside(lambda rest: _epsilon(self.laws, rest), left, self.tv)
 
     def delta(self, epsilon: float) -> float:
         """Least delta at ``epsilon`` >= 0, rounded up."""
         if not epsilon >= 0:
             raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
-        return _delta(self, float(epsilon))
+        return min(1.0, _delta(self.laws, float(epsilon)) + self.delta_numeric + beside(self.tv, float(epsilon)))
 
 
 def cost(**law: Any) -> Composition:
@@ -160,7 +175,46 @@ def cost(**law: Any) -> Composition:
     return compose([made])
 
 
-def compose(laws: Iterable[Law], delta_numeric: float = 0.0) -> Composition:
+def beside(tv: float, epsilon: float) -> float:
+    """What a distance in total variation adds to delta at epsilon: (1 + e^epsilon) tv, rounded up; at most 1."""
+    if tv == 0:
+        return 0.0
+    return 1.0 if epsilon > LARGEST_BESIDE else min(1.0, (1 + math.exp(epsilon)) * tv * (1 + SLACK))
+
+
+def epsilon_beside(epsilon_of: Callable[[float], float], delta: float, tv: float) -> float:
+    """Least epsilon of laws whose drawing is ``tv`` away from what they state, rounded up.
+
+    Parameters
+    ----------
+    epsilon_of : callable
+        Epsilon of the laws at a delta in [0, 1).
+    delta : float
+        What is left of delta for them; nothing is certified below 0.
+    tv : float
+
+    Notes
+    -----
+    The least epsilon with ``delta_of(epsilon) + (1 + e^epsilon) tv <= delta``: it is the limit from below of epsilon at
+    the delta that the last epsilon leaves.
+    """
+    if delta < 0:
+        return math.inf
+    found = epsilon_of(delta)
+    if tv == 0:
+        return found
+    while found <= LARGEST_BESIDE:
+        left = delta - beside(tv, found)
+        if left <= 0:
+            return math.inf
+        further = epsilon_of(left)
+        if further - found <= 1e-13 * found:
+            return further * (1 + 1e-12)
+        found = further
+    return math.inf
+
+
+def compose(laws: Iterable[Law], delta_numeric: float = 0.0, tv: float = 0.0) -> Composition:
     """Join laws into a `Composition`; equal finite and sampled laws add their counts."""
     squares, rhos = [], []
     finite: Counter[tuple[float, int | None]] = Counter()
@@ -178,11 +232,11 @@ def compose(laws: Iterable[Law], delta_numeric: float = 0.0) -> Composition:
             finite[law.epsilon, None if law.k == 2 else law.k] += law.count
         elif law.mu is not None:
             sampled[law.mu, law.rate] += law.count
-    return arrange(total(squares), total(rhos), finite, sampled, delta_numeric)
+    return arrange(total(squares), total(rhos), finite, sampled, delta_numeric, tv)
 
 
 def arrange(
-    squares: float, rho: float, finite: Mapping[Any, int], sampled: Mapping[Any, int], numeric: float
+    squares: float, rho: float, finite: Mapping[Any, int], sampled: Mapping[Any, int], numeric: float, tv: float = 0.0
 ) -> Composition:
     """Sums and counts of laws as a `Composition`: sorted, so that the order of the rows does not matter."""
     return Composition(
@@ -191,6 +245,7 @@ def arrange(
         tuple(sorted(((e, k, n) for (e, k), n in finite.items()), key=lambda part: (part[0], part[1] or 0))),
         tuple(sorted((mu, rate, n) for (mu, rate), n in sampled.items())),
         numeric,
+        tv,
     )
 
 
@@ -201,20 +256,17 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _epsilon(law: Composition, delta: float) -> float:
-    left = delta - law.delta_numeric
-    law = replace(law, delta_numeric=0.0)
-    if left < 0:
-        return math.inf
+    """Of laws with nothing beside them."""
     if law.gaussian:
-        return _gaussian_epsilon(law.mu, left)
+        return _gaussian_epsilon(law.mu, delta)
     if law.infinite:
         return math.inf
-    if left == 0:
+    if delta == 0:
         return math.inf if law.mu_squared or law.rho or law.sampled_gaussians else law.pure
     if law.rho:
-        whole = float(zcdp_epsilon(law.zcdp, left))
-        return whole if left < DELTAS else min(whole, _split(law, left))
-    found = _loss_epsilon(law, left)
+        whole = float(zcdp_epsilon(law.zcdp, delta))
+        return whole if delta < DELTAS else min(whole, _split(law, delta))
+    found = _loss_epsilon(law, delta)
     return min(found, law.pure) if not (law.mu_squared or law.sampled_gaussians) else found
 
 
@@ -276,11 +328,11 @@ def _split(law: Composition, delta: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _delta(law: Composition, epsilon: float) -> float:
-    numeric, law = law.delta_numeric, replace(law, delta_numeric=0.0)
+    """Of laws with nothing beside them."""
     if law == Composition() or epsilon == math.inf:
-        return min(1.0, numeric)
+        return 0.0
     if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled_gaussians):
-        return min(1.0, numeric)
+        return 0.0
     if law.infinite:
         found = 1.0
     elif law.gaussian:
@@ -291,7 +343,7 @@ def _delta(law: Composition, epsilon: float) -> float:
         atoms = finite_atoms(law)
         found = grid_delta(loss_parts(law), epsilon) if atoms is None else atoms_delta(law.mu, atoms, epsilon)
     # A loss that can be larger than epsilon has a delta, even where no float is as small.
-    return min(1.0, max(found, LEAST) + numeric)
+    return min(1.0, max(found, LEAST))
 
 
 def _delta_by_bisection(law: Composition, epsilon: float) -> float:

@@ -18,17 +18,19 @@ class Tally:
     ``composition`` rounds once, as `compose` does of the same laws: it is the same to the last bit.
     """
 
-    __slots__ = ("finite", "numeric", "rho", "sampled", "squares")
+    __slots__ = ("finite", "numeric", "rho", "sampled", "squares", "tv")
 
     def __init__(self) -> None:
-        self.squares = self.rho = self.numeric = 0
+        self.squares = self.rho = self.numeric = self.tv = 0
         self.finite: dict[tuple[float, int | None], int] = {}
         self.sampled: dict[tuple[float, float], int] = {}
 
-    def add(self, law: Law, numeric: float = 0.0, times: int = 1) -> None:
+    def add(self, law: Law, numeric: float = 0.0, tv: float = 0.0, times: int = 1) -> None:
         """Count a law so many times."""
         if numeric:
             self.numeric += times * _steps(numeric)
+        if tv:
+            self.tv += times * _steps(tv)
         square = law.mu_squared
         if square is not None:
             self.squares += times * _steps(square)
@@ -48,6 +50,7 @@ class Tally:
         self.squares += other.squares
         self.rho += other.rho
         self.numeric += other.numeric
+        self.tv += other.tv
         for pure, count in other.finite.items():
             self.finite[pure] = self.finite.get(pure, 0) + count
         for drawn, count in other.sampled.items():
@@ -56,10 +59,10 @@ class Tally:
     @property
     def composition(self) -> Composition:
         """All laws as one `Composition`."""
+        squares, rho, numeric, tv = map(_round, (self.squares, self.rho, self.numeric, self.tv))
         if not (self.finite or self.sampled):
-            return Composition(_round(self.squares), _round(self.rho), delta_numeric=_round(self.numeric))
-        squares, rho, numeric = map(_round, (self.squares, self.rho, self.numeric))
-        return arrange(squares, rho, self.finite, self.sampled, numeric)
+            return Composition(squares, rho, delta_numeric=numeric, tv=tv)
+        return arrange(squares, rho, self.finite, self.sampled, numeric, tv)
 
 
 def _steps(value: float) -> int:

@@ -13,7 +13,6 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 
 from scipy.special import erfinv, ndtr, ndtri, ndtri_exp
 
@@ -42,9 +41,13 @@ def power(law: Composition, fpr: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _power(law: Composition, fpr: float) -> float:
-    exact, numeric = replace(law, delta_numeric=0.0), law.delta_numeric
+    exact, numeric = law.laws, law.delta_numeric
     if law.infinite:
         return 1.0
+    if law.tv:
+        # Either side of a test moves by the distance: a test of size a is one of size a + tv of the stated law.
+        numeric += law.tv
+        fpr = min(fpr + law.tv, math.nextafter(1.0, 0.0))
     if exact == Composition():
         return min(fpr + numeric, 1.0)
     if exact.gaussian:
@@ -102,7 +105,7 @@ def mu_upper(law: Composition) -> float:
     Exact for Gaussians. A pure law counts as `pure_mu`, a sampled Gaussian as if it were not sampled (at small
     false-positive rates it is no better). inf where none is proved here: zCDP alone, or a delta beside the laws.
     """
-    if law.rho or law.delta_numeric:
+    if law.rho or law.delta_numeric or law.tv:
         return math.inf
     square = law.mu_squared
     for epsilon, _, count in law.finite:

@@ -148,18 +148,18 @@ def _group(
     rows: Sequence[Event], costs: Sequence[Law | float | None], classes: Sequence[int]
 ) -> Mapping[tuple[str, int], Mapping[str, Tally]]:
     """Laws of the rows of each owner and class, by stratum; ciphers, which cost what keeps the assumptions nothing."""
-    counts = defaultdict[tuple[str, int, str], Counter[tuple[Law | None, float]]](Counter)
+    counts = defaultdict[tuple[str, int, str], Counter[tuple[Law | None, float, float]]](Counter)
     for event, cost, number in zip(rows, costs, classes, strict=True):
         if isinstance(cost, Law):
-            counts[event.owner, number, event.stratum][cost, event.delta_numeric] += 1
+            counts[event.owner, number, event.stratum][cost, event.delta_numeric, event.tv] += 1
         elif cost is None and event.mechanism != CLOSED:
-            counts[event.owner, number, UNPROVED][None, 0.0] += 1
+            counts[event.owner, number, UNPROVED][None, 0.0, 0.0] += 1
     grouped = defaultdict[tuple[str, int], dict[str, Tally]](dict)
     for (owner, number, stratum), laws in counts.items():
         tally = grouped[owner, number][stratum] = Tally()
-        for (law, numeric), times in laws.items():
+        for (law, numeric, tv), times in laws.items():
             if law is not None:
-                tally.add(law, numeric, times)
+                tally.add(law, numeric, tv, times)
     return grouped
 
 

@@ -112,4 +112,4 @@ def _compose(events: Iterable[Any]) -> Composition | None:
         laws = [cost for cost in costs if isinstance(cost, Law)]
     else:
         laws = [row.law for row in rows if row.law is not None]
-    return compose(laws, math.fsum(row.delta_numeric for row in rows))
+    return compose(laws, math.fsum(row.delta_numeric for row in rows), math.fsum(row.tv for row in rows))

@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -22,12 +23,16 @@ SAMPLERS = ("simulation", "secure")
 JOIN = ";"
 # No view owns a row of this owner, so every view is charged for it.
 UNNAMED = "unnamed"
+# Owner of a row about the data of several parties, which it names.
+SEVERAL = "several"
 # Mechanism of a value computed from releases: it costs what the releases cost that its row names.
 POST_PROCESSING = "post_processing"
 # Mechanism of a value that crosses closed: it costs nothing, and has no proof against whoever opens it.
 CLOSED = "cipher"
 # Fields that rows of earlier versions lack; where they are empty, they are no part of what is hashed.
-LATER = ("knows", "key_holders")
+LATER = ("knows", "key_holders", "owners", "shares", "tv", "exact")
+# Of these the ones that are names.
+NAMES = ("knows", "key_holders", "owners")
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,18 @@ class Event:
         against a view with one of them.
     key_holders : tuple of str
         Of the mechanism ``"cipher"``: with all of them and one of its audience, a view opens what is closed.
+    owners : tuple of str
+        All whose data are in the release where these are several; ``owner`` is then ``"several"``. A view that holds
+        them all has nothing left to learn.
+    shares : tuple of (str, str)
+        Of noise to which several parties each add a part: names and weights, each a share of the variance that ``mu``
+        is stated for, as a fraction (``"1/2"``). Against a view, ``mu`` is divided by the root of the weights outside
+        of it.
+    tv : float
+        Distance in total variation of the law that is drawn from the law that is stated: (1 + e^epsilon) times the sum
+        over all rows is taken off delta. It is the same for groups.
+    exact : bool
+        Whether nothing that the certificate does not bound can move what was noised: integers, entries of an alphabet.
 
     Raises
     ------
@@ -124,11 +141,16 @@ class Event:
     epsilon_claimed: float | None = None
     knows: tuple[str, ...] = ()
     key_holders: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    shares: tuple[tuple[str, str], ...] = ()
+    tv: float = 0.0
+    exact: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("audience", "data_dependent_parameters", *LATER):
+        for name in ("audience", "data_dependent_parameters", *NAMES):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         object.__setattr__(self, "depends_on", frozenset(self.depends_on))
+        object.__setattr__(self, "shares", tuple(sorted((name, str(Fraction(part))) for name, part in self.shares)))
         check_stratum(self.stratum)
         for name in ("release_id", "owner", "mechanism"):
             if not isinstance(getattr(self, name), str) or not getattr(self, name):
@@ -158,6 +180,43 @@ class Event:
             )
         if self.key_holders and self.mechanism != CLOSED:
             raise ValueError(f"key_holders={self.key_holders} of event {self.release_id!r}: only a cipher has a key.")
+        if (self.owner == SEVERAL) != bool(self.owners):
+            raise ValueError(
+                f"owner={self.owner!r} of event {self.release_id!r} with owners={self.owners}: both or none."
+            )
+        if not 0 <= self.tv < 1:
+            raise ValueError(f"tv={self.tv!r} of event {self.release_id!r} must lie in [0, 1).")
+        self._check_shares()
+
+    def _check_shares(self) -> None:
+        if not self.shares:
+            return
+        names = [name for name, _ in self.shares]
+        if len(set(names)) != len(names) or not set(names) <= set(self.owners):
+            raise ValueError(f"shares of event {self.release_id!r} name {names}: each once, and among its owners.")
+        if any(weight <= 0 for weight in self.weights.values()) or self.mu is None or self.rate < 1:
+            raise ValueError(f"shares={self.shares} of event {self.release_id!r} need positive weights and mu.")
+
+    @cached_property
+    def weights(self) -> Mapping[str, Fraction]:
+        """Shares of the variance by name, where several add noise."""
+        return {name: Fraction(weight) for name, weight in self.shares}
+
+    @property
+    def held_by(self) -> tuple[str, ...]:
+        """Everybody whose data are in it."""
+        return self.owners or (self.owner,)
+
+    def mu_against(self, view: Collection[str]) -> float:
+        """Gaussian-DP parameter against a view that knows the shares of noise of its members; inf if it knows all."""
+        honest = sum((weight for name, weight in self.weights.items() if name not in view), Fraction(0))
+        mu = float(self.mu or 0.0)
+        if honest == 0 or mu in (0.0, math.inf):
+            return mu if honest or mu == 0 else math.inf
+        found, target = mu / math.sqrt(honest), Fraction(mu) ** 2
+        while Fraction(found) ** 2 * honest < target:
+            found = math.nextafter(found, math.inf)
+        return found
 
     @property
     def public(self) -> bool:
@@ -229,15 +288,17 @@ class Event:
             return None if self.delta_numeric else law.for_group(size)
         if law.rate < 1 and self.relation == "replace_one":
             law = law.for_group(1)
-        return 0.0 if law.free and not self.delta_numeric else law
+        return 0.0 if law.free and not self.delta_numeric and not self.tv else law
 
     def to_row(self) -> dict[str, Any]:
         """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
         row = {name: getattr(self, name) for name in _columns()}
         row["depends_on"] = JOIN.join(sorted(self.depends_on))
         row["audience"] = JOIN.join(self.audience)
-        for name in ("data_dependent_parameters", *LATER):
+        for name in ("data_dependent_parameters", *NAMES):
             row[name] = JOIN.join(getattr(self, name))
+        # Names of a share may hold any sign, so that they are text of their own.
+        row["shares"] = _encoded(dict(self.shares)) if self.shares else ""
         return row
 
     @property
@@ -252,11 +313,13 @@ class Event:
         A stratum without a partition, as earlier versions wrote it, counts for all records.
         """
         values = dict.fromkeys(LATER, "") | {name: row[name] for name in _columns() if name in row or name not in LATER}
+        values["shares"] = tuple(json.loads(values["shares"]).items()) if values["shares"] else ()
+        values |= {"tv": float(values["tv"] or 0.0), "exact": str(values["exact"]) == "True"}
         if "/" not in values["stratum"]:
             values["stratum"] = EVERYBODY
         for name in ("mu", "rho", "epsilon", "epsilon_distance", "sensitivity", "epsilon_claimed", "k"):
             values[name] = None if values[name] in (None, "") else float(values[name])
-        for name in ("depends_on", "audience", "data_dependent_parameters", *LATER):
+        for name in ("depends_on", "audience", "data_dependent_parameters", *NAMES):
             values[name] = tuple(filter(None, values[name].split(JOIN)))
         values["k"] = None if values["k"] is None else int(values["k"])
         values |= {name: float(values[name]) for name in ("rate", "delta_numeric")}

@@ -47,7 +47,7 @@ def odometer(rows: Iterable[tuple[int, Event, Law | float | None]], delta: float
         if cost is None:
             certified, epsilon, told = False, float("inf"), "not proved"
         elif isinstance(cost, Law):
-            name, more, told = event.stratum, compose([cost], event.delta_numeric), str(cost)
+            name, more, told = event.stratum, compose([cost], event.delta_numeric, event.tv), str(cost)
             if name == EVERYBODY:
                 everywhere += more
             else:

@@ -53,7 +53,7 @@ def _dominating(cells: Iterable[Composition]) -> Composition:
     for cell in cells:
         finite |= Counter({(epsilon, k): count for epsilon, k, count in cell.finite})
         sampled |= Counter({(mu, rate): count for mu, rate, count in cell.sampled_gaussians})
-    squares, rho, numeric = (
-        max(getattr(cell, name) for cell in cells) for name in ("mu_squared", "rho", "delta_numeric")
+    squares, rho, numeric, tv = (
+        max(getattr(cell, name) for cell in cells) for name in ("mu_squared", "rho", "delta_numeric", "tv")
     )
-    return arrange(squares, rho, finite, sampled, numeric)
+    return arrange(squares, rho, finite, sampled, numeric, tv)

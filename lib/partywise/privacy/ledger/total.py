@@ -153,6 +153,7 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
     """
     laws: dict[str, list[Law]] = {"*": []}
     numeric: dict[str, list[float]] = {}
+    distances: dict[str, list[float]] = {}
     counted, certified = [], True
     for event, cost in rows:
         if cost is None:
@@ -161,10 +162,15 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
             laws.setdefault(event.stratum, []).append(cost)
             if event.delta_numeric:
                 numeric.setdefault(event.stratum, []).append(event.delta_numeric)
+            if event.tv:
+                distances.setdefault(event.stratum, []).append(event.tv)
         else:
             continue
         counted.append(event)
-    parts = {name: compose(found, math.fsum(numeric.get(name, ()))) for name, found in laws.items()}
+    parts = {
+        name: compose(found, math.fsum(numeric.get(name, ())), math.fsum(distances.get(name, ())))
+        for name, found in laws.items()
+    }
     everywhere = parts["*"]
     joint = joint_cells(cells.values() for cells in by_partition(parts).values())
     strata = {everywhere.merge(part) for part in joint}

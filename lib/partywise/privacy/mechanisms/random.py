@@ -187,7 +187,7 @@ def require_secure(release: Any) -> None:
             "the seed, and floating-point noise shows the value in its low bits. Publish only what a mechanism such "
             "as DiscreteGaussian drew from a SecureRandom."
         )
-    if not release.exact:
+    if not event.exact:
         raise CertificationError(
             f"release {event.release_id!r} is of a statistic without a grid: rounding in floating point may move it by "
             "more than its certificate says. Form it in integers (fixed_point_sum, counts), so that its certificate "

@@ -16,6 +16,7 @@ from ..payer import require_payer
 from ..rounding import round_up
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.encrypted_integers import EncryptedIntegers
+from ..statistics.whole import Whole
 from .random import RandomSource, SpentGenerator, salt_of, sampler_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric"
 class Observer(Protocol):
     """Follows the releases of a run (`partywise.audits.replay`)."""
 
-    def draw(self, bounded: Bounded | EncryptedIntegers, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(
+        self, bounded: Bounded | EncryptedIntegers | Whole, mechanism: str, owner: str, draw: Callable[[], Any]
+    ) -> Any:
         """What is released; ``draw`` gives the value of the mechanism."""
 
     def add_key(self, key: Any) -> None:
@@ -75,15 +78,11 @@ class Release(AccountedValue):
         What it cost.
     made_of : sequence of AccountedValue
         What a free release was computed from (see `derive`); a mechanism's own has none.
-    exact : bool
-        Whether what was noised holds its certificate to the last bit: integers, steps of a public grid, or entries of
-        an alphabet. A sum of floats may move by more than it is certified for (`require_secure`).
     """
 
     value: Any
     event: Event
     made_of: Sequence[AccountedValue] = ()
-    exact: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.event, Event):
@@ -128,8 +127,7 @@ def derive(
     # A function of its parts: another draw of one of them makes it another, and its value is in nobody's ledger.
     releases = released_parts(parts)
     mark = digest_of([release.event.noise_digest for release in releases])
-    exact = all(release.exact for release in releases)
-    return Release(value, derived_event(name, owner, parts, audience, mark), parts, exact)
+    return Release(value, derived_event(name, owner, parts, audience, mark), parts)
 
 
 def derived_event(
@@ -151,8 +149,9 @@ def derived_event(
         noise_digest=digest,
         audience=_audience(audience),
         trust_model=events[0].trust_model,
-        sampler=events[0].sampler,
+        sampler="secure" if all(event.sampler == "secure" for event in events) else "simulation",
         data_dependent_parameters=tuple(event.release_id for event in events),
+        exact=all(event.exact for event in events),
     )
 
 
@@ -197,7 +196,7 @@ class Terms(TypedDict, total=False):
 
 
 def charge_and_draw(
-    bounded: Bounded | EncryptedIntegers,
+    bounded: Bounded | EncryptedIntegers | Whole,
     law: Mapping[str, Any],
     mechanism: str,
     draw: Callable[[], Any],
@@ -242,6 +241,7 @@ def charge_and_draw(
         data_dependent_parameters=parents,
         epsilon_claimed=terms.get("epsilon_claimed"),
         knows=terms.get("knows", ()),
+        exact=_exact(bounded),
         **law,
     )
     budget, payer = terms.get("budget"), require_payer(rng)
@@ -264,14 +264,14 @@ def charge_and_draw(
     if observer is not None:
         observer.add_event(event)
     scalar = isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0
-    return Release(value.item() if scalar else value, event, exact=_exact(bounded))
+    return Release(value.item() if scalar else value, event)
 
 
-def _exact(bounded: Bounded | EncryptedIntegers) -> bool:
+def _exact(bounded: Bounded | EncryptedIntegers | Whole) -> bool:
     """Whether no rounding of the statistic is outside of its certificate."""
     certificate = bounded.certificate
-    whole = certificate.grid is not None or certificate.norm in ("hamming", "distance") or certificate.value == 0
-    return whole or isinstance(bounded, EncryptedIntegers)
+    on_grid = certificate.grid is not None or certificate.norm in ("hamming", "distance") or certificate.value == 0
+    return on_grid or not isinstance(bounded, Bounded)
 
 
 def announcement(

@@ -1,6 +1,7 @@
 """What records go through before a statistic is computed of them: a clip knows its bound and its share.
 
-A new clip is a class with `length`, on which every certificate of clipped records rests, and `of`.
+A new clip is a class with `length` and `squares`, on which every certificate of clipped records rests, and with `of`
+and `steps`, which clip.  Steps are whole numbers: of 2^-b times the size of the clip, or of any public length.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
 from ..accounted_values import AccountedValue, parameter, parents_of
+from ..rounding import bounded_entries
 from .bounded import clip_curves
 
 
@@ -64,8 +67,24 @@ class Clip(ABC):
         """Finite records (n, p), clipped; the given ones stay as they are."""
 
 
+class WholeClip(Clip):
+    """One whose records can be whole numbers of steps: of orthonormal coordinates."""
+
+    def step(self, bits: int) -> float:
+        """What one of the 2^bits steps to the size of the clip is worth."""
+        return self.size / 2.0**bits
+
+    @abstractmethod
+    def squares(self, p: int, bits: int) -> int:
+        """Largest squared Euclidean length of a record of p entries, in steps."""
+
+    @abstractmethod
+    def steps(self, records: np.ndarray, bits: int) -> ClipResult:
+        """Any records (n, p), clipped, as whole steps in floats: entries that are not finite are bounded, none raises."""
+
+
 @dataclass(frozen=True)
-class BoxClip(Clip):
+class BoxClip(WholeClip):
     """Every entry is clipped to [-R, R]."""
 
     def length(self, p: int) -> float:
@@ -77,9 +96,20 @@ class BoxClip(Clip):
         kept = np.clip(records, -self.size, self.size)
         return ClipResult(kept, int(np.count_nonzero(kept != records)), records.size)
 
+    def squares(self, p: int, bits: int) -> int:
+        """p 4^bits."""
+        return p << (2 * bits)
+
+    def steps(self, records: np.ndarray, bits: int) -> ClipResult:
+        """As of `Clip`, counted in entries."""
+        given, most = bounded_entries(records), 2.0**bits
+        nearest = np.rint(np.clip(given, -self.size, self.size) * (most / self.size))
+        # A product may exceed the bound by a rounding.
+        return ClipResult(np.clip(nearest, -most, most), int(np.count_nonzero(np.abs(given) > self.size)), given.size)
+
 
 @dataclass(frozen=True)
-class BallClip(Clip):
+class BallClip(WholeClip):
     """A record x is shrunk to x min(1, C / ||x||): its direction stays, and so do the axes of an elliptical law."""
 
     def length(self, p: int) -> float:
@@ -94,6 +124,14 @@ class BallClip(Clip):
         long = norms > self.size
         shrink = np.divide(self.size, norms, out=np.ones_like(norms), where=long)
         return ClipResult(records * shrink[:, None], int(np.count_nonzero(long)), len(records))
+
+    def squares(self, p: int, bits: int) -> int:
+        """4^bits."""
+        return 1 << (2 * bits)
+
+    def steps(self, records: np.ndarray, bits: int) -> ClipResult:
+        """As of `Clip`, counted in records."""
+        return ball_steps(records, self.size, self.step(bits))
 
 
 @dataclass(frozen=True)
@@ -127,3 +165,47 @@ class NormClip(Clip):
         kept, share = clip_curves(records, self.metric, self.radius.value)
         units = int(np.prod(kept.shape[:-1]))
         return ClipResult(kept, round(share * units), units)
+
+
+def ball_squares(radius: float, step: float) -> int:
+    """r2 = floor((radius / step)^2), exactly: the largest squared length of a record in steps.
+
+    Raises
+    ------
+    ValueError
+        If it exceeds 2^52, beyond which squares of floats are not exact; choose a larger step.
+    """
+    found = math.floor((Fraction(radius) / Fraction(step)) ** 2)
+    if found > 1 << 52:
+        raise ValueError(f"radius={radius!r} is more than 2^26 steps of {step!r}: choose a larger step.")
+    return found
+
+
+def ball_steps(records: np.ndarray, radius: float, step: float) -> ClipResult:
+    """Records shrunk to a length and rounded to whole steps, none longer than the length afterwards.
+
+    Parameters
+    ----------
+    records : ndarray of shape (n, p)
+        Any floats: entries that are not finite are bounded (`bounded_entries`), so that nothing raises because of them.
+    radius, step : float
+        Positive, public.
+
+    Returns
+    -------
+    ClipResult
+        Whole numbers in floats, with squares that sum to at most `ball_squares` in every record; counted in records.
+        A record that rounding would take beyond that is rounded towards 0, and if it is still too long, it is 0.
+    """
+    most, given = ball_squares(radius, step), bounded_entries(np.asarray(records, dtype=float))
+    norms = np.sqrt(np.einsum("ij,ij->i", given, given))
+    long = norms > radius
+    shrink = np.divide(radius, norms, out=np.ones_like(norms), where=long)
+    scaled = given * (shrink / step)[:, None]
+    nearest = np.rint(scaled)
+    for rounded in (np.trunc, np.zeros_like):
+        beyond = np.einsum("ij,ij->i", nearest, nearest) > most
+        if not beyond.any():
+            break
+        nearest[beyond] = rounded(scaled[beyond])
+    return ClipResult(nearest, int(np.count_nonzero(long)), len(given))

@@ -1,0 +1,170 @@
+"""Gaussian noise on whole numbers, exactly: the one mechanism of certified methods, in experiments and in release.
+
+The words come from a seeded generator or from the operating system; what is done with them is the same, so that a
+simulated release is a rehearsal of a real one. An integer k with rounded Gaussian noise is a Gaussian release of k that
+was rounded: mu-Gaussian-DP, mu = sqrt(D2) / s.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Unpack
+
+import numpy as np
+
+from ...errors import CertificationError
+from ..ledger.event import UNNAMED
+from ..secure.table import draw_integers
+from ..secure.wide import CELL_BITS, WIDEST, draw_huge_integers, draw_wide_integers
+from ..statistics.whole import Whole, least_deviation, root_up
+from .discrete import quotient_up
+from .random import RandomSource, sampler_of, words_of
+from .release import Release, Terms, charge_and_draw
+
+__all__ = ["NARROWEST", "IntegerGaussian", "draw_rounded", "finer_bits", "noisy_integers"]
+
+LAW = "rounded_gaussian"
+# Deviation in steps from which sums of shares are Gaussian to less than 1e-300; narrower noise gets finer steps.
+NARROWEST = 16.0
+# The one deviation that has a table: that of the cells of all wider draws.
+TABLE = 2.0**CELL_BITS
+
+
+@dataclass(frozen=True)
+class IntegerGaussian:
+    """Rounded Gaussian noise on a statistic of whole numbers.
+
+    Parameters
+    ----------
+    mu : float, optional
+        Wanted Gaussian-DP parameter; infinite for no noise, in experiments only.
+    sigma : float, optional
+        Standard deviation in the units of the statistic (before rounding to whole steps); 0 for no noise.
+
+    Raises
+    ------
+    ValueError
+        If not exactly one is given, or it is out of range.
+
+    Notes
+    -----
+    Formal guarantee: entry e of weight w has noise of s_e steps, the least double with ``s_e^2 mu^2 w >= D2``, compared
+    in exact arithmetic; with ``sigma``, s_e is ``sigma`` over the unit of the entry, rounded up. P(j) = Phi((j + 1/2) /
+    s) - Phi((j - 1/2) / s), drawn exactly from uniform words. Where some s_e is below 16 all steps are made finer first.
+    """
+
+    mu: float | None = None
+    sigma: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.mu is None) == (self.sigma is None):
+            raise ValueError(f"IntegerGaussian got mu={self.mu!r} and sigma={self.sigma!r}: give exactly one.")
+        if self.mu is not None and not self.mu > 0:
+            raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
+        if self.sigma is not None and not 0 <= self.sigma < math.inf:
+            raise ValueError(f"sigma={self.sigma!r} must be non-negative and finite.")
+
+    def __call__(self, statistic: Whole, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
+        """Release a statistic of whole numbers.
+
+        Parameters
+        ----------
+        statistic : Whole
+        rng : SecureRandom or numpy.random.Generator
+            The only source of the draw.
+        owner : str
+            Party whose data it is; without a name every view is charged.
+        **terms
+            See `Terms`.
+
+        Returns
+        -------
+        Release
+            ``(integers + noise)`` times the units of the statistic, of its shape.
+
+        Raises
+        ------
+        TypeError
+            If ``rng`` is no source of noise.
+        CertificationError
+            If ``statistic`` is no `Whole`, or a secure source is asked for no noise at all.
+        """
+        if not isinstance(statistic, Whole):
+            raise CertificationError(
+                f"IntegerGaussian takes a Whole statistic, got {type(statistic).__name__}: round every record to whole "
+                "steps first (partywise.privacy.statistics.whole)."
+            )
+        silent = self.mu == math.inf or self.sigma == 0
+        if silent and statistic.squares and sampler_of(rng) == "secure":
+            raise CertificationError(
+                "mu=inf or sigma=0 adds no noise, and a secure source is for what is really released."
+            )
+        deviations = self.deviations(statistic)
+        fine = statistic.finer(finer_bits(deviations.values()))
+        scale = 1 << (fine.bits - statistic.bits)
+
+        def draw() -> np.ndarray:
+            steps = {weight: s * scale for weight, s in deviations.items()}
+            return noisy_integers(fine, steps, rng).astype(float) * fine.units
+
+        preset = self.mu is not None
+        return charge_and_draw(statistic, self.privacy_law(statistic), LAW, draw, owner, terms, rng, preset=preset)
+
+    def deviations(self, statistic: Whole) -> dict[int, float]:
+        """Deviation of the noise in steps, for every weight of the statistic; none where nothing can move."""
+        weights = [1] if statistic.weights is None else np.unique(statistic.weights).tolist()
+        if statistic.squares == 0 or self.mu == math.inf or self.sigma == 0:
+            return {}
+        if self.sigma is not None:
+            return {w: quotient_up(self.sigma, statistic.step * math.sqrt(w)) for w in weights}
+        return {w: least_deviation(statistic.squares / w, float(self.mu or 0.0)) for w in weights}
+
+    def privacy_law(self, statistic: Whole) -> dict[str, Any]:
+        """Fields of `Event`."""
+        if statistic.squares == 0:
+            return {"mu": 0.0}
+        if self.mu is not None:
+            return {"mu": float(self.mu)}
+        if self.sigma == 0:
+            return {"mu": math.inf}
+        return {
+            "mu": max(
+                root_up(statistic.squares / (w * Fraction(s) ** 2)) for w, s in self.deviations(statistic).items()
+            )
+        }
+
+
+def finer_bits(deviations: Any) -> int:
+    """By how many bits steps are made finer, so that no deviation is below `NARROWEST` of them; public."""
+    least = min(deviations, default=NARROWEST)
+    return max(0, math.ceil(math.log2(NARROWEST / least)))
+
+
+def noisy_integers(statistic: Whole, deviations: dict[int, float], rng: RandomSource) -> np.ndarray:
+    """The integers with noise of a deviation, in steps, for every weight: int64, or Python integers."""
+    integers = statistic.integers
+    noise = np.zeros(integers.shape, dtype=np.int64)
+    for weight, deviation in deviations.items():
+        chosen = np.ones(integers.shape, dtype=bool) if statistic.weights is None else statistic.weights == weight
+        drawn = draw_rounded(rng, deviation, int(np.count_nonzero(chosen)))
+        if drawn.dtype == object and noise.dtype != object:
+            noise = noise.astype(object)
+        noise[chosen] = drawn
+    largest = int(np.max(np.abs(integers), initial=0))
+    if integers.dtype == object or noise.dtype == object or largest >= 1 << 61:
+        return np.array([int(k) for k in integers.ravel()], dtype=object).reshape(integers.shape) + noise
+    return integers.astype(np.int64) + noise
+
+
+def draw_rounded(rng: RandomSource, deviation: float, size: int) -> np.ndarray:
+    """Rounded Gaussian integers of a deviation in steps; the sampler depends on the deviation alone."""
+    words = words_of(rng)
+    if deviation == TABLE:
+        return draw_integers(words, deviation, "rounded", size)
+    if deviation <= WIDEST:
+        return draw_wide_integers(words, deviation, size)
+    drawn = np.empty(size, dtype=object)
+    drawn[:] = draw_huge_integers(words, deviation, size)
+    return drawn
