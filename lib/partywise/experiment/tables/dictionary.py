@@ -71,6 +71,10 @@ LEDGER: dict[str, Entry] = {
     "epsilon_claimed": COMMON["epsilon_claimed"],
     "knows": ("places that know the noise or the records behind the row: nothing is proved against them", "1"),
     "key_holders": ("of a cipher: with all of them, one of its audience opens it", "1"),
+    "owners": ("all whose data are in the release, where these are several", "1"),
+    "shares": ("share of the variance of the noise that each of several adds, by name", "1"),
+    "tv": ("distance in total variation of what is drawn from the stated law", "1"),
+    "exact": ("whether nothing that the certificate does not bound can move what was noised", "1"),
     "prev_hash": ("hash of the row before", "1"),
     "hash": ("hash of the row and of all before it", "1"),
 }

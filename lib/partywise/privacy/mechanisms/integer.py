@@ -52,7 +52,7 @@ class IntegerGaussian:
     -----
     Formal guarantee: entry e of weight w has noise of s_e steps, the least double with ``s_e^2 mu^2 w >= D2``, compared
     in exact arithmetic; with ``sigma``, s_e is ``sigma`` over the unit of the entry, rounded up. P(j) = Phi((j + 1/2) /
-    s) - Phi((j - 1/2) / s), drawn exactly from uniform words. Where some s_e is below 16 all steps are made finer first.
+    s) - Phi((j - 1/2) / s), drawn exactly from uniform words. Where some s_e is below 16 all steps are made finer.
     """
 
     mu: float | None = None
