@@ -9,6 +9,9 @@ and nothing is proved against it.
 Sums over rows grow with the rows: a set of rows that another one holds costs no more.  So a coalition that sees all
 rows within anybody's reach is the worst, and of few names (`FEW`) only those that see most are summed.  With more,
 where nobody sees all, the sum of all rows within reach is an upper bound.
+
+Where several parties each add a share of the noise, what a row costs depends on whose shares a coalition knows: the
+third assumption, that so many of them collude at most.  Each coalition that keeps it is summed then.
 """
 
 from __future__ import annotations
@@ -56,29 +59,49 @@ class Coalitions:
     ) -> None:
         self.names, self._rows, self._costs, self._classes, self._ways = tuple(names), rows, costs, classes, ways
         known, self._closed = frozenset(names), _closed_ways(rows, costs)
+        # Rows whose cost depends on who asks; few.
+        self._shared = [k for k, event in enumerate(rows) if event.shares and costs[k] != 0.0]
         grouped = _group(rows, costs, classes)
-        # Rows of one owner and class are seen together: a coalition is what it sees, one bit each.
+        # Rows of the same owners and class are seen together: a coalition is what it sees, one bit each.
         self._groups = [key for key in grouped if within_reach(ways[key[1]], key[0], known)]
         self._tallies = [grouped[key] for key in self._groups]
-        self._owners = known & {owner for owner, _ in (*grouped, *self._closed)}
+        holding = {name for owners, _ in grouped for name in owners} | {owner for owner, _ in self._closed}
+        self._owners = known & holding.union(*(rows[k].owners for k in self._shared))
 
-    def worst(self, delta: float) -> tuple[str, frozenset[str] | None]:
+    @property
+    def colluders(self) -> int:
+        """How many parties with data may join what they know: the least of all rows, else all but one."""
+        return min((self._rows[k].colluders for k in self._shared), default=max(len(self._owners) - 1, 0))
+
+    @property
+    def breakable(self) -> bool:
+        """Whether some coalition that leaves somebody's records out opens what an assumption keeps closed."""
+        ends = [(owner, way, frozenset(self.names) - {owner}) for owner, way in self._closed]
+        return any(reveals(frozenset([way]), view) for _, way, view in ends)
+
+    def worst(self, delta: float, colluders: int) -> tuple[str, frozenset[str] | None]:
         """Name and members of the coalition that learns most; the bound over all of them has a name only.
 
         Of coalitions that see the same the first one: a single place, nobody but the public, then more together.
         """
-        owning = {owner for owner, _ in self._groups}
+        owning = {name for owners, _ in self._groups for name in owners}
         singles = [frozenset([name]) for name in self.names if name not in owning] + [frozenset[str]()]
-        for view in singles:
+        for view in singles if not self._shared else ():
             if all(reveals(self._ways[number], view) for _, number in self._groups) and self._possible(view):
                 return _name(view), view
         if len(self.names) > FEW:
             return ANYBODY, None
-        seen = dict[int, frozenset[str]]()
-        for view in filter(self._possible, self._subsets()):
-            seen.setdefault(self._sees(view), view)
-        most = [mask for mask in seen if not any(mask != other and mask & other == mask for other in seen)]
-        sums = {seen[mask]: self._sum_groups(mask) for mask in most}
+        seen = dict[tuple[int, tuple[Law | None, ...]], frozenset[str]]()
+        for view in self._subsets():
+            if len(view & self._owners) <= colluders and self._possible(view):
+                seen.setdefault((self._sees(view), self._shares_against(view)), view)
+        masks = {mask for mask, laws in seen if not any(laws)}
+        most = [
+            (mask, laws)
+            for mask, laws in seen
+            if any(laws) or not any(mask != other and mask & other == mask for other in masks)
+        ]
+        sums = {seen[key]: self._sum_groups(*key) for key in most}
         if all(found.gaussian for found in sums.values()):
             view = max(sums, key=lambda view: (not sums[view].certified, sums[view].mu))
         else:
@@ -87,9 +110,13 @@ class Coalitions:
 
     def rows_in_reach(self) -> list[int]:
         """Positions of the rows that count for the bound over all coalitions."""
-        groups = set(self._groups)
+        groups, shared = set(self._groups), set(self._shared)
         pairs = enumerate(zip(self._rows, self._classes, strict=True))
-        return [k for k, (event, number) in pairs if (event.owner, number) in groups and event.mechanism != CLOSED]
+        return [
+            k
+            for k, (event, number) in pairs
+            if k in shared or ((event.held_by, number) in groups and event.mechanism != CLOSED)
+        ]
 
     @property
     def assumption(self) -> str:
@@ -99,6 +126,9 @@ class Coalitions:
         shares = {" and ".join(sorted(way.keys)) for way in keyed if way.audience <= way.keys}
         keys = {"+".join(sorted(way.keys)) for way in keyed if not way.audience <= way.keys}
         said = [f"{name} colludes with nobody" for name in sorted(alone)]
+        if self._shared:
+            number = self.colluders
+            said.append(f"no {number + 1} of {len(self._owners)} parties join what they know")
         said += [f"{name} (key) colludes with no receiver" for name in sorted(keys)]
         return "; ".join([*said, *(f"{names} do not collude" for names in sorted(shares))]) or "none"
 
@@ -112,14 +142,27 @@ class Coalitions:
             return False
         return not any(owner not in view and reveals(frozenset([way]), view) for owner, way in self._closed)
 
+    def _shares_against(self, view: frozenset[str]) -> tuple[Law | None, ...]:
+        """The laws of rows with shares of the noise, as a view pays them; None for what it does not see or owns."""
+        found = list[Law | None]()
+        for k in self._shared:
+            event, cost = self._rows[k], self._costs[k]
+            sees = reveals(self._ways[self._classes[k]], view) and not view >= set(event.owners)
+            found.append(event.law_against(cost, view) if sees and isinstance(cost, Law) else None)
+        return tuple(found)
+
     def _sees(self, view: frozenset[str]) -> int:
         shown = {number for number in {number for _, number in self._groups} if reveals(self._ways[number], view)}
         places = enumerate(self._groups)
-        return sum(1 << place for place, (owner, number) in places if owner not in view and number in shown)
+        return sum(1 << k for k, (owners, number) in places if number in shown and not view.issuperset(owners))
 
-    def _sum_groups(self, mask: int) -> ViewSum:
+    def _sum_groups(self, mask: int, shares: Sequence[Law | None]) -> ViewSum:
         """`partywise.privacy.ledger.total.sum_view` of some groups, without the rows themselves."""
         tallies = dict[str, Tally]()
+        for k, law in zip(self._shared, shares, strict=True):
+            if law is not None:
+                event = self._rows[k]
+                tallies.setdefault(event.stratum, Tally()).add(law, event.delta_numeric, event.tv)
         for place, group in enumerate(self._tallies):
             if mask >> place & 1:
                 for stratum, tally in group.items():
@@ -146,17 +189,19 @@ def _closed_ways(rows: Sequence[Event], costs: Sequence[Law | float | None]) -> 
 
 def _group(
     rows: Sequence[Event], costs: Sequence[Law | float | None], classes: Sequence[int]
-) -> Mapping[tuple[str, int], Mapping[str, Tally]]:
-    """Laws of the rows of each owner and class, by stratum; ciphers, which cost what keeps the assumptions nothing."""
-    counts = defaultdict[tuple[str, int, str], Counter[tuple[Law | None, float, float]]](Counter)
+) -> Mapping[tuple[tuple[str, ...], int], Mapping[str, Tally]]:
+    """Laws of rows of the same owners and class, by stratum; ciphers cost what keeps the assumptions nothing."""
+    counts = defaultdict[tuple[tuple[str, ...], int, str], Counter[tuple[Law | None, float, float]]](Counter)
     for event, cost, number in zip(rows, costs, classes, strict=True):
+        if isinstance(cost, Law) and event.shares:
+            continue
         if isinstance(cost, Law):
-            counts[event.owner, number, event.stratum][cost, event.delta_numeric, event.tv] += 1
+            counts[event.held_by, number, event.stratum][cost, event.delta_numeric, event.tv] += 1
         elif cost is None and event.mechanism != CLOSED:
-            counts[event.owner, number, UNPROVED][None, 0.0, 0.0] += 1
-    grouped = defaultdict[tuple[str, int], dict[str, Tally]](dict)
-    for (owner, number, stratum), laws in counts.items():
-        tally = grouped[owner, number][stratum] = Tally()
+            counts[event.held_by, number, UNPROVED][None, 0.0, 0.0] += 1
+    grouped = defaultdict[tuple[tuple[str, ...], int], dict[str, Tally]](dict)
+    for (owners, number, stratum), laws in counts.items():
+        tally = grouped[owners, number][stratum] = Tally()
         for (law, numeric, tv), times in laws.items():
             if law is not None:
                 tally.add(law, numeric, tv, times)

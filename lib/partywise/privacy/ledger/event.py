@@ -207,16 +207,20 @@ class Event:
         """Everybody whose data are in it."""
         return self.owners or (self.owner,)
 
-    def mu_against(self, view: Collection[str]) -> float:
-        """Gaussian-DP parameter against a view that knows the shares of noise of its members; inf if it knows all."""
+    @cached_property
+    def colluders(self) -> int:
+        """Parties that may join their shares of the noise so that ``mu`` still holds."""
+        left, number = sum(self.weights.values(), Fraction(0)), 0
+        for weight in sorted(self.weights.values(), reverse=True):
+            if left - weight < 1:
+                break
+            left, number = left - weight, number + 1
+        return number
+
+    def law_against(self, law: Law, view: Collection[str]) -> Law:
+        """A law of this row against those who know the shares of the noise of some names; inf if these are all."""
         honest = sum((weight for name, weight in self.weights.items() if name not in view), Fraction(0))
-        mu = float(self.mu or 0.0)
-        if honest == 0 or mu in (0.0, math.inf):
-            return mu if honest or mu == 0 else math.inf
-        found, target = mu / math.sqrt(honest), Fraction(mu) ** 2
-        while Fraction(found) ** 2 * honest < target:
-            found = math.nextafter(found, math.inf)
-        return found
+        return replace(law, mu=_over_root(float(law.mu or 0.0), honest))
 
     @property
     def public(self) -> bool:
@@ -324,6 +328,18 @@ class Event:
         values["k"] = None if values["k"] is None else int(values["k"])
         values |= {name: float(values[name]) for name in ("rate", "delta_numeric")}
         return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
+
+
+def _over_root(mu: float, honest: Fraction) -> float:
+    """mu / sqrt(honest), rounded up."""
+    if mu in (0.0, math.inf):
+        return mu
+    if honest == 0:
+        return math.inf
+    found, target = mu / math.sqrt(honest), Fraction(mu) ** 2
+    while Fraction(found) ** 2 * honest < target:
+        found = math.nextafter(found, math.inf)
+    return found
 
 
 # Laws are few and events many: equal ones share an object.

@@ -151,7 +151,13 @@ class Ledger:
         return self._total("+".join(sorted(members)) or "public", seen, unit, delta)
 
     def worst_total(
-        self, parties: Sequence[str], unit: str, delta: float, *, rows_per_user: int | None = None
+        self,
+        parties: Sequence[str],
+        unit: str,
+        delta: float,
+        *,
+        against: str = "declared",
+        rows_per_user: int | None = None,
     ) -> Total:
         """The most that any coalition has learnt that keeps the assumptions of the ledger (`Total.assumption`).
 
@@ -161,6 +167,9 @@ class Ledger:
             Names of all parties, places without data included.
         unit, delta, rows_per_user
             As in `total`.
+        against : {"declared", "any"}
+            ``"any"``: of any coalition but those with the record's own holder, whatever is assumed; infinite where one
+            opens what crossed closed or knows the noise.
 
         Returns
         -------
@@ -176,13 +185,27 @@ class Ledger:
         """
         if len(set(parties)) != len(parties):
             raise ValueError(f"parties={tuple(parties)} repeats a name.")
+        if against not in ("declared", "any"):
+            raise ValueError(f"against={against!r} is unknown; use 'declared' or 'any'.")
         costs, rows = self._costs(unit, rows_per_user), self._rows
         coalitions = Coalitions(rows, costs, *self._classes(), parties)
-        name, members = coalitions.worst(delta)
-        reached = (
-            [(k, costs[k]) for k in coalitions.rows_in_reach()] if members is None else self._rows_seen(members, costs)
-        )
-        return self._total(name, reached, unit, delta, coalitions.assumption)
+        limit = coalitions.colluders if against == "declared" else len(parties)
+        name, members = coalitions.worst(delta, limit)
+        if members is None:
+            reached = [(k, self._worst_cost(k, costs[k], limit)) for k in coalitions.rows_in_reach()]
+        else:
+            reached = self._rows_seen(members, costs)
+        if against == "any" and coalitions.breakable:
+            reached = [(k, None if cost != 0.0 else cost) for k, cost in reached] or [(0, None)]
+        return self._total(name, reached, unit, delta, coalitions.assumption if against == "declared" else "none")
+
+    def _worst_cost(self, k: int, cost: Law | float | None, limit: int) -> Law | float | None:
+        """Cost of a row against so many colluders as know most of its noise."""
+        event = self._rows[k]
+        if not event.shares or not isinstance(cost, Law):
+            return cost
+        largest = sorted(event.weights, key=lambda name: (-event.weights[name], name))
+        return event.law_against(cost, largest[: min(limit, len(event.owners) - 1)])
 
     def odometer(
         self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None
@@ -242,12 +265,13 @@ class Ledger:
         classes, ways = self._classes()
         shown, found = [reveals(one, view) for one in ways], list[tuple[int, Law | float | None]]()
         for k, (event, number) in enumerate(zip(self._rows, classes, strict=True)):
-            if event.owner in view:
+            if view.issuperset(event.held_by):
                 continue
             if event.knows and costs[k] != 0.0 and not view.isdisjoint(event.knows):
                 found.append((k, None))
             elif shown[number]:
-                found.append((k, costs[k]))
+                cost = costs[k]
+                found.append((k, event.law_against(cost, view) if event.shares and isinstance(cost, Law) else cost))
         return found
 
     @property

@@ -90,9 +90,10 @@ def reveals(ways: Ways, view: frozenset[str]) -> bool:
     )
 
 
-def within_reach(ways: Ways, owner: str, names: Collection[str]) -> bool:
-    """Whether some view of these names, without the owner, sees the owner's rows in a class that needs no key."""
+def within_reach(ways: Ways, owners: Collection[str], names: Collection[str]) -> bool:
+    """Whether some view of these names, not all of them the owners, sees their rows in a class that needs no key."""
+    alone = owners if len(owners) == 1 else ()
     return any(
-        "*" in audience or any(name != owner and name not in past and name in names for name in audience)
+        "*" in audience or any(name not in alone and name not in past and name in names for name in audience)
         for audience, past, _ in ways
     )

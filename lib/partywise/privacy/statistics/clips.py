@@ -80,7 +80,7 @@ class WholeClip(Clip):
 
     @abstractmethod
     def steps(self, records: np.ndarray, bits: int) -> ClipResult:
-        """Records (n, p) of any floats, clipped, as whole steps in floats; what is not finite is bounded, none raises."""
+        """Records (n, p) of any floats, clipped, as whole steps in floats; entries that are not finite are bounded."""
 
 
 @dataclass(frozen=True)
