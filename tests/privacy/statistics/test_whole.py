@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partywise.errors import CertificationError
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted_values import Public
 from partywise.privacy.statistics.clips import BallClip, BoxClip, ball_squares, ball_steps
 from partywise.privacy.statistics.whole import gram_squares, least_deviation, root_up, step_bits, whole
 

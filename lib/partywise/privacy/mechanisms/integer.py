@@ -23,8 +23,6 @@ from .discrete import quotient_up
 from .random import RandomSource, sampler_of, words_of
 from .release import Release, Terms, charge_and_draw
 
-__all__ = ["NARROWEST", "IntegerGaussian", "draw_rounded", "finer_bits", "noisy_integers"]
-
 LAW = "rounded_gaussian"
 # Deviation in steps from which sums of shares are Gaussian to less than 1e-300; narrower noise gets finer steps.
 NARROWEST = 16.0

@@ -19,8 +19,6 @@ from ...errors import CertificationError
 from ..strata import check_stratum
 from .bounded import SensitivityCertificate
 
-__all__ = ["LARGEST", "Whole", "gram_squares", "least_deviation", "root_up", "step_bits", "whole"]
-
 # Whole numbers up to here are exact in a float.
 LARGEST = 2**53
 # Bits of a record: the most, beyond which rounding is far below any noise, and the least that are of use.
