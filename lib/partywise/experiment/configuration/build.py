@@ -88,7 +88,7 @@ def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str 
                 raise ConfigError(f"{_path(where, key)} is called {new} now: rename the key.")
             if new is not None:
                 raise ConfigError(
-                    f"{_path(where, key)} is called {new} now, which is no key of this block: "
+                    f"{_path(where, key)} is called {new} now, which is not a key of this block: "
                     f"allowed here: {', '.join(sorted(allowed)) or 'nothing'}."
                 )
             raise ConfigError(f"{_path(where, key)} is unknown: {choices(key, allowed)}.")

@@ -115,7 +115,7 @@ STUDY = Study(
         "flights": Source(FlightsSettings, resources=("nyc_flights",)),
         "table": replace(
             Source.own(OwnSettings, "clients"),
-            home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
+            owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
         ),
         "activity": Source(ActivitySettings, resources=("watch_activity",)),
     },
