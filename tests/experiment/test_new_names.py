@@ -42,7 +42,7 @@ def test_an_old_key_ends_in_an_error_that_names_the_new_one(old, new):
     with pytest.raises(ConfigError, match=rf"^block\.{old} is called {new} now: rename the key\.$"):
         build(kind, {old: 1}, "block")
     with pytest.raises(
-        ConfigError, match=rf"^block\.{old} is called {new} now, which is no key of this block: .* kept"
+        ConfigError, match=rf"^block\.{old} is called {new} now, which is not a key of this block: .* kept"
     ):
         build(Without, {old: 1}, "block")
 
