@@ -30,7 +30,7 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/resources.smk"
-include: "workflow/rules/origins.smk"
+include: "workflow/rules/provenance.smk"
 include: "workflow/rules/study.smk"
 
 

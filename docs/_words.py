@@ -81,7 +81,7 @@ WORDS = {
     "start": "start of the interval of the curves",
     "steps": "number of steps",
     "stop": "criterion that chooses the step",
-    "tables": "one block a file",
+    "tables": "one block per file",
     "theta": "width of the bins, in integers",
     "threshold": "a column is kept whose score exceeds it",
     "tolerance": "change at which iterations stop",

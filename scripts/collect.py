@@ -13,10 +13,12 @@ from partywise.experiment.results.provenance_record import as_planned, digests_b
 
 log = log_to(snakemake.log[0])
 params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())
-origin = outputs.pop("origin")
+provenance = outputs.pop("provenance")
 gather(inputs.timings).write(outputs.pop("timings"))
 root = Path(snakemake.scriptdir).parent
-planned = as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origins, inputs.blocks))
+planned = as_planned(
+    params.sources, digests_before(params.inputs_digest, params.fingerprint, inputs.provenance, inputs.blocks)
+)
 planned(collect)(plan(**params.job), inputs.blocks, outputs, code_sha256=params.code, root=root)
-write_record(origin, params.fingerprint, outputs.values())
+write_record(provenance, params.fingerprint, outputs.values())
 log.info("study %s: %d blocks", params.job["name"], len(inputs.blocks))

@@ -10,8 +10,10 @@ from partywise.experiment.results.provenance_record import as_planned, digests_b
 
 log = log_to(snakemake.log[0])
 params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())
-origin = outputs.pop("origin")
-planned = as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origin, inputs.cube))
+provenance = outputs.pop("provenance")
+planned = as_planned(
+    params.sources, digests_before(params.inputs_digest, params.fingerprint, inputs.provenance, inputs.cube)
+)
 planned(draw_figure)(params.address, inputs.cube[0], **outputs)
-write_record(origin, params.fingerprint, outputs.values())
+write_record(provenance, params.fingerprint, outputs.values())
 log.info("drawn by %s", params.address)

@@ -17,13 +17,13 @@ from partywise.experiment.results.provenance_record import as_planned, digest_be
 log = log_to(snakemake.log[0])
 params, inputs, timings = snakemake.params, snakemake.input, Timings()
 begun = process_time()
-drawn = {inputs.data: digest_before(inputs.data_origin, params.data_fingerprint, inputs.data)}
+drawn = {inputs.data: digest_before(inputs.data_provenance, params.data_fingerprint, inputs.data)}
 planned = as_planned(params.sources, params.files | drawn)
 made = planned(plan)(**params.job, complete=False)
 computed = [planned(compute)(made, one, partial(read_data, inputs.data, made), timings) for one in params.shares]
 spent = process_time() - begun
 write_block(snakemake.output.block, [cell for cells in computed for cell in cells])
 timings.write(snakemake.output.timings)
-write_record(snakemake.output.origin, params.fingerprint, [snakemake.output.block])
+write_record(snakemake.output.provenance, params.fingerprint, [snakemake.output.block])
 log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)

@@ -14,5 +14,5 @@ params, outputs = snakemake.params, snakemake.output
 planned = as_planned(params.sources, params.files)
 made = planned(plan)(**params.job, complete=False)
 planned(write_data)(outputs.data, made, params.replicates, params.resources_folder)
-write_record(outputs.origin, params.fingerprint, [outputs.data])
+write_record(outputs.provenance, params.fingerprint, [outputs.data])
 log.info("%d replicates of %d cases", sum(map(len, params.replicates.values())), len(params.replicates))

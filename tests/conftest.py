@@ -20,23 +20,33 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
     sys.dont_write_bytecode = False
 
-# Files that take longest, in that order, and then those that start processes: what comes last is short, and no core
-# is idle at the end (`./run test` hands files out in the order of collection).
+# Files that take longest, in that order (58 to 10 CPU s), then those that start processes: what comes last is short,
+# and no core is idle at the end (`./run test` hands files out in the order of collection).
 LONGEST = (
-    "tests/workflow/test_rerun.py",
-    "tests/workflow/test_faults.py",
+    "tests/workflow/test_code_closure.py",
     "tests/privacy/statistics/test_public_arguments.py",
-    "tests/workflow/test_time_stamps.py",
-    "tests/workflow/test_dag.py",
+    "tests/inverse_regression/test_slicing_places.py",
+    "tests/workflow/test_rerun.py",
     "tests/workflow/test_growing_grids.py",
-    "tests/federation/test_every_protocol_networked.py",
+    "tests/workflow/test_time_stamps.py",
+    "tests/experiment/test_figures_legible.py",
     "tests/federation/test_every_protocol.py",
+    "tests/privacy/accounting/test_calibration_edges.py",
+    "tests/datasets/test_datasets.py",
+    "tests/workflow/test_faults.py",
+    "tests/functional/test_functional_places.py",
+    "tests/workflow/test_dag.py",
+    "tests/workflow/test_own_modules.py",
+    "tests/workflow/test_site.py",
+    "tests/federation/deployment/test_wire_tap.py",
+    "tests/federation/test_every_protocol_networked.py",
     "tests/privacy/test_extreme_records.py",
-    "tests/federation/deployment",
+    "tests/experiment/test_batches.py",
+    "tests/glm/test_shared_link.py",
+    "tests/experiment/test_check_method.py",
+    "tests/experiment/register",
     "tests/experiment/deployment",
-    "tests/federation/transport",
     "tests/workflow",
-    "tests/studies/functional_boosting",
     "tests/federation",
     "tests/experiment",
     "tests/glm",

@@ -215,7 +215,7 @@ def test_methods_never_import_each_other():
 # Who reads and writes cubes; a user's own file is read in a fit job, which imports netCDF4 when it has one to read.
 TABLES = ("experiment.differences", "experiment.register", "experiment.tables")
 CUBES = (
-    "datasets.own.netcdf",
+    "datasets.own.curves.netcdf",
     "experiment.collect",
     "experiment.differences",
     "experiment.register.numbers",
@@ -241,7 +241,7 @@ def misplaced(name: str) -> set[str]:
 
 def test_heavy_and_foreign_packages_stay_where_they_belong():
     assert not [f"{name} imports {sorted(wrong)}" for name in MODULES if (wrong := misplaced(name))]
-    own = {other.split(".")[0] for other in foreign_imports(MODULES["datasets.own.netcdf"])}
+    own = {other.split(".")[0] for other in foreign_imports(MODULES["datasets.own.curves.netcdf"])}
     assert own & {"xarray", "netCDF4"} == {"netCDF4"}
 
 
@@ -266,7 +266,7 @@ def test_the_extra_of_networks_is_imported_in_four_files():
 
 
 def test_the_reader_of_own_files_imports_netcdf_when_it_reads_one():
-    body = tree(MODULES["datasets.own.netcdf"]).body
+    body = tree(MODULES["datasets.own.curves.netcdf"]).body
     at_once = [alias.name for node in body if isinstance(node, ast.Import) for alias in node.names]
     assert at_once == ["numpy"]
 

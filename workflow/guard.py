@@ -114,7 +114,7 @@ def take(folder: Path) -> Claim:
         os.close(descriptor)
         raise Occupied(
             f"A run on host {killed.host} holds this folder, and on a network file system its lock may not be seen "
-            f"from here: wait for it, or if it is dead remove {path} and say `./run --unlock`."
+            f"from here: wait for it, or if it is dead remove {path} and run `./run --unlock`."
         )
     claim = Claim(path, descriptor, killed, f"{os.getpid()}-{time.time_ns()}")
     claim.name(os.getpid())
@@ -146,7 +146,7 @@ def refuse_foreign(folder: Path, killed: Holder | None) -> None:
     alive = "" if killed is None else f" (process {other})"
     raise Occupied(
         f"This folder is locked by a Snakemake that ./run did not start{alive}: wait for it, or if none is running "
-        "say `./run --unlock` once."
+        "run `./run --unlock` once."
     )
 
 

@@ -16,7 +16,7 @@ from partywise.experiment.results.folder import RESULTS, checked_name, name_of
 # In the folder of a configuration: whose it is.
 RECORD = "configuration.json"
 # Folders beside those of the studies.
-TAKEN = ("benchmarks", "figures", "logs", "origins")
+TAKEN = ("benchmarks", "figures", "logs", "provenance")
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def provenance(path: Path) -> int:
     cube = open_cube(path)
     for name in SHOWN:
         print(f"# {name}: {cube.attrs[name]}")
-    print("# Check out that revision, save this text as again.yaml and say ./run --configfile again.yaml")
+    print("# Check out that revision, save this text as again.yaml and run ./run --configfile again.yaml")
     print(yaml.safe_dump(configuration(cube), sort_keys=False, default_flow_style=None, width=110), end="")
     return 0
 
@@ -140,7 +140,7 @@ def translate(path: Path) -> int:
         raise ConfigError(f"{path}: {error}") from None
     config = found.configuration()
     plans(config)
-    print("\n".join(["# Save this text as mine.yaml and say ./run --configfile mine.yaml", *found.comments()]))
+    print("\n".join(["# Save this text as mine.yaml and run ./run --configfile mine.yaml", *found.comments()]))
     print(yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=110), end="")
     return 0
 

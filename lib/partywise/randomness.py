@@ -103,7 +103,11 @@ class Streams:
         return _restore(SimulationRandom, _seed(self._root, state.digest()))
 
 
-def streams_of(rng: Any, *names: str | int) -> Streams:
+# What a person gives for randomness: a seed, or what draws one.
+Seed = int | np.integer | np.random.Generator | Streams
+
+
+def streams_of(rng: Seed, *names: str | int) -> Streams:
     """Generators by address from a seed, or from a numpy generator that draws the seed; `Streams` stay as they are."""
     if isinstance(rng, Streams):
         return rng

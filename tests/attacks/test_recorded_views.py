@@ -105,10 +105,10 @@ def test_scores_of_all_components_are_every_record_and_say_so():
         for count in (2, None)
     )
     known = np.arange(9)
-    assert attack_rows(every.seen["analyst: passive 1"], X[:, OWN], known, law="affine") == 1
-    assert attack_rows(few.seen["analyst: passive 1"], X[:, OWN], known, law="affine") == 0
-    assert attack_space(few.seen["analyst: passive 1"], X[:, OWN]) < attack_space(
-        every.seen["analyst: passive 1"], X[:, OWN]
+    assert attack_rows(every.views["analyst: passive 1"], X[:, OWN], known, law="affine") == 1
+    assert attack_rows(few.views["analyst: passive 1"], X[:, OWN], known, law="affine") == 0
+    assert attack_space(few.views["analyst: passive 1"], X[:, OWN]) < attack_space(
+        every.views["analyst: passive 1"], X[:, OWN]
     )
 
 
@@ -139,7 +139,8 @@ def test_a4_five_predictors_span_five_columns(history, family):
     told = received(run, "active", "predictors of the others")[1:6]
     assert attack_space(np.column_stack(told), block) == pytest.approx(1, abs=1e-6)
     assert estimate.numbers["record_openings"] == 2 * estimate.iterations
-    assert np.array_equal(estimate.seen["analyst: passive 1"], sent[:, : estimate.seen["analyst: passive 1"].shape[1]])
+    view = estimate.views["analyst: passive 1"]
+    assert np.array_equal(view, sent[:, : view.shape[1]])
 
 
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])
@@ -169,7 +170,7 @@ def test_a4_the_opened_link_leaks_the_only_other_party_as_well(solver):
     assert sent.shape[1] == estimate.numbers["record_openings"] >= 5
     path = space_by_iteration(sent, block)
     assert path[4] == pytest.approx(1, abs=1e-6) and path[3] < 0.9
-    assert attack_space(estimate.seen["active: passive 1"], block) == pytest.approx(path[-1], abs=1e-9)
+    assert attack_space(estimate.views["active: passive 1"], block) == pytest.approx(path[-1], abs=1e-9)
     assert clear_vectors(run, N) == {"active": sent.shape[1], "passive 1": 0, "analyst": 0, "dealer": 0}
 
 
@@ -194,7 +195,7 @@ def test_a4_and_a5_have_no_input_behind_the_shared_link_and_the_released_moments
     for fit, options, facts in ((joint.fit, shared, {}), (moments.fit, MomentsOptions(), statistic)):
         estimate, run = fitted(fit, X, y, groups, options, family="poisson", facts=facts, epsilon=1.0)
         assert set(clear_vectors(run, 200).values()) == {0}
-        seen = np.column_stack(list(estimate.seen.values())) if estimate.seen else np.zeros((200, 0))
+        seen = np.column_stack(list(estimate.views.values())) if estimate.views else np.zeros((200, 0))
         assert attack_space(seen, X[:, 2:]) == 0 and attack_rows(seen, X[:, 2:], np.arange(3)) == 0
         assert estimate.numbers["record_openings"] == 0
 

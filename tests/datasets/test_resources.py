@@ -17,7 +17,7 @@ import pytest
 from partywise.datasets import carriers
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member, Resource
-from partywise.datasets.own import netcdf as own_netcdf
+from partywise.datasets.own.curves import netcdf as own_netcdf
 from partywise.errors import DataMissing
 from pipeline import TINY, copy_project, snakemake
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from partywise.datasets import fetch
+from partywise.datasets.clients.deal import deal_rows
+from partywise.datasets.clients.settings import ClientRows
 from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.public.catalogue import DEALT, Name
 from partywise.datasets.public.tables import TABLES
+from partywise.errors import ConfigError
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
@@ -71,3 +74,34 @@ def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):
     made = plan(study, {"methods": {"one": given}, "cases": {"real": case}, "figures": []}, 7)
     (cell,) = run(made, "real", "one", grid["parties"], [0], [0], generate(made, "real", [0], ROOT / "resources"))
     assert cell.scalars["status"] == "ok" and np.isfinite(cell.scalars["mse" if numbers else "log_loss"])
+
+
+@pytest.mark.parametrize("study", ["label_private", "sliced_inverse_regression"])
+@pytest.mark.parametrize("dataset", ["hmda", "abalone", "adult_split"])
+def test_a_table_of_columns_is_rows_at_clients_and_features_with_labels(dataset, study):
+    label_private, numbers = study == "label_private", dataset == "abalone"
+    settings = {"dataset": dataset} | ({"rows": 400} if label_private else {"clients": 3, "n": 100})
+    methods = {"one": {"protocol": "walr"} if label_private else {"protocol": "certified"}}
+    grid = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [8.0]}
+    case = {"source": "dataset", "settings": settings, "grid": grid}
+    block = {"methods": methods, "cases": {"real": case}, "figures": []}
+    if label_private and numbers:
+        with pytest.raises(ConfigError, match="dataset is 'abalone': its response is a number, not a label 0 or 1"):
+            plan(study, block, 7)
+        return
+    made = plan(study, block, 7)
+    (resource,) = made.cases["real"].resources
+    fetch.fetch(resource, ROOT / "resources" / resource)
+    data = generate(made, "real", [0], ROOT / "resources")
+    (cell,) = run(made, "real", "one", [2], [0], [0], data)
+    assert cell.scalars["status"] == "ok"
+    if not label_private:
+        assert data[0].X.shape[0] == 300 and np.abs(data[0].X).max() < 30
+        assert data[0].public().n_slices == (5 if numbers else 2)
+
+
+def test_clients_scale_by_public_ranges_alone():
+    with pytest.raises(ValueError, match="its column 'BILL_AMT1' has no public range, by which clients would scale it"):
+        ClientRows(dataset="credit_default")
+    with pytest.raises(ValueError, match="5 clients would need 5000 records, and dataset 'hmda' has 2380"):
+        deal_rows(2380, ClientRows(dataset="hmda", n=1000), lambda *names: np.random.default_rng(7))

@@ -34,7 +34,7 @@ def test_claims_live_in_the_folders_of_studies():
 
 
 def test_a_claim_from_outside_the_package_is_audited_like_the_others():
-    bad, good = (cell(TOY, {"n": 30}, variant).scalars for variant in ("published", "repaired"))
+    bad, good = (cell(TOY, {"n": 30}, variant).scalars for variant in ("published", "corrected"))
     assert bad["epsilon_claimed"] == 0 and bad["certified_for_claim"] == bad["audited_lower"] == inf
     assert bad["claim_refuted"] and bad["title"] == "sum of 30 numbers" and bad["source_document"] == "toy"
     assert good["certified_for_claim"] == pytest.approx(1.0) and not good["claim_refuted"]
@@ -65,17 +65,17 @@ def test_a_name_stands_for_one_claim(monkeypatch):
 def test_what_a_claim_says_of_a_release():
     said = {states: replace(CLAIMS[0], states=states) for states in claims.STATES}
     assert said["epsilon"].epsilon("published", 2.0) == 2.0 and said["free"].epsilon("published", 2.0) == 0
-    assert isnan(said["none"].epsilon("published", 2.0)) and said["none"].epsilon("repaired", 2.0) == 2.0
-    assert isnan(replace(CLAIMS[0], repair_states="none").epsilon("repaired", 2.0))
+    assert isnan(said["none"].epsilon("published", 2.0)) and said["none"].epsilon("corrected", 2.0) == 2.0
+    assert isnan(replace(CLAIMS[0], correction_states="none").epsilon("corrected", 2.0))
     with pytest.raises(ValueError, match="states is 'nothing': it must be one of epsilon, free, none"):
         replace(CLAIMS[0], states="nothing")
 
 
-def test_a_repair_that_there_is_not_is_no_variant():
+def test_a_correction_that_there_is_not_is_no_variant():
     lone = replace(toy_claim.CLAIM, correction=None)
     assert isinstance(lone, Claim) and lone.form("published").message == "sum" and len(lone.fits) == 1
-    with pytest.raises(ValueError, match="variant is 'repaired': no mechanism repairs toy_sum"):
-        lone.form("repaired")
+    with pytest.raises(ValueError, match="variant is 'corrected': no mechanism corrects toy_sum"):
+        lone.form("corrected")
 
 
 def test_an_address_that_is_no_source_is_named():

@@ -107,7 +107,7 @@ def test_a_broken_file_and_one_without_the_replicate_say_what_to_do(tmp_path, co
 def test_every_source_of_own_data_leaves_the_records_in_their_files():
     for name in available():
         for source in load(name).sources.values():
-            assert (source.home is None) or isinstance(source.complete, Lazy), name
+            assert (source.owner_outputs is None) or isinstance(source.complete, Lazy), name
 
 
 @pytest.mark.parametrize("study", own_columns.STUDIES)

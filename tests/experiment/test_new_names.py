@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, make_dataclass
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
 import xarray as xr
 
 from partywise.errors import ConfigError
-from partywise.experiment.configuration.build import build, choices
-from partywise.experiment.configuration.new_names import RENAMED, RENAMED_VARIABLES, SOURCES
+from partywise.experiment.configuration.build import build, choices, convert
+from partywise.experiment.configuration.new_names import RENAMED, RENAMED_VALUES, RENAMED_VARIABLES
 from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS
 from partywise.experiment.study import available, load
+from partywise.studies.privacy_audit.options import AuditOptions
+
+VARIANTS = get_type_hints(AuditOptions)["variant"]
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,18 @@ def known_keys() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
+# Keys of a block that is gone: they stand one block up.
+MOVED = {old: new for old, new in RENAMED.items() if "." in old}
+
+
+@pytest.mark.parametrize(("old", "new"), sorted(RENAMED.items() - MOVED.items()))
 def test_an_old_key_ends_in_an_error_that_names_the_new_one(old, new):
     kind = make_dataclass("Kind", [(new, int, 0)])
     assert getattr(build(kind, {new: 1}, "block"), new) == 1
     with pytest.raises(ConfigError, match=rf"^block\.{old} is called {new} now: rename the key\.$"):
         build(kind, {old: 1}, "block")
     with pytest.raises(
-        ConfigError, match=rf"^block\.{old} is called {new} now, which is no key of this block: .* kept"
+        ConfigError, match=rf"^block\.{old} is called {new} now, which is not a key of this block: .* kept"
     ):
         build(Without, {old: 1}, "block")
 
@@ -50,13 +57,24 @@ def test_an_old_key_ends_in_an_error_that_names_the_new_one(old, new):
 def test_no_setting_or_option_bears_an_old_name_and_each_new_one_is_there():
     keys = known_keys()
     assert not keys & set(RENAMED)
-    assert set(RENAMED.values()) <= keys
+    assert {new.partition(":")[0] for new in RENAMED.values()} <= keys
+
+
+@pytest.mark.parametrize(("old", "new"), MOVED.items())
+def test_a_key_of_a_block_that_is_gone_says_where_it_stands(old, new):
+    outer, inner = old.split(".")
+    kind = make_dataclass("Kind", [(outer, str, "refuse")])
+    with pytest.raises(ConfigError, match=rf"^block\.{outer}\.{inner} is called {new} now and stands one block up"):
+        build(kind, {outer: {inner: 1}}, "block")
 
 
 def test_an_old_source_ends_in_an_error_that_names_the_new_one():
-    sources = {source for name in available() for source in load(name).sources}
-    assert not sources & set(SOURCES) and set(SOURCES.values()) <= sources
-    assert [choices(old, sources) for old in SOURCES] == [f"it is called {new} now" for new in SOURCES.values()]
+    values = {source for name in available() for source in load(name).sources} | set(get_args(VARIANTS))
+    assert not values & set(RENAMED_VALUES) and set(RENAMED_VALUES.values()) <= values
+    renamed = [f"it is called {new} now" for new in RENAMED_VALUES.values()]
+    assert [choices(old, values) for old in RENAMED_VALUES] == renamed
+    with pytest.raises(ConfigError, match=r"it must be one of published, corrected \(it is called corrected now\)"):
+        convert("repaired", VARIANTS, "variant")
     assert choices("public_buckets", ["public"]) == "did you mean public? allowed here: public"
 
 

@@ -15,7 +15,7 @@ from partywise.audits.exposure import Task
 from partywise.audits.worlds import World
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.claims import SlotSettings
-from partywise.studies.vertical_trees.leaks.slots import moved_record, slots_repaired
+from partywise.studies.vertical_trees.leaks.slots import moved_record, slots_corrected
 
 pytestmark = pytest.mark.statistical
 
@@ -42,7 +42,7 @@ def test_an_attack_proves_almost_all_that_is_claimed_and_no_more(gradient, epsil
         "owner",
         lambda *names: stream(4, *names),
     )
-    exposure = slots_repaired(task)
+    exposure = slots_corrected(task)
     mu = exposure.payloads[0].event.mu
     found = [pair.audit(stream(5, k), 1_000_000, DELTA, 0.999) for k, pair in enumerate(exposure.pairs)]
     print(f"gradient {gradient:.3f}, epsilon {epsilon:g}: mu {mu:.4f}, audited at least {found[0].mu_lower:.4f}")

@@ -36,7 +36,7 @@ EXAMPLE = {study: "my_tables.example.yaml" for study in COLUMNS} | {"functional_
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("table", "settings.table is called dataset now, which is no key of this block: allowed here: "),
+        ("table", "settings.table is called dataset now, which is not a key of this block: allowed here: "),
         ("dataset", "settings.table is called dataset now: rename the key"),
     ],
 )

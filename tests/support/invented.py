@@ -122,7 +122,9 @@ def plan_delta(fit: Fit) -> float:
 
 def _guess(words: str, units: str, fit: Fit, shape: tuple[int, int, int]) -> np.ndarray | None:
     """Values of the size that the words and units of a variable promise; None for texts."""
-    if any(kind in words for kind in ("law of", "what changes", "how the", "what repairs", "document", "what stopped")):
+    if any(
+        kind in words for kind in ("law of", "what changes", "how the", "what corrects", "document", "what stopped")
+    ):
         return None
     noise = fit.rng.uniform(0.9, 1.1, shape)
     if words.startswith("1 if"):

@@ -139,7 +139,7 @@ def _tracing(fit: Fit) -> bool:
 def _audit(fit: Fit) -> dict[str, Any]:
     claim, variant = fit.case.source, fit.option("variant")
     claimed = np.array([claim.epsilon(variant, e) for e in fit.epsilon])
-    certified = fit.epsilon if variant == "repaired" or claim.control else fit.epsilon * 10 ** (3 * fit.rng.random())
+    certified = fit.epsilon if variant == "corrected" or claim.control else fit.epsilon * 10 ** (3 * fit.rng.random())
     audited = np.where(np.isfinite(certified), 0.8 * certified, np.nan)
     found: dict[str, Any] = {
         "epsilon_claimed": claimed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ def folder_of(name: str) -> Path:
     return folder
 
 
-@cache
+@lru_cache(maxsize=1)
 def arrays(table: str, response: str) -> tuple[np.ndarray, np.ndarray]:
     """Columns (n, p) and response (n,) of a table."""
     about = TABLES[table]

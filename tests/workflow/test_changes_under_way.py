@@ -56,9 +56,9 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def origins(folder: Path) -> set[str]:
-    """Blocks that have an origin, without the end of its name."""
-    top = folder / "results" / "two" / "origins"
+def recorded(folder: Path) -> set[str]:
+    """Blocks that have a provenance record, without the end of its name."""
+    top = folder / "results" / "two" / "provenance"
     return {str(path.relative_to(top).with_suffix("")) for path in top.rglob("fit/**/*.json")}
 
 
@@ -74,7 +74,7 @@ def test_what_is_edited_after_the_first_block_and_put_back_leaves_nothing_behind
     then = os.stat(folder / OWN)
     command = [sys.executable, "workflow/launch.py", *WORDS]
     with subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True) as run:
-        while not origins(folder) and run.poll() is None:
+        while not recorded(folder) and run.poll() is None:
             time.sleep(0.02)
         (folder / METRICS).write_bytes(kept[METRICS] + b"\n_risk = lambda Y, predicted: 7.0\n")
         (folder / OWN).write_bytes(kept[OWN].replace(b"yes", b"no", 20))
@@ -85,10 +85,10 @@ def test_what_is_edited_after_the_first_block_and_put_back_leaves_nothing_behind
     for path, content in kept.items():
         (folder / path).write_bytes(content)
     os.utime(folder / OWN, ns=(then.st_atime_ns, then.st_mtime_ns))
-    left = origins(folder)
+    left = recorded(folder)
     assert 1 <= len(left) <= 2 and all(name.startswith(STUDY) for name in left)
     assert len([name for name in files(folder) if "/blocks/" in name and ".npz" in name]) == len(left), (
-        "a block without its origin"
+        "a block without its provenance record"
     )
     assert planned(folder, *WORDS).jobs == {"fit": 6 - len(left), "collect": 2}
     again = launch(folder, *WORDS)

@@ -56,39 +56,39 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
     """Name, roots of the fingerprint, and the job itself: data, fits, cube and figures of every study, in order."""
     jobs = []
     for study, plan in smk["PLANS"].items():
-        files: dict[str, list[str]] = {"blocks": [], "timings": [], "origins": []}
+        files: dict[str, list[str]] = {"blocks": [], "timings": [], "provenance": []}
         for case, made in plan.cases.items():
-            drawn = {"data": str(folder / study / f"{case}.npz"), "origin": str(folder / study / f"{case}.json")}
+            drawn = {"data": str(folder / study / f"{case}.npz"), "provenance": str(folder / study / f"{case}.json")}
             params = {"job": plan.data_part([case]), "replicates": {case: [0]}, "resources_folder": "resources"}
             params |= {"files": {}, "sources": {}, "fingerprint": fingerprint_of(TOLD)}
             jobs.append((f"{study}/{case}", smk["data_roots"](study, [case]), job("generate", {}, drawn, params)))
             for method in made.methods:
-                names = {"block": "npz", "timings": "csv", "origin": "json"}
+                names = {"block": "npz", "timings": "csv", "provenance": "json"}
                 out = {name: str(folder / study / f"{case}_{method}.{end}") for name, end in names.items()}
                 share = {"case": case, "methods": [method], "parties": list(made.parties)}
                 params = {"job": plan.part({case: [method]}), "files": {}, "sources": {}}
                 params |= {"fingerprint": fingerprint_of(TOLD), "data_fingerprint": fingerprint_of(TOLD)}
                 params["shares"] = [share | {"replicates": [0], "folds": [0]}]
-                read = {"data": drawn["data"], "data_origin": drawn["origin"]}
+                read = {"data": drawn["data"], "data_provenance": drawn["provenance"]}
                 roots = smk["fit_roots"](study, {case: [method]})
                 jobs.append((f"{study}/{case}/{method}", roots, job("fit", read, out, params)))
-                for kind, name in (("blocks", "block"), ("timings", "timings"), ("origins", "origin")):
+                for kind, name in (("blocks", "block"), ("timings", "timings"), ("provenance", "provenance")):
                     files[kind].append(out[name])
         collected = smk["fit_roots"](study, {case: made.methods for case, made in plan.cases.items()})
         names = ("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text")
-        names += ("screen", "tables", "timings", "origin")
+        names += ("screen", "tables", "timings", "provenance")
         outputs = {name: str(folder / study / name) for name in names}
         whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64, "sources": {}}
         fingerprints = [fingerprint_of(TOLD)] * len(files["blocks"])
-        whole |= {"told": TOLD, "fingerprint": fingerprint_of(TOLD, fingerprints)}
+        whole |= {"inputs_digest": TOLD, "fingerprint": fingerprint_of(TOLD, fingerprints)}
         roots = collected | set(smk["script_modules"]("collect"))
         jobs.append((f"{study}/collect", roots, job("collect", files, outputs, whole)))
         for figure, drawn in load(study).figures.items():
-            files = {kind: str(folder / study / f"{figure}.{kind}") for kind in (*KINDS[drawn.output], "origin")}
+            files = {kind: str(folder / study / f"{figure}.{kind}") for kind in (*KINDS[drawn.output], "provenance")}
             roots = smk["figure_roots"](study, figure)
-            params = {"address": drawn.address, "caption": "", "sources": {}, "told": TOLD}
+            params = {"address": drawn.address, "caption": "", "sources": {}, "inputs_digest": TOLD}
             params |= {"fingerprint": fingerprint_of(TOLD, [whole["fingerprint"]])}
-            read = {name: [outputs[name]] for name in ("cube", "origin")}
+            read = {name: [outputs[name]] for name in ("cube", "provenance")}
             jobs.append((f"{study}/figure {figure}", roots, job("figure", read, files, params)))
     return jobs
 

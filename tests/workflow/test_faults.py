@@ -410,10 +410,10 @@ def test_a_file_where_a_folder_should_be_is_told_before_any_job(finished, tmp_pa
 
 
 FIGURE = f"{RESULTS}/figures/{STUDY}/error_by_parties.svg"
-ORIGIN = f"{RESULTS}/origins/{STUDY}/collect.json"
+RECORD = f"{RESULTS}/provenance/{STUDY}/collect.json"
 
 
-@pytest.mark.parametrize("name", [CUBE, FIGURE, ORIGIN, f"{RESULTS}/screen.txt", "results/last_run.json"])
+@pytest.mark.parametrize("name", [CUBE, FIGURE, RECORD, f"{RESULTS}/screen.txt", "results/last_run.json"])
 def test_a_folder_where_a_file_should_be_is_told_before_any_job(finished, tmp_path, name):
     """With something in it, or else Snakemake would take it away."""
     (tmp_path / name).mkdir(parents=True)

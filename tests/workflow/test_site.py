@@ -130,10 +130,16 @@ def test_the_readme_is_one_screen_and_defines_its_words_before_its_picture():
 
 
 @pytest.mark.parametrize("name", available())
-def test_a_page_of_a_study_begins_with_a_table_and_three_sentences(name):
-    title, table, words, *_ = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
+def test_a_page_of_a_study_begins_with_question_picture_finding_and_a_table(name):
+    title, question, picture, finding, table, words, *_ = (
+        (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
+    )
     assert title.startswith("# Study: ")
+    assert question.startswith("**") and question.endswith("?**")
+    shown = re.fullmatch(r"!\[[^\]]+\]\((images/\w+\.png)\)", picture)
+    assert shown and (DOCS / shown[1]).is_file()
+    assert re.search(r"\]\(#[\w-]+\)\)\.$", finding)
     rows = re.findall(r"^\| ([^|]+?) \|", table, flags=re.MULTILINE)
-    assert rows[0] == "question" and rows[-1] == "letters" and "what comes out" in rows
+    assert rows[0] == "question" and rows[-1] == "letters"
     assert table.endswith("in the [glossary](glossary.md#letters) |")
     assert 1 <= len(re.findall(r"[a-z`)]\.(?=\s|$)", words)) <= 3

@@ -1,4 +1,4 @@
-"""Results are current by their origins, never by times of files: touched, switched, copied, unpacked, stale."""
+"""Results are current by their provenance records, not by times: touched, switched, copied, unpacked, stale."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def test_unpacked_results_are_current_and_those_of_another_method_are_not(finish
 
 def test_results_without_their_origins_are_not_trusted(finished, tmp_path):
     folder = unpack(finished, tmp_path / "clone")
-    shutil.rmtree(folder / RESULTS / "origins" / STUDY / "figure")
+    shutil.rmtree(folder / RESULTS / "provenance" / STUDY / "figure")
     assert planned(folder, *TINY).jobs == {"figure": 2}
-    shutil.rmtree(folder / RESULTS / "origins")
+    shutil.rmtree(folder / RESULTS / "provenance")
     assert planned(folder, *TINY).jobs == EVERYTHING
 
 

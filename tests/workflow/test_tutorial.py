@@ -61,7 +61,7 @@ def test_the_configuration_of_the_tutorial_gives_the_numbers_that_it_prints(loan
         cells = [cell for cell in cells if cell.coords["epsilon"] == epsilon]
         assert len(cells) == 10
         if label == "planned_release":
-            check_coefficients(cells[0].home)
+            check_coefficients(cells[0].owner_report)
         losses = [cell.scalars["log_loss"] for cell in cells]
         certified = np.mean([cell.scalars["epsilon_certified"] for cell in cells])
         (row,) = re.findall(rf"^  {label} +2 +{epsilon:g} .*$", PAGE, flags=re.MULTILINE)

@@ -203,7 +203,7 @@ def tables_labels(wildcards):
 
 def shows_own_records(plan, name):
     """Whether a figure shows single records of a person's own data."""
-    own = any(case.source.home is not None for case in plan.cases.values())
+    own = any(case.source.owner_outputs is not None for case in plan.cases.values())
     return own and plan.study.figures[name].records
 
 
@@ -231,8 +231,8 @@ def data_roots(study, names):
     lazy = [plan.study.data, *(case.source.generate for case in cases)]
     return frozenset(
         {
-            plan.home,
-            *(case.home for case in cases if case.home),
+            plan.module,
+            *(case.module for case in cases if case.module),
             *plan.study.reads,
             *script_modules("generate"),
             *(item.module for item in lazy),
@@ -248,7 +248,7 @@ def fit_roots(study, methods):
     lazy += [method.protocol.fit for method in chosen]
     lazy += [item for case in methods for item in plan.cases[case].source.fits]
     return data_roots(study, methods) | {
-        *(method.home for method in chosen if method.home),
+        *(method.module for method in chosen if method.module),
         *script_modules("fit"),
         *(item.module for item in lazy if item is not None),
     }
@@ -288,8 +288,8 @@ def figure_roots(study, figure):
     made = PLANS[study]
     named = (*made.methods.values(), *made.cases.values())
     return {
-        made.home,
-        *(item.home for item in named if item.home is not None),
+        made.module,
+        *(item.module for item in named if item.module is not None),
         *made.study.reads,
         made.study.figures[figure].module,
         *script_modules("figure"),

@@ -45,7 +45,7 @@ rule generate:
         files=own_files,
     output:
         data="<results>/{study}/data/{data}.npz",
-        origin="<results>/origins/{study}/generate/{data}.json",
+        provenance="<results>/provenance/{study}/generate/{data}.json",
     log:
         "<results>/logs/{study}/generate/{data}.log",
     benchmark:
@@ -72,12 +72,12 @@ rule fit:
     """Fit and judge a block of cells; its log names the cell that failed, and why."""
     input:
         data=checked("fit", data_file("data")),
-        data_origin=checked("fit", data_file("origin")),
+        data_provenance=checked("fit", data_file("provenance")),
         files=own_files,
     output:
         block="<results>/{study}/blocks/{block}.npz",
         timings="<results>/{study}/blocks/{block}.timings.csv",
-        origin="<results>/origins/{study}/fit/{block}.json",
+        provenance="<results>/provenance/{study}/fit/{block}.json",
     log:
         "<results>/logs/{study}/fit/{block}.log",
     benchmark:
@@ -105,7 +105,7 @@ rule collect:
     input:
         blocks=checked("collect", block_files("block")),
         timings=checked("collect", block_files("timings")),
-        origins=checked("collect", block_files("origin")),
+        provenance=checked("collect", block_files("provenance")),
     output:
         cube="<results>/{study}/cube.nc",
         tidy="<results>/{study}/tidy.csv",
@@ -125,7 +125,7 @@ rule collect:
             category="{study}",
             labels=tables_labels,
         ),
-        origin="<results>/origins/{study}/collect.json",
+        provenance="<results>/provenance/{study}/collect.json",
     log:
         "<results>/logs/{study}/collect.log",
     benchmark:
@@ -141,7 +141,7 @@ rule collect:
         job=whole_plan,
         code=cube_code,
         sources=sources_of_rule("collect", cube_sources),
-        told=collect_told,
+        inputs_digest=collect_inputs_digest,
         fingerprint=fingerprint_of_rule("collect"),
     script:
         "../../scripts/collect.py"
@@ -151,7 +151,7 @@ rule figure:
     """Draw one figure from the cube of its study."""
     input:
         cube=checked("figure", cube_file("cube")),
-        origin=checked("figure", cube_file("origin")),
+        provenance=checked("figure", cube_file("provenance")),
     output:
         svg=report(
             "<results>/figures/{study}/{figure}.svg",
@@ -161,7 +161,7 @@ rule figure:
         ),
         pdf="<results>/figures/{study}/{figure}.pdf",
         png="<results>/figures/{study}/{figure}.png",
-        origin="<results>/origins/{study}/figure/{figure}.json",
+        provenance="<results>/provenance/{study}/figure/{figure}.json",
     log:
         "<results>/logs/{study}/figure/{figure}.log",
     benchmark:
@@ -177,7 +177,7 @@ rule figure:
         address=figure_address,
         caption=figure_caption,
         sources=sources_of_rule("figure", figure_sources),
-        told=figure_told,
+        inputs_digest=figure_inputs_digest,
         fingerprint=fingerprint_of_rule("figure"),
     script:
         "../../scripts/figure.py"
@@ -192,4 +192,4 @@ use rule figure as table with:
             labels=figure_labels,
         ),
         csv="<results>/figures/{study}/{figure}.csv",
-        origin="<results>/origins/{study}/figure/{figure}.json",
+        provenance="<results>/provenance/{study}/figure/{figure}.json",

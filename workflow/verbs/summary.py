@@ -25,7 +25,7 @@ def main(words: Sequence[str]) -> int:
     last = read(Path())
     folder = given.folder or (Path(RESULTS) / last.name if last else None)
     if folder is None:
-        print("There is no last run: say ./run first, or name a folder with --folder results/NAME.", file=sys.stderr)
+        print("There is no last run: run ./run first, or name a folder with --folder results/NAME.", file=sys.stderr)
         return 2
     found = {path.parent.name: path for path in sorted(folder.glob(f"*/{TABLE}"))}
     if not found:

@@ -13,7 +13,7 @@ import numpy as np
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
 from ..federation.run import Run, by_place, simulate
-from ..federation.secure_streams import addresses_of
+from ..federation.secure_streams import Randomness, addresses_of
 from ..privacy.ledger.ledger import Ledger
 from .identifiers import prepare_identifiers
 from .options import IdentifierRules, Mode
@@ -49,7 +49,7 @@ def align(
     normalise: bool = False,
     duplicates: str = "error",
     missing: str = "error",
-    rng: Any,
+    rng: Randomness,
 ) -> Alignment:
     """Simulate the alignment of records that several parties hold in orders of their own.
 

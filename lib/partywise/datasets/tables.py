@@ -66,7 +66,7 @@ class Table:
         """Columns (N, d) in [0, 1], and which of them are scaled by their smallest and largest value.
 
         That is for features that are public: a column without a range has no other scale.  One that is constant
-        becomes 0.  Nothing is clipped.
+        becomes 0.  A value outside its declared range counts as the nearest end.
         """
         X, from_the_data = np.empty(self.X.shape), []
         for j, (name, about) in enumerate(zip(self.names, self.column_facts, strict=True)):
@@ -75,7 +75,7 @@ class Table:
             if about.bounds is None:
                 from_the_data.append(str(name))
             low, high = about.bounds or (least, most)
-            X[:, j] = (values - low) / ((high - low) or 1.0)
+            X[:, j] = np.clip((values - low) / ((high - low) or 1.0), 0, 1)
         return X, tuple(from_the_data)
 
     def symmetric_interval(self) -> np.ndarray:

@@ -34,7 +34,7 @@ class Part:
     example_fits : name -> (dims, array (epsilon, ...)), of replicate 0 and fold 0
     releases : (replicate, epsilon) -> distinct events of all folds in the part, in order, where they are kept
     names : everyone on the channel; wire : epsilon -> rows of the transcript
-    homes : (replicate, fold, epsilon) -> what the owner of own data takes home, of replicate 0
+    owner_reports : (replicate, fold, epsilon) -> what the owner of own data takes home, of replicate 0
     """
 
     case: str
@@ -49,7 +49,7 @@ class Part:
     releases: Mapping[tuple[int, float], tuple[Event, ...]]
     names: tuple[str, ...]
     wire: Mapping[float, list[dict[str, Any]]]
-    homes: Mapping[tuple[int, int, float], OwnerReport] = field(default_factory=dict)
+    owner_reports: Mapping[tuple[int, int, float], OwnerReport] = field(default_factory=dict)
 
 
 def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
@@ -76,19 +76,23 @@ def _part_arrays(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.nd
     order = [at[place] for place in product(*(axes[name] for name in INNER))]
     kinds, numbers, texts = _numbers(order, shape)
     example_fits = _example_fits(order)
-    homes = [cell for cell in order if cell.home is not None]
+    reporting = [cell for cell in order if cell.owner_report is not None]
     header = {
         "kinds": kinds,
         "names": cells[0].names,
         "example_fits": {name: dims for name, (dims, _) in example_fits.items()},
         "wire": [[cell.coords["epsilon"], cell.wire] for cell in order if cell.wire],
-        "homes": [[cell.coords[name] for name in INNER] for cell in homes],
+        "homes": [[cell.coords[name] for name in INNER] for cell in reporting],
         "releases": [[r, e, [x.to_row() for x in rows]] for (r, e), rows in _releases(order).items()],
     }
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
     stored = {f"text/{name}": array for name, array in texts.items()}
     stored |= {f"example_fit/{name}": array for name, (_, array) in example_fits.items()}
-    stored |= {f"home/{k}": encode_report(cell.home) for k, cell in enumerate(homes) if cell.home is not None}
+    stored |= {
+        f"home/{k}": encode_report(cell.owner_report)
+        for k, cell in enumerate(reporting)
+        if cell.owner_report is not None
+    }
     return axes, {"header": _bytes(packed), "numbers": numbers, **stored}
 
 
@@ -131,7 +135,9 @@ class Entry:
             releases={(r, e): tuple(map(Event.from_row, rows)) for r, e, rows in header["releases"]},
             names=tuple(header["names"]),
             wire={epsilon: rows for epsilon, rows in header["wire"]},
-            homes={(r, f, e): decode_report(arrays[f"home/{k}"]) for k, (r, f, e) in enumerate(header["homes"])},
+            owner_reports={
+                (r, f, e): decode_report(arrays[f"home/{k}"]) for k, (r, f, e) in enumerate(header["homes"])
+            },
         )
 
 

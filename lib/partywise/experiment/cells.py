@@ -51,7 +51,7 @@ class Cell:
     example_fits : name -> (dims, array); empty but for replicate 0 and fold 0
     ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
     wire : rows of its transcript, for replicate 0 and fold 0 only
-    home : of own data, what the owner takes home, for replicate 0 only
+    owner_report : of own data, what the owner takes home, for replicate 0 only
     """
 
     coords: Mapping[str, Any]
@@ -60,7 +60,7 @@ class Cell:
     ledger: tuple[Event, ...] | None
     names: tuple[str, ...]
     wire: list[dict[str, Any]]
-    home: OwnerReport | None = None
+    owner_report: OwnerReport | None = None
 
 
 def compute(plan: Plan, share: Mapping[str, Any], data_of: Callable[[str, int], Any], timings: Timings) -> list[Cell]:
@@ -179,7 +179,7 @@ class _Fits:
             if first and self.study.example_fits is not None:
                 example_fits = self._example_arrays(self.study.example_fits(estimate, self.data, fold.train, self.spec))
             scalars["status"] = _status(scalars)
-            home = self._home(estimate, fold.train)
+            report = self._owner_report(estimate, fold.train)
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
         coords |= {"parties": self.n_parties, "fold": held_out, "epsilon": epsilon}
         wire = channel.transcript() if first else []
@@ -187,7 +187,7 @@ class _Fits:
         releases = channel.ledger.rows if limit is None or self.replicate < limit else None
         if releases is not None and not self.folds_share_randomness:
             releases = of_fold(releases, held_out)
-        return Cell(coords, scalars, example_fits, releases, channel.names, wire, home)
+        return Cell(coords, scalars, example_fits, releases, channel.names, wire, report)
 
     def execution(self, held_out: int, epsilon: float) -> Run:
         """The run of one fit, not begun."""
@@ -195,11 +195,11 @@ class _Fits:
         extra = self.method.protocol.extra
         return Run(self.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=self.spec, extra=extra)
 
-    def _home(self, estimate: Any, train: np.ndarray) -> OwnerReport | None:
+    def _owner_report(self, estimate: Any, train: np.ndarray) -> OwnerReport | None:
         source = self.case.source
-        if source.home is None or self.replicate != 0:
+        if source.owner_outputs is None or self.replicate != 0:
             return None
-        return source.home(estimate, self.data, train, self.spec)
+        return source.owner_outputs(estimate, self.data, train, self.spec)
 
     @property
     def folds_share_randomness(self) -> bool:

@@ -65,11 +65,11 @@ class Claim(Source):
     name : what the configuration calls it, as ``source`` of a case of the audit
     document : number of the seed
     title : template over the settings, of letters, digits, blanks and ``. - +``, as text flags of a cube take them
-    remedy : what repairs it
-    published, correction : the mechanism as the document has it, and as it should be (None: no mechanism repairs it)
+    remedy : what corrects it
+    published, correction : the mechanism as the document has it, and as it should be (None: no mechanism corrects it)
     unit : what changes between neighbours in the claim
     states : ``epsilon`` (the slot of the grid), ``free`` (said to cost nothing) or ``none`` (nothing is said)
-    repair_states : the same of the corrected mechanism
+    correction_states : the same of the corrected mechanism
     control : whether the published mechanism keeps its claim
     """
 
@@ -81,7 +81,7 @@ class Claim(Source):
     correction: Mechanism | None
     unit: str = "row"
     states: States = "epsilon"
-    repair_states: States = "epsilon"
+    correction_states: States = "epsilon"
     control: bool = False
 
     def __post_init__(self) -> None:
@@ -93,15 +93,17 @@ class Claim(Source):
         return tuple(form.expose for form in (self.published, self.correction) if form is not None)
 
     def form(self, variant: str) -> Mechanism:
-        """The mechanism as ``published`` or as ``repaired``; ValueError where there is no repair."""
-        form = {"published": self.published, "repaired": self.correction}[variant]
+        """The mechanism as ``published`` or as ``corrected``; ValueError where there is no corrected form."""
+        form = {"published": self.published, "corrected": self.correction}[variant]
         if form is None:
-            raise ValueError(f"variant is {variant!r}: no mechanism repairs {self.name} ({self.remedy}); leave it out.")
+            raise ValueError(
+                f"variant is {variant!r}: no mechanism corrects {self.name} ({self.remedy}); leave it out."
+            )
         return form
 
     def epsilon(self, variant: str, epsilon: float) -> float:
         """Epsilon that is claimed where the grid has ``epsilon``: 0 for what is said to be free, nan for silence."""
-        stated = STATES[self.states if variant == "published" else self.repair_states]
+        stated = STATES[self.states if variant == "published" else self.correction_states]
         return epsilon if stated is None else stated
 
     def delta(self, settings: Any, study_delta: float) -> float:

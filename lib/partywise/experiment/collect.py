@@ -81,7 +81,7 @@ def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[
             wire.add(part)
             homes.add(part)
             if part.example_fits:
-                example_fits.append(replace(part, numbers={}, releases={}, wire={}, homes={}))
+                example_fits.append(replace(part, numbers={}, releases={}, wire={}, owner_reports={}))
         totals.add(tables.add(found))
     columns.check()
     totals.close()

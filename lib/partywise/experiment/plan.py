@@ -21,7 +21,7 @@ class MethodPlan:
     """A method of the configuration: its label, its protocol and the options in force.
 
     title : how figures call it; protocol_name : as the configuration names it; explicit_options : those that it sets
-    home : module that defines the protocol where that is not the study
+    module : module that defines the protocol where that is not the study
     """
 
     label: str
@@ -30,7 +30,7 @@ class MethodPlan:
     title: str
     protocol_name: str
     explicit_options: tuple[str, ...] = ()
-    home: str | None = None
+    module: str | None = None
 
     @property
     def uses_epsilon(self) -> bool:
@@ -44,7 +44,7 @@ class CasePlan:
 
     title : how figures call it; group : the sweep that it belongs to, or its own name; source_name : as the
         configuration names it; explicit_settings : those that are given or swept
-    home : module that defines the source where that is not the study
+    module : module that defines the source where that is not the study
     """
 
     name: str
@@ -55,7 +55,7 @@ class CasePlan:
     group: str
     source_name: str
     explicit_settings: tuple[str, ...] = ()
-    home: str | None = None
+    module: str | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class Plan:
 
     block : that configuration as it was written
     plain : what a job may depend on of it: spec, methods and cases one by one, without titles and sweeps
-    home : module that defines the study
+    module : module that defines the study
     ledger_replicates : of how many replicates every release is kept; None for all of them.  The totals of each cell,
         and the end of the hash chain of its ledger, are in the cube for all.
     trusted_mechanisms : names of mechanisms of own methods whose rows are certified by what they state
@@ -108,7 +108,7 @@ class Plan:
     batch: Batch
     figures: tuple[str, ...]
     block: Mapping[str, Any] = field(repr=False)
-    home: str
+    module: str
     plain: Mapping[str, Any] = field(repr=False)
     ledger_replicates: int | None = None
     trusted_mechanisms: tuple[str, ...] = ()
@@ -231,7 +231,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
         batch=given.batch,
         figures=given.figures if "figures" in block else tuple(study.figures),
         block=dict(block),
-        home=Lazy(address).module,
+        module=Lazy(address).module,
         plain={
             "spec": given.spec,
             "methods": {label: _without_title(entry) for label, entry in given.methods.items()},
@@ -265,24 +265,26 @@ def _method(study: Study, label: str, entry: dict[str, Any], where: str) -> Meth
     protocol = entry.get("protocol")
     if protocol is None:
         raise ConfigError(f"{where}.protocol is missing: it must be one of {', '.join(study.methods)}.")
-    home = None
+    module = None
     if isinstance(protocol, str) and ":" in protocol:
-        chosen, home = own(protocol, Protocol, f"{where}.protocol").alone(), Lazy(protocol).module
+        chosen, module = own(protocol, Protocol, f"{where}.protocol").alone(), Lazy(protocol).module
     elif isinstance(protocol, str) and protocol in study.methods:
         chosen = study.methods[protocol]
     else:
         raise ConfigError(f"{where}.protocol is {protocol!r}: {choices(protocol, study.methods)}.")
     made: Any = build(chosen.options, options, where)
     title = checked_title(entry.get("title", label.replace("_", " ")), f"{where}.title")
-    return MethodPlan(label, chosen, made, fill(title, _values(made), f"{where}.title"), protocol, tuple(options), home)
+    return MethodPlan(
+        label, chosen, made, fill(title, _values(made), f"{where}.title"), protocol, tuple(options), module
+    )
 
 
 def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
     where, block = entry.where, entry.block
     source = block.get("source", entry.group)
-    home = None
+    module = None
     if isinstance(source, str) and ":" in source:
-        chosen, home = own(source, Source, f"{where}.source"), Lazy(source).module
+        chosen, module = own(source, Source, f"{where}.source"), Lazy(source).module
     elif isinstance(source, str) and source in study.sources:
         chosen = study.sources[source]
     else:
@@ -297,7 +299,7 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
         raise ConfigError(f"{where}.grid is missing: {GRID}.")
     title = fill(entry.title or entry.name.replace("_", " "), {**_values(settings), **entry.words}, f"{where}.title")
     made = build(Grid, grid, f"{where}.grid")
-    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.explicit_settings, home)
+    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.explicit_settings, module)
 
 
 def _values(values: Any) -> dict[str, Any]:

@@ -113,8 +113,8 @@ class Source:
         (settings, mapping) -> data
     resources : data sets that the rule ``fetch`` puts into the folder ``resources``; settings may name more of them, by
         a property ``resources``, where they choose among several
-    home : of own data, what the owner takes home of a fit of replicate 0: (estimate, data, train mask, MethodSpec) ->
-        `partywise.experiment.owner_outputs.OwnerReport`
+    owner_outputs : of own data, what its owner has of a fit of replicate 0: (estimate, data, train mask, MethodSpec) to
+        a `partywise.experiment.owner_outputs.OwnerReport`
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
         of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
     """
@@ -123,7 +123,7 @@ class Source:
     generate: Lazy = HERE
     complete: Lazy | None = None
     resources: tuple[str, ...] = ()
-    home: Lazy | None = None
+    owner_outputs: Lazy | None = None
     apart: Lazy | None = None
 
     @classmethod
@@ -137,7 +137,7 @@ class Source:
             settings,
             generate=Lazy(f"{package}.own_cases:draw"),
             complete=Lazy(f"{package}.own_cases:table"),
-            home=Lazy(f"{package}.owner_outputs:owner_outputs"),
+            owner_outputs=Lazy(f"{package}.owner_outputs:owner_outputs"),
             apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
         )
 
@@ -148,7 +148,7 @@ class Source:
     @property
     def fits(self) -> tuple[Lazy, ...]:
         """What fits on these data call by reference, beside the protocol: part of their code."""
-        return tuple(part for part in (self.complete, self.home) if part is not None)
+        return tuple(part for part in (self.complete, self.owner_outputs) if part is not None)
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any], **el
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as a person reads them: one line a check, the reason below a check that failed."""
+    """The outcomes as a person reads them: one line per check, the reason below a check that failed."""
     lines = []
     for one in outcomes:
         settings = ", ".join(f"{key} {value}" for key, value in one.trial.settings.items())

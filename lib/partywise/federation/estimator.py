@@ -20,7 +20,7 @@ import numpy as np
 from .folds import Fold
 from .parties import Party
 from .run import Run, simulate
-from .secure_streams import addresses_of
+from .secure_streams import Randomness, addresses_of
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Estimator:
             raise ValueError(f"epsilon={self.epsilon!r} must be positive.")
         return float(self.epsilon)
 
-    def _simulate(self, parties: Sequence[Any], n: int, rng: Any, *, public: Any, settings: Any) -> Any:
+    def _simulate(self, parties: Sequence[Any], n: int, rng: Randomness, *, public: Any, settings: Any) -> Any:
         """Run the protocol on all ``n`` records and keep what it left behind."""
         for name in ("epsilon", "delta"):
             value = getattr(self, name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..privacy.mechanisms.random import SecureRandom, charge_to
 from ..privacy.payer import Payer
-from ..randomness import streams_of
+from ..randomness import Seed, streams_of
 
 # What everyone may know of a run's randomness: which rows and columns were drawn, without data.
 PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "released features")
@@ -31,7 +31,7 @@ class SecureStreams:
     draws in floating point raises, since that is no noise to publish.
     """
 
-    def __init__(self, rng: Any, payer: Payer | None = None) -> None:
+    def __init__(self, rng: Seed, payer: Payer | None = None) -> None:
         self._public, self._payer = streams_of(rng, "estimator"), payer
 
     def __call__(self, *names: str | int) -> np.random.Generator | SecureRandom:
@@ -50,6 +50,10 @@ def charge_streams_to(rng_for: Callable[..., Any], payer: Payer) -> Callable[...
     return lambda *names: charge_to(rng_for(*names), payer)
 
 
-def addresses_of(rng: Any) -> Callable[..., Any]:
+# What an estimator is given: secure streams draw what is published.
+Randomness = Seed | SecureStreams
+
+
+def addresses_of(rng: Randomness) -> Callable[..., Any]:
     """Generators by address, from what an estimator is given: `SecureStreams` stay as they are."""
     return rng if isinstance(rng, SecureStreams) else streams_of(rng, "estimator")

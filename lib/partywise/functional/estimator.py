@@ -9,6 +9,7 @@ import numpy as np
 
 from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_columns
+from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
 from .model import BasisSpec, PublicFacts
 from .options import (
@@ -88,7 +89,7 @@ class FunctionalBoosting(Estimator):
         super().__init__(protocol, epsilon, delta, options)
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Randomness
     ) -> FunctionalBoosting:
         """Simulate the protocol.
 

@@ -16,6 +16,7 @@ from ..federation.estimator import Method
 from ..federation.exchanges.secure_sum import AGGREGATOR
 from ..federation.exchanges.sharing import DEALER
 from ..federation.roles import ANALYST
+from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
 from .model import PublicFacts
 from .options import (
@@ -131,7 +132,7 @@ class VerticalGLM(Results):
         offset: np.ndarray | None = None,
         ids: Sequence[Sequence[str]] | None = None,
         names: Sequence[str] | None = None,
-        rng: Any,
+        rng: Randomness,
     ) -> VerticalGLM:
         """Simulate the protocol.
 

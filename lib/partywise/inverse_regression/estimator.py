@@ -11,6 +11,7 @@ import numpy as np
 from ..checks import positive
 from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_rows
+from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
 from .model import PublicFacts
 from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
@@ -126,7 +127,7 @@ class SlicedInverseRegression(Estimator):
         super().__init__(protocol, epsilon, delta, options)
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Randomness
     ) -> SlicedInverseRegression:
         """Simulate the protocol.
 
@@ -211,7 +212,7 @@ class SlicedInverseRegression(Estimator):
         return self._records(X, 2, "(N, p)") @ self._fitted_estimate().basis
 
     def fit_transform(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Randomness
     ) -> np.ndarray:
         """`fit`, then `transform` of the same records: these projections are not private."""
         return self.fit(X, y, parties=parties, rng=rng).transform(X)

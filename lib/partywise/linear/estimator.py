@@ -12,6 +12,7 @@ from ..checks import positive
 from ..federation.column_estimator import held_columns, response_of, share_explained
 from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.parties import split_columns
+from ..federation.secure_streams import Randomness
 from ..models.links import LOGIT
 from ..privacy.accounted_values import Public
 from .model import PublicFacts
@@ -75,7 +76,7 @@ class VerticalLinear(Estimator):
         super().__init__(protocol, None, delta, options)
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]] = 2, rng: Any
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]] = 2, rng: Randomness
     ) -> VerticalLinear:
         """Simulate the protocol.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checks import positive
 from ..federation.estimator import Estimator, Method, numbers, party
+from ..federation.secure_streams import Randomness
 from ..models.objective import check_labels
 from .model import PublicFacts
 from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
@@ -79,7 +80,12 @@ class LabelPrivateLogisticRegression(Estimator):
         super().__init__(protocol, epsilon, delta, options)
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, *, parties: Sequence[str] = ("trainer", "measurer"), rng: Any
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        parties: Sequence[str] = ("trainer", "measurer"),
+        rng: Randomness,
     ) -> LabelPrivateLogisticRegression:
         """Simulate the protocol.
 

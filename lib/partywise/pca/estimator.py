@@ -15,6 +15,7 @@ from ..federation.estimator import Estimator, Method, party
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
+from ..federation.secure_streams import Randomness
 from .components import shares, standardise
 from .inference import correlation_of, pvalues, variance_inflation
 from .model import PublicFacts
@@ -97,7 +98,7 @@ class VerticalPCA(Estimator):
         parties: int | Sequence[Sequence[int | str]] = 2,
         ids: Sequence[Sequence[str]] | None = None,
         names: Sequence[str] | None = None,
-        rng: Any,
+        rng: Randomness,
     ) -> VerticalPCA:
         """Simulate the protocol.
 

@@ -13,6 +13,7 @@ from ..federation.column_estimator import held_columns, response_of, share_expla
 from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
+from ..federation.secure_streams import Randomness
 from ..models.criteria import Criterion
 from ..models.links import LOGIT
 from ..privacy.accounted_values import Public
@@ -104,7 +105,7 @@ class VerticalBoosting(Estimator):
         *,
         parties: int | Sequence[Sequence[int]] = 2,
         active: Literal["first", "last"] = "last",
-        rng: Any,
+        rng: Randomness,
     ) -> VerticalBoosting:
         """Simulate the protocol.
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from partywise.datasets.own.curve_files import PredictorFile, ResponseFile
+from partywise.datasets.own.curves.files import PredictorFile, ResponseFile
 from partywise.datasets.own.grammar import FileBlock, OwnFiles
 from partywise.datasets.own.records.load import contents
 from partywise.datasets.own.rows import read_records

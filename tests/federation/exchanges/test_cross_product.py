@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -224,6 +225,15 @@ def test_a_mask_serves_once():
     X = masked_blocks(run, dealt)
     with pytest.raises(ValueError, match="masks serve once"):
         send_masked(run, dealt, X[0].value, "X of p0", run.parties)
+
+
+def test_a_holder_that_was_not_sent_a_factor_is_named():
+    run = a_run(blocks())
+    dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))
+    first, second = masked_blocks(run, dealt)[:2]
+    first = replace(first, audience=run.parties[:1])
+    with pytest.raises(ValueError, match=r"audience of what 'S' multiplies lacks \['p1'\]"):
+        product(run, dealt, first, second, "S")
 
 
 def test_shared_values_add_up_by_their_coefficients():

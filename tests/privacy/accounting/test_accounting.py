@@ -127,7 +127,7 @@ def test_count_composes_where_the_oracle_ignores_it():
     for count in (1, 10, 100):
         accountant = PLDAccountant(dp_accounting.NeighboringRelation.REPLACE_ONE)
         accountant.compose(dp_accounting.RandomizedResponseDpEvent(0.2, 50), count)
-        assert accountant.get_epsilon(DELTA) == pytest.approx(5.303, abs=2e-3), "the oracle was repaired: simplify"
+        assert accountant.get_epsilon(DELTA) == pytest.approx(5.303, abs=2e-3), "the oracle was corrected: simplify"
         assert epsilon_of(Law(epsilon=one, k=50, count=count)) > 0.9 * count * 0.8 * one
     assert accounting.epsilon([event(epsilon=one, k=50, count=10)], DELTA) == pytest.approx(53.03, abs=5e-3)
     assert accounting.epsilon([event(epsilon=one, k=50, count=10)], 0.0) == pytest.approx(10 * one, rel=1e-15)

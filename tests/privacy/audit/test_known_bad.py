@@ -1,6 +1,6 @@
-"""Every formula of a source document that fails is kept runnable, caught here, and its repair passes.
+"""Every formula of a source document that fails is kept runnable, caught here, and its corrected form passes.
 
-Each test shows the published form refuted (or without a certificate) and the repaired one within what it claims.
+Each test shows the published form refuted (or without a certificate) and the corrected one within what it claims.
 Sampled bounds are wrong with probability ALPHA each.
 """
 
@@ -52,24 +52,24 @@ def test_000_noise_with_the_gram_matrix_as_covariance():
     bad = scalars("covariance", settings, draws=100_000)
     assert refuted(bad) and bad["mu_lower"] > 7 and bad["one_run_correct"] == 2000
     assert bad["certified_for_claim"] == pytest.approx(2581, abs=1)
-    assert holds(scalars("covariance", settings, "repaired"))
+    assert holds(scalars("covariance", settings, "corrected"))
 
 
 def test_000_a_guarantee_does_not_depend_on_the_unit_of_time():
     certified = {
         (variant, end): scalars("covariance", {"n": 50, "end": end}, variant)["certified_for_claim"]
-        for variant in ("published", "repaired")
+        for variant in ("published", "corrected")
         for end in (1.0, 365.0)
     }
     assert certified["published", 1.0] > 1000 * certified["published", 365.0]
-    assert certified["repaired", 1.0] == pytest.approx(certified["repaired", 365.0], rel=1e-9)
+    assert certified["corrected", 1.0] == pytest.approx(certified["corrected", 365.0], rel=1e-9)
 
 
 def test_000_an_uncharged_radius_taken_from_the_data():
     bad = cell("radius", {})
     assert bad.scalars["epsilon_claimed"] == 0 and bad.scalars["certified_for_claim"] == inf
     assert bad.scalars["audited_lower"] == inf and [event.mechanism for event in bad.ledger] == ["none"]
-    good = cell("radius", {}, "repaired")
+    good = cell("radius", {}, "corrected")
     assert holds(dict(good.scalars)) and good.ledger[0].epsilon == 1.0
 
 
@@ -79,17 +79,17 @@ def test_000_a_budget_held_by_the_root_of_the_number_of_parties(parties, certifi
     bad = dict(cell("budget", settings, parties=parties).scalars)
     assert bad["certified_for_claim"] == pytest.approx(certified, abs=0.005)
     assert refuted(bad), "the exact epsilon of one record's 20 curves exceeds the total that is claimed"
-    assert holds(dict(cell("budget", settings, "repaired", parties=parties).scalars))
+    assert holds(dict(cell("budget", settings, "corrected", parties=parties).scalars))
 
 
 def test_000_residuals_carry_the_response():
     assert scalars("messages", {})["certified_for_claim"] == inf
-    assert holds(scalars("messages", {}, "repaired"))
+    assert holds(scalars("messages", {}, "corrected"))
 
 
 def test_001_quantile_slices():
     settings = {"p": 3}
-    bad, good = (scalars("quantile_slices", settings, variant, draws=200_000) for variant in ("published", "repaired"))
+    bad, good = (scalars("quantile_slices", settings, variant, draws=200_000) for variant in ("published", "corrected"))
     assert refuted(bad) and bad["epsilon_mu_lower"] > 1 and holds(good)
     public = scalars("public_slices", {"p": 3})
     ratio = (
@@ -110,7 +110,7 @@ def test_001_the_printed_covariance_has_no_law():
             Bounded(slice_mean, certificate), stream(7, "printed"), owner="client"
         )
     assert np.linalg.eigvalsh(vectorised_covariance(slice_mean, 0.001))[0] > 0
-    assert holds(scalars("printed_covariance", settings, "repaired"))
+    assert holds(scalars("printed_covariance", settings, "corrected"))
 
 
 def test_001_the_charitable_covariance_on_a_near_tie():
@@ -119,27 +119,27 @@ def test_001_the_charitable_covariance_on_a_near_tie():
     assert refuted(bad) and bad["audited_lower"] > 5 and bad["certified_for_claim"] == inf
     fixed = scalars("fixed_covariance", settings)
     assert not refuted(fixed) and fixed["exact_epsilon"] < 0.2 and fixed["certified_for_claim"] < 1
-    assert holds(scalars("near_tie", settings, "repaired"))
+    assert holds(scalars("near_tie", settings, "corrected"))
 
 
 def test_001_a_scale_taken_from_the_data():
     settings = {"n": 1000, "p": 4}
     bad = scalars("scale", settings)
     assert refuted(bad) and bad["certified_for_claim"] == inf and bad["audited_lower"] > 5
-    assert holds(scalars("scale", settings, "repaired"))
+    assert holds(scalars("scale", settings, "corrected"))
 
 
 def test_001_index_sets_of_the_screening():
     bad = scalars("screening", {})
     assert bad["audit_kind"] == "certain" and bad["audited_lower"] == inf and bad["certified_for_claim"] == inf
-    assert holds(scalars("screening", {}, "repaired"))
+    assert holds(scalars("screening", {}, "corrected"))
 
 
 def test_001_lemma_1_holds_with_more_noise_than_needed():
     settings = {"n": 1000, "p": 10}
-    published, repaired = (scalars("symmetric", settings, variant) for variant in ("published", "repaired"))
-    assert not refuted(published) and holds(repaired)
-    assert published["noise_sd"] / repaired["noise_sd"] == pytest.approx(13.3, abs=0.05)
+    published, corrected = (scalars("symmetric", settings, variant) for variant in ("published", "corrected"))
+    assert not refuted(published) and holds(corrected)
+    assert published["noise_sd"] / corrected["noise_sd"] == pytest.approx(13.3, abs=0.05)
 
 
 @pytest.mark.parametrize(("epsilon", "certified"), [(10.0, 10.39), (16.0, 18.90)])
@@ -148,7 +148,7 @@ def test_002_the_classic_noise_at_large_epsilon(epsilon, certified):
     assert bad["certified_for_claim"] == pytest.approx(certified, abs=0.01) and refuted(bad)
     with pytest.raises(CertificationError):
         classic_gaussian_sigma(epsilon, 1e-5, 1.0)
-    assert holds(scalars("label_sum", {}, "repaired", epsilon), epsilon)
+    assert holds(scalars("label_sum", {}, "corrected", epsilon), epsilon)
 
 
 def test_002_the_classic_noise_at_epsilon_1_keeps_its_claim():
@@ -163,20 +163,20 @@ def test_003_bins_at_quantiles(epsilon, certified):
     assert bad["indices_moved"] == 50 and bad["certified_for_claim"] == pytest.approx(certified, abs=0.01)
     assert refuted(bad) and bad["audited_lower"] > epsilon
     assert bad["exact_epsilon"] <= bad["certified_for_claim"] < bad["exact_epsilon"] + 0.01
-    assert holds(scalars("quantile_bins", settings, "repaired", epsilon), epsilon)
+    assert holds(scalars("quantile_bins", settings, "corrected", epsilon), epsilon)
 
 
 def test_003_features_of_one_record_compose():
     settings = {"n": 200}
     bad = scalars("many_features", settings, epsilon=3.0)
     assert bad["exact_pure"] == pytest.approx(42) and refuted(bad)
-    assert holds(scalars("many_features", settings, "repaired", 3.0), 3.0)
+    assert holds(scalars("many_features", settings, "corrected", 3.0), 3.0)
 
 
 def test_003_distance_privacy_is_no_local_privacy():
     bad = scalars("distance", {}, epsilon=2.0)
     assert bad["exact_pure"] == pytest.approx(99) and refuted(bad)
-    assert holds(scalars("distance", {}, "repaired", 2.0), 2.0)
+    assert holds(scalars("distance", {}, "corrected", 2.0), 2.0)
 
 
 def test_003_the_adjusting_law_as_printed():
@@ -186,7 +186,7 @@ def test_003_the_adjusting_law_as_printed():
         audit_exact(bins)
     assert audit_exact(mechanism.matrix()).epsilon == pytest.approx(mechanism.epsilon_pure, rel=1e-12)
     assert scalars("adjusting", {}, epsilon=2.0)["certified_for_claim"] == inf
-    good = scalars("adjusting", {}, "repaired", 2.0)
+    good = scalars("adjusting", {}, "corrected", 2.0)
     assert holds(good, 18.0) and good["exact_pure"] == pytest.approx(18.0, abs=0.01)
 
 
@@ -200,11 +200,11 @@ def test_003_the_floor_policy():
 
 def test_003_an_affine_map_by_the_range_of_the_sample():
     assert scalars("affine", {}, epsilon=2.0)["audited_lower"] == inf
-    assert holds(scalars("affine", {}, "repaired", 2.0), 2.0)
+    assert holds(scalars("affine", {}, "corrected", 2.0), 2.0)
 
 
 def test_003_encryption_that_returns_the_plaintext():
-    bad, good = (cell("encryption", {}, variant) for variant in ("published", "repaired"))
+    bad, good = (cell("encryption", {}, variant) for variant in ("published", "corrected"))
     assert bad.scalars["certified_for_claim"] == inf and bad.wire[0]["kind"] == "clear"
     assert good.scalars["certified_for_claim"] == 0 and good.wire[0]["kind"] == "cipher"
     values = stream(7, "gradients").standard_normal(1000)
@@ -216,7 +216,7 @@ def test_003_encryption_that_returns_the_plaintext():
 
 
 def test_003_leaf_vectors_that_are_not_rerandomised():
-    bad, good = (cell("constant_zero", {"n": 60}, variant) for variant in ("published", "repaired"))
+    bad, good = (cell("constant_zero", {"n": 60}, variant) for variant in ("published", "corrected"))
     assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
     # Two of the four leaves of every row are ruled out, and the next party reads which.
     assert bad.scalars["recovered_entries"] == 120 and bad.scalars["recovered_share"] == 1
@@ -226,7 +226,7 @@ def test_003_leaf_vectors_that_are_not_rerandomised():
 
 def test_003_gradients_beside_the_hessians_of_pairs():
     settings = {"n": 200, "n_features": 3, "n_bins": 4}
-    bad, good = (cell("pair_slot", settings, variant, draws=100_000) for variant in ("published", "repaired"))
+    bad, good = (cell("pair_slot", settings, variant, draws=100_000) for variant in ("published", "corrected"))
     assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
     # All sums of gradients over the 48 pairs of bins stand open; under masks none does.
     assert (bad.scalars["recovered_entries"], good.scalars["recovered_entries"]) == (48, 0)
@@ -241,7 +241,7 @@ def test_004_rows_come_back_from_scores_and_from_linear_predictors():
     for row in ("scores", "predictor"):
         bad = scalars(row, {"n": 500})
         assert bad["recovered_entries"] == 492 and bad["recovery_error"] < 1e-10 and bad["certified_for_claim"] == inf
-        assert holds(scalars(row, {"n": 500}, "repaired"))
+        assert holds(scalars(row, {"n": 500}, "corrected"))
     block = stream(7, "block").standard_normal((50, 4))
     with pytest.raises(ValueError, match="the known rows span 3 of 4 directions"):
         recover_rows(scores_of_block(block), np.arange(3), block[:3])
@@ -255,13 +255,13 @@ def test_004_hashes_of_identifiers_are_inverted():
     assert not dictionary_attack(keyed, (f"PATIENT_{i:05d}" for i in range(1000)))
     # Blinded by both parties, not even a dictionary of the very identifiers finds one; who takes part is disclosed,
     # which no finite epsilon bounds, and none is claimed.
-    good = scalars("hashes", {"n": 100, "population": 1000}, "repaired")
+    good = scalars("hashes", {"n": 100, "population": 1000}, "corrected")
     assert good["recovered_entries"] == 0 and good["certified_for_claim"] == good["audited_lower"] == inf
     assert np.isnan(good["epsilon_claimed"]) and not refuted(good)
 
 
 def test_004_the_response_lies_at_every_institution():
-    bad, good = (scalars("response", {"n": 300}, variant, draws=50_000) for variant in ("published", "repaired"))
+    bad, good = (scalars("response", {"n": 300}, variant, draws=50_000) for variant in ("published", "corrected"))
     assert (
         refuted(bad) and bad["certified_for_claim"] == bad["audited_lower"] == inf and bad["recovered_entries"] == 300
     )

@@ -8,7 +8,7 @@ import pytest
 
 import partywise as pw
 from partywise.privacy.accounting.compose import Composition
-from partywise.privacy.ledger.compose import epsilon
+from partywise.privacy.ledger.compose import delta, epsilon
 from partywise.privacy.ledger.event import clear_event
 
 DELTA = 1e-5
@@ -84,3 +84,11 @@ def test_sampling_that_gains_nothing_is_said():
         assert pw.Ledger([flips]).total("analyst", "label", DELTA).epsilon_certified == pytest.approx(1.8283, abs=1e-4)
         # Nobody is warned of what nobody is charged for.
         assert pw.Ledger([steps]).total("clinic", "features", DELTA).epsilon_certified == 0
+
+
+@pytest.mark.parametrize("below", [-1e-9, -math.inf, math.nan])
+def test_delta_at_an_epsilon_that_is_none_is_refused_of_uncertified_releases_too(below):
+    uncertified = [clear_event("a", "clinic", ("row",), "analyst")]
+    assert delta(uncertified, 1.0) == 1.0
+    with pytest.raises(ValueError, match="must be non-negative"):
+        delta(uncertified, below)

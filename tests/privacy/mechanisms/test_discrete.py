@@ -16,7 +16,7 @@ from partywise.functional.bases import BSplineBasis
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms import Gaussian, SymmetricGaussian
-from partywise.privacy.mechanisms.discrete import DiscreteGaussian, quotient_up
+from partywise.privacy.mechanisms.discrete import DiscreteGaussian, _moved_entries, quotient_up
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure
 from partywise.privacy.secure.fixed_point import default_grid, fixed_point_sum
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
@@ -357,3 +357,9 @@ def test_the_audit_of_a_release_on_a_grid_finds_its_mu():
     # Noise of nine tenths of the stated deviation is caught.
     zero, one = worlds(DiscreteGaussian(sigma=0.9 * SIGMA), rng)
     assert audit_pair(one, zero, 1e-5).mu_lower / mu > 1
+
+
+def test_a_unit_moves_its_records_in_all_their_columns():
+    """At most as many records as there are; all entries where nobody says how many are its own."""
+    assert [_moved_entries(n, (3, 2, 5)) for n in (1, 2, 9, None)] == [10, 20, 30, 30]
+    assert _moved_entries(4, (7,)) == 4 and _moved_entries(4, ()) == 1

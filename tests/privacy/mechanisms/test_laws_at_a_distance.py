@@ -10,6 +10,7 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import reduce
 from itertools import combinations, combinations_with_replacement, product
 from pathlib import Path
@@ -108,6 +109,14 @@ def test_a_quantile_is_one_draw_of_a_unit_with_many_entries(q):
         law = mechanism.privacy_law(certificate(c, "hamming"), n)
         assert law.get("count", 1) == 1 and loss <= law["epsilon"] * (1 + 1e-12)
         assert loss > 0.9 * law["epsilon"] or q != 0.5 or c > 2, "it is not far from what is charged"
+
+
+def test_what_a_quantile_of_several_entries_costs_is_rounded_up():
+    """Of the exact products; without the rounding about a half of them would be charged with less."""
+    for tenth in range(1, 200):
+        for moved in (2.0, 3.0, 7.0):
+            law = PrivateQuantile(tenth / 10, 0.5, fixed((0.0, 1.0))).privacy_law(certificate(moved, "hamming"), 20)
+            assert Fraction(law["epsilon"]) >= Fraction(tenth / 10) * Fraction(moved)
 
 
 def test_the_quantile_of_a_unit_with_ten_thousand_entries_is_no_product():

@@ -90,7 +90,12 @@ UNCERTIFIED = {"DistanceExponential domain", "AdjustedDistanceExponential domain
 
 def test_no_argument_is_missing_from_this_file():
     """Every parameter of a constructor typed `AccountedValue` is tried here; so is every domain of a mechanism."""
-    callables = [getattr(module, name) for module in (sensitivity, moments, slices, tallies) for name in module.__all__]
+    callables = [
+        value
+        for module in (sensitivity, moments, slices, tallies)
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+    ]
     callables += [fixed_point_sum, RandomizedResponse, PrivateQuantile, QuantileRadius, DistanceExponential]
     callables += [AdjustedDistanceExponential, Gaussian, DiscreteGaussian]
     typed = {

@@ -55,7 +55,7 @@ UNPROVED = {
     )
 }
 # Set intersection discloses who takes part, as every alignment.
-UNPROVED.add(("hashed_identifiers", "repaired"))
+UNPROVED.add(("hashed_identifiers", "corrected"))
 
 # Rows whose labels are 0 or 1.
 CLASSES = ("label_sum", "tracing", "response")

@@ -16,8 +16,8 @@ import yaml
 from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
 from own_network_data import write as example_parties
 from own_row_data import example_clients, example_labels
-from partywise.datasets.own.curves import Group, OwnCurve, load
-from partywise.datasets.own.netcdf import read_variable
+from partywise.datasets.own.curves.load import Group, OwnCurve, load
+from partywise.datasets.own.curves.netcdf import read_variable
 from partywise.datasets.own.records.load import contents
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run

@@ -31,7 +31,7 @@ NO_NUMBER = {("printed_covariance", "published")}
 CASES = [
     (name, variant)
     for name, claim in all_claims().items()
-    for variant, form in (("published", claim.published), ("repaired", claim.correction))
+    for variant, form in (("published", claim.published), ("corrected", claim.correction))
     if form is not None and name not in DOWNLOADED
 ]
 

@@ -114,7 +114,7 @@ def test_an_audit_comes_close_to_the_certificate_and_never_above():
 def test_one_run_guesses_every_record_of_the_published_covariance():
     bad, good = (
         scalars("covariance", {"n": 10}, variant, canaries=2000, canary_confidence=0.95)
-        for variant in ("published", "repaired")
+        for variant in ("published", "corrected")
     )
     assert bad["one_run_correct"] == 2000 and bad["one_run_lower"] == pytest.approx(6.45, abs=0.005)
     assert good["one_run_lower"] <= 1.0
@@ -131,7 +131,7 @@ def test_quantile_slices_move_a_corner_in_every_slice():
 def test_the_tracing_attack_is_described_and_weakens_with_noise():
     settings = {"n": 121, "p": 30}
     raw = cell("tracing", settings, trials=60)
-    private = cell("tracing", settings, "repaired", 1.0, trials=60)
+    private = cell("tracing", settings, "corrected", 1.0, trials=60)
     # Standard errors are about 0.006: 0.1 is far beyond both.
     assert raw.scalars["tracing_auc"] > private.scalars["tracing_auc"] + 0.05 > 0.5
     assert raw.scalars["members"] == 60 and raw.scalars["certified_for_claim"] == inf
@@ -154,7 +154,7 @@ def test_body_fat_is_whitened_and_traced(monkeypatch):
     np.testing.assert_allclose(data.x[0].T @ data.x[0] / 252, np.eye(13), atol=1e-9)
     assert data.n_changed() == (0, 0)
     # Whitening by the data is charged to nobody, so no finite epsilon is certified, whatever the noise.
-    found = cell("body_fat", {"n": 252, "p": 13}, "repaired")
+    found = cell("body_fat", {"n": 252, "p": 13}, "corrected")
     assert found.scalars["certified_for_claim"] == inf and not found.scalars["certified"]
 
 
@@ -212,9 +212,11 @@ def test_other_contradictions_are_named(monkeypatch):
     monkeypatch.setattr(toy_claim, "UNREPAIRED", replace(toy_claim.CLAIM, correction=None), raising=False)
     with pytest.raises(ConfigError, match=r"parties is \[30\]: each owner sends a message, .* sends 20"):
         audit_plan("budget", {}, "published", 1.0, 30)
-    with pytest.raises(ConfigError, match="methods lists repaired, whose variant is 'repaired': no mechanism repairs"):
-        audit_plan("toy_claim:UNREPAIRED", {}, "repaired", 1.0)
+    with pytest.raises(
+        ConfigError, match="methods lists corrected, whose variant is 'corrected': no mechanism corrects"
+    ):
+        audit_plan("toy_claim:UNREPAIRED", {}, "corrected", 1.0)
     with pytest.raises(ConfigError, match=r"source is 'row_sum': .*allowed here: adjusting, affine"):
         audit_plan("row_sum", {}, "published", 1.0)
-    with pytest.raises(ConfigError, match="variant is 'mended': it must be one of published, repaired"):
+    with pytest.raises(ConfigError, match="variant is 'mended': it must be one of published, corrected"):
         audit_plan("radius", {}, "mended", 1.0)

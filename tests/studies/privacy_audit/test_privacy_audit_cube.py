@@ -22,7 +22,7 @@ from small_cube import assemble, read_block
 
 def block():
     """Claims of every kind, small enough for seconds."""
-    both = {"methods": ["published", "repaired"], "replicates": 2, "parties": [1], "folds": 1, "epsilon": [1.0]}
+    both = {"methods": ["published", "corrected"], "replicates": 2, "parties": [1], "folds": 1, "epsilon": [1.0]}
     claims = {
         "covariance": ({"n": 10}, {}),
         "orthonormal": ({"n": 10}, {}),
@@ -40,7 +40,7 @@ def block():
     }
     few = {"protocol": "audit", "draws": 2000, "trials": 5, "canaries": 50}
     return {
-        "methods": {"published": few, "repaired": few | {"variant": "repaired"}},
+        "methods": {"published": few, "corrected": few | {"variant": "corrected"}},
         "cases": {
             claim: {"source": claim, "settings": settings, "grid": both | grid}
             for claim, (settings, grid) in claims.items()
@@ -68,8 +68,8 @@ def test_the_cube_holds_a_row_for_every_mechanism(cube):
     assert "noise_times_root_J_-_20_predictors" in titles
     certified = cube["certified_for_claim"].sel(case="covariance", parties=1, fold=0, epsilon=1.0)
     assert float(certified.sel(method_label="published")[0]) > 2000
-    assert float(certified.sel(method_label="repaired")[0]) == pytest.approx(1.0)
-    cell_ = {"case": "orthonormal", "method_label": "repaired", "parties": 1, "fold": 0, "epsilon": 1.0}
+    assert float(certified.sel(method_label="corrected")[0]) == pytest.approx(1.0)
+    cell_ = {"case": "orthonormal", "method_label": "corrected", "parties": 1, "fold": 0, "epsilon": 1.0}
     lower = cube["mu_lower"].sel(cell_)
     assert lower[0] != lower[1], "replicates are independent audits"
 
@@ -116,15 +116,15 @@ def test_the_second_figure_shows_areas_of_the_cube(cube):
     labels = ax.get_legend_handles_labels()[1]
     areas = cube["tracing_auc"].sel(case="tracing", parties=1, fold=0)
     assert [label.split(":")[0] for label in labels] == ["raw", "ε = 8", "ε = 1"]
-    private = float(areas.sel(method_label="repaired", epsilon=8.0).mean("replicate"))
+    private = float(areas.sel(method_label="corrected", epsilon=8.0).mean("replicate"))
     assert labels[1].startswith(f"ε = 8: {private:.3f}")
 
 
 def test_figures_say_when_there_is_nothing_to_show(cube):
     nothing = cube.drop_vars("roc_true")
     assert "No tracing attack" in tracing_roc(nothing).axes[0].texts[0].get_text()
-    repaired = cube.isel(method_label=np.flatnonzero(cube["method_variant"].values == "repaired"))
-    assert "No published mechanism" in claims(repaired).axes[0].texts[0].get_text()
+    corrected = cube.isel(method_label=np.flatnonzero(cube["method_variant"].values == "corrected"))
+    assert "No published mechanism" in claims(corrected).axes[0].texts[0].get_text()
 
 
 def test_audits_do_not_depend_on_blocks(tmp_path):

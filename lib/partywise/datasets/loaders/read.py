@@ -8,7 +8,7 @@ from pathlib import Path
 from ..public.catalogue import Name, table_facts
 from ..public.tables import TABLES
 from ..tables import Table
-from . import abalone, adult, adult_split, credit_default
+from . import abalone, adult, adult_split, credit_default, flights
 from .party_tables import read
 
 LOADERS = {
@@ -16,6 +16,7 @@ LOADERS = {
     "adult": adult.load_folded,
     "adult_split": adult_split.load,
     "credit_default": credit_default.load,
+    "flights": flights.load,
 }
 
 

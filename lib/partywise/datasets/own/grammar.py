@@ -22,7 +22,7 @@ class FileBlock:
     """The file of one party.
 
     party : who holds it; file : path from the folder in which the run starts
-    id : name of the column of ids, delimiter, encoding : of the text, where they are not those of the case
+    id : name of the column of ids; delimiter, encoding : of the text, where they are not those of the case
     """
 
     party: str

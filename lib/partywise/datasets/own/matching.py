@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import DataMissing
 
 if TYPE_CHECKING:
-    from .curve_files import CurveTables
+    from .curves.files import CurveTables
 
 LOG = logging.getLogger("partywise")
 

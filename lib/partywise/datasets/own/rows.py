@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataMissing
-from .csv import TextTable, nearest, numbers
-from .grammar import ColumnBlock
+from .columns import numbers_of, values
+from .csv import TextTable
 from .labels import class_labels
 from .matching import match_ids
 from .persons import first_rows, number_persons, of_persons
@@ -118,24 +118,3 @@ def persons_of(
 def record_ids(settings: OwnTables, one: TableFile, table: TextTable) -> Rows:
     """The ids of the rows of a file."""
     return Rows(f"{one.party} ({one.file})", record_names(table, settings.id_of(one), several=True))
-
-
-def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
-    """(rows,) numbers, or numbers of levels."""
-    if column.levels is None:
-        return numbers_of(table, column.name)
-    number = {level: float(k) for k, level in enumerate(column.levels)}
-    texts = table.column(column.name)
-    for text, line in zip(texts, table.lines, strict=True):
-        if text not in number:
-            raise DataMissing(
-                f"{table.file}: {column.name} is {text!r} in row {line}: {nearest(text, number, 'its levels are')}; "
-                "correct it, or add the level."
-            )
-    return np.array([number[text] for text in texts])
-
-
-def numbers_of(table: TextTable, name: str) -> np.ndarray:
-    """(rows,) numbers of a column of complete rows."""
-    places = [f"row {line}" for line in table.lines]
-    return numbers(table.column(name), f"{table.file}: {name}", places.__getitem__)

@@ -13,7 +13,7 @@ from math import exp
 from typing import Literal
 
 from ...models.criteria import CLASSES, NUMBERS, Criterion
-from . import abalone, adult, credit_default
+from . import abalone, adult, credit_default, flights
 from .declarations import ColumnFacts
 from .descriptions import Response, TableDescription
 from .tables import TABLES
@@ -25,6 +25,7 @@ Name = Literal[
     "azpro",
     "credit_default",
     "doctor_visits",
+    "flights",
     "hmda",
     "injury",
     "injury_costs",
@@ -59,6 +60,8 @@ class TableFacts:
 ADULT_LEVELS = {name: tuple(words.split()) for name, words in adult.LEVELS.items()}
 # Whole rings: no abalone reaches more.
 RINGS = (0.0, 30.0)
+# An hour early to three hours late: what is beyond is as rare.
+DELAYS = (-60.0, 180.0)
 DEALT = {
     "abalone": TableFacts(
         "abalone",
@@ -70,6 +73,7 @@ DEALT = {
     ),
     "adult": TableFacts("adult", adult.COLUMNS, adult.column_facts(), ADULT_LEVELS),
     "adult_split": TableFacts("adult_split", adult.COLUMNS, adult.column_facts(), ADULT_LEVELS, divided=True),
+    "flights": TableFacts("nyc_flights", tuple(flights.FACTS), tuple(flights.FACTS.values()), {}, NUMBERS, DELAYS),
     "credit_default": TableFacts(
         "credit_default",
         credit_default.NAMES,

@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import ConfigError
-from .new_names import RENAMED, SOURCES
+from .new_names import RENAMED, RENAMED_VALUES
 
 T = TypeVar("T")
 
@@ -88,7 +88,7 @@ def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str 
                 raise ConfigError(f"{_path(where, key)} is called {new} now: rename the key.")
             if new is not None:
                 raise ConfigError(
-                    f"{_path(where, key)} is called {new} now, which is no key of this block: "
+                    f"{_path(where, key)} is called {new} now, which is not a key of this block: "
                     f"allowed here: {', '.join(sorted(allowed)) or 'nothing'}."
                 )
             raise ConfigError(f"{_path(where, key)} is unknown: {choices(key, allowed)}.")
@@ -96,7 +96,7 @@ def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str 
 
 def choices(given: object, allowed: Collection[str]) -> str:
     """What is allowed, with the nearest name first where the given one looks like a misspelling; or the new name."""
-    if (now := SOURCES.get(str(given))) in allowed:
+    if (now := RENAMED_VALUES.get(str(given))) in allowed:
         return f"it is called {now} now"
     near = difflib.get_close_matches(str(given), allowed, 1)
     hint = f"did you mean {near[0]}? " if near else ""
@@ -129,6 +129,8 @@ def convert(value: Any, hint: Any, where: str) -> Any:
         advice = f" (YAML reads {value} as text; write it with a point, as in 1.0e-5, and infinity as .inf)"
     if isinstance(value, bool) and "text" in describe(hint):
         advice = " (YAML reads yes, no, on and off as true and false; put quotes around them)"
+    if get_origin(hint) is Literal and (now := RENAMED_VALUES.get(str(value))) in get_args(hint):
+        advice = f" (it is called {now} now)"
     raise ConfigError(f"{where} is {value!r}: it must be {describe(hint)}{advice}.")
 
 

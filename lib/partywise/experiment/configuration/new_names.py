@@ -22,8 +22,9 @@ RENAMED_VARIABLES = {
     "skipped": "skipped_clients",
 }
 
-# Values of ``source``, likewise.
-SOURCES = {
+# Values, likewise; of labels a cube of an earlier version is compared by the new ones.
+RENAMED_VALUES = {
     "public_buckets": "public_bins",
     "quantile_buckets": "quantile_bins",
+    "repaired": "corrected",
 }

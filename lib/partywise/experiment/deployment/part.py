@@ -11,6 +11,7 @@ from typing import Any
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
+from ...randomness import Streams
 from ..cells import execution
 from ..data import generate
 from .settings import Deployment
@@ -54,6 +55,7 @@ def whole(
         run = execution(plan, case.name, network.method, deployment.n_parties, network.fold, deployment.epsilon, data)
     run.spec = replace(run.spec, settings=case.settings)
     if network.mode == "release":
+        assert isinstance(run.rng_for, Streams)
         secret: Any = SecureStreams(run.rng_for)
         run.rng_for, run.channel.real = secret, True
     return run, placed.common, tuple(map(str, data.ids)) if placed.common else ()

@@ -41,7 +41,7 @@ def reference(run: Path, archive: Path, pack_it: bool) -> int:
     unpack(archive, folder)
     print(f"{archive} is unpacked into {folder}.")
     if not run.is_dir():
-        print(f"{run} is absent: ./run makes it, then say ./run reference again.")
+        print(f"{run} is absent: run ./run, then ./run reference again.")
         return 2
     return diff(folder, run, True, None)
 

@@ -41,7 +41,7 @@ def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str], 
         "# Claims register",
         pipe_table(("source", "entries", *STATUSES), _by(rows, lambda row: f"seed {row.source}")),
         sentence(rows, fitted)
-        + " [claims.csv](claims.csv) has one line an entry: place, printed number, ours, standard error, replicates, "
+        + " [claims.csv](claims.csv) has one line per entry: place, printed number, ours, standard error, replicates, "
         "z, status, reason, configuration, command, CPU minutes.",
         "## By kind",
         pipe_table(("kind", "entries", *STATUSES), _by(rows, lambda row: KINDS[row.kind])),

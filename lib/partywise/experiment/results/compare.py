@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from ...errors import CubeError
-from ..configuration.new_names import RENAMED, RENAMED_VARIABLES
+from ..configuration.new_names import RENAMED, RENAMED_VALUES, RENAMED_VARIABLES
 from .attributes import meanings
 from .cube import DIMS, open_cube
 from .labels import word_of
@@ -121,7 +121,13 @@ def _with_new_names(cube: xr.Dataset) -> xr.Dataset:
     names = RENAMED_VARIABLES | {
         f"{word}_{old}": f"{word}_{new}" for old, new in RENAMED.items() for word in ("case", "method")
     }
-    return cube.rename({old: new for old, new in names.items() if old in cube and new not in cube})
+    cube = cube.rename({old: new for old, new in names.items() if old in cube and new not in cube})
+    labels = {
+        name: (cube[name].dims, [RENAMED_VALUES.get(label, label) for label in cube[name].values.tolist()])
+        for name in ("method_label", "method_variant")
+        if name in cube.coords
+    }
+    return cube.assign_coords(labels)
 
 
 def _with_labels(cube: xr.Dataset) -> xr.Dataset:

@@ -1,6 +1,6 @@
-"""The origin of what a job wrote: a fingerprint of all that it was made of, and digests of the files.
+"""The provenance record of a job: a fingerprint of all its inputs, and digests of the files that it wrote.
 
-An origin lies beside the results and travels with them, so that whoever unpacks them can tell what is current from
+A record lies beside the results and travels with them, so that whoever unpacks them can tell what is current from
 what is not.  It is written by a job that used what its run was planned with, and by no other.
 """
 
@@ -23,7 +23,7 @@ from .sources import changed_sources
 class ProvenanceRecord:
     """What the outputs of a job were made of.
 
-    fingerprint : SHA-256 of what the job was told and of the fingerprints of the jobs before it
+    fingerprint : SHA-256 of its inputs, as one digest, and of the fingerprints of the jobs before it
     outputs : name of each file that it wrote, without folders, and its SHA-256; folders may be renamed
     """
 
@@ -31,13 +31,13 @@ class ProvenanceRecord:
     outputs: Mapping[str, str]
 
 
-def fingerprint_of(told: str, before: Iterable[str] = ()) -> str:
-    """Fingerprint of a job: SHA-256 of what it was told and of the fingerprints of the jobs whose outputs it reads."""
-    return hashlib.sha256("\n".join([told, *before]).encode()).hexdigest()
+def fingerprint_of(inputs_digest: str, before: Iterable[str] = ()) -> str:
+    """SHA-256 of the digest of a job's inputs and of the fingerprints of the jobs whose outputs it reads."""
+    return hashlib.sha256("\n".join([inputs_digest, *before]).encode()).hexdigest()
 
 
 def read_record(path: Path | str) -> ProvenanceRecord | None:
-    """A stored origin; None where there is none that can be read."""
+    """A stored record; None where there is none that can be read."""
     try:
         held = json.loads(Path(path).read_text(encoding="utf-8"))
         return ProvenanceRecord(
@@ -48,7 +48,7 @@ def read_record(path: Path | str) -> ProvenanceRecord | None:
 
 
 def write_record(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> None:
-    """Write the origin of a job that ends, with the digests of ``outputs``."""
+    """Write the record of a job that ends, with the digests of ``outputs``."""
     digests = {Path(name).name: sha256(name) for name in outputs}
     with replacing(path) as temporary:
         content = {"fingerprint": fingerprint, "outputs": digests}
@@ -56,27 +56,27 @@ def write_record(path: Path | str, fingerprint: str, outputs: Iterable[Path | st
 
 
 def is_current(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> bool:
-    """Whether outputs that are there are what a job with this fingerprint wrote, by the origin at ``path``."""
+    """Whether outputs that are there are what a job with this fingerprint wrote, by the record at ``path``."""
     held = read_record(path)
     if held is None or held.fingerprint != fingerprint:
         return False
     return all(held.outputs.get(Path(name).name) == sha256(name) for name in outputs)
 
 
-def digest_before(origin: Path | str, fingerprint: str, file: Path | str) -> str:
-    """SHA-256 of a file that a job before wrote, by its origin."""
-    held = read_record(origin)
+def digest_before(record: Path | str, fingerprint: str, file: Path | str) -> str:
+    """SHA-256 of a file that a job before wrote, by its record."""
+    held = read_record(record)
     if held is None or held.fingerprint != fingerprint:
         raise InputChanged(f"{file} was made of other code or data than this run was planned with: run again.")
     return held.outputs.get(Path(file).name, "")
 
 
 def digests_before(
-    told: str, fingerprint: str, origins: Iterable[Path | str], files: Iterable[Path | str]
+    inputs_digest: str, fingerprint: str, records: Iterable[Path | str], files: Iterable[Path | str]
 ) -> dict[str, str]:
-    """SHA-256 of the file that each job before wrote, by its origin, in the same order."""
-    held = [read_record(one) or ProvenanceRecord("", {}) for one in origins]
-    if fingerprint_of(told, [one.fingerprint for one in held]) != fingerprint:
+    """SHA-256 of the file that each job before wrote, by its record, in the same order."""
+    held = [read_record(one) or ProvenanceRecord("", {}) for one in records]
+    if fingerprint_of(inputs_digest, [one.fingerprint for one in held]) != fingerprint:
         raise InputChanged(
             "A job before this one was made of other code or data than this run was planned with: run again."
         )

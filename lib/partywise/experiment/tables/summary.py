@@ -42,7 +42,7 @@ class Slot:
     """What is averaged together: the cells of a case, a method, a number of parties and an epsilon.
 
     labels : of these four; averages : name -> mean, standard error and number of replicates
-    vain : the epsilons, claimed and certified, that are finite at a total delta of 1/n or more in one of the cells
+    delta_at_least_1_over_n : the epsilons, claimed and certified, that are finite at such a total delta in one cell
     """
 
     labels: Mapping[str, Any]

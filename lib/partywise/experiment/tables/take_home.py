@@ -43,7 +43,7 @@ class Homes:
     def add(self, part: Part) -> None:
         """The fits of a part, each with the epsilon that the ledger certifies for it."""
         certified = part.numbers.get(self._plan.study.certified)
-        for (replicate, fold, epsilon), home in part.homes.items():
+        for (replicate, fold, epsilon), home in part.owner_reports.items():
             at = part.replicates.index(replicate), part.folds.index(fold), part.epsilon.index(epsilon)
             known = float("nan") if certified is None else float(certified[at])
             values = (part.case, part.method, replicate, part.parties, fold, epsilon, known)

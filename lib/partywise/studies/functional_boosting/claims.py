@@ -62,7 +62,7 @@ CLAIMS = (
         settings=SplineSettings,
         generate=Lazy(_EXPOSURES + "spline_curves"),
         published=_form("curves", "covariance_published"),
-        correction=_form("curves", "covariance_repaired"),
+        correction=_form("curves", "covariance_corrected"),
     ),
     Claim(
         name="orthonormal",
@@ -74,7 +74,7 @@ CLAIMS = (
         settings=CurveSettings,
         generate=Lazy(_EXPOSURES + "antipodal_curves"),
         published=_form("curves", "orthonormal_published"),
-        correction=_form("curves", "orthonormal_repaired"),
+        correction=_form("curves", "orthonormal_corrected"),
     ),
     Claim(
         name="radius",
@@ -86,7 +86,7 @@ CLAIMS = (
         settings=CurveSettings,
         generate=Lazy(_EXPOSURES + "long_curve"),
         published=_form("radius", "radius_published"),
-        correction=_form("radius", "radius_repaired"),
+        correction=_form("radius", "radius_corrected"),
     ),
     Claim(
         name="budget",
@@ -97,7 +97,7 @@ CLAIMS = (
         settings=BudgetSettings,
         generate=Lazy(_EXPOSURES + "curves_of_predictors"),
         published=_form("curves", "budget_published"),
-        correction=_form("curves", "budget_repaired"),
+        correction=_form("curves", "budget_corrected"),
     ),
     Claim(
         name="messages",

@@ -78,7 +78,7 @@ def covariance_published(task: Task) -> Exposure:
     return _coefficients(task, task.classic, lambda gram: gram)
 
 
-def covariance_repaired(task: Task) -> Exposure:
+def covariance_corrected(task: Task) -> Exposure:
     """The same with N(0, s^2 M^-1), the geometry of the clip."""
     return _coefficients(task, task.analytic, np.linalg.inv)
 
@@ -106,7 +106,7 @@ def orthonormal_published(task: Task) -> Exposure:
     return _orthonormal(task, task.classic)
 
 
-def orthonormal_repaired(task: Task) -> Exposure:
+def orthonormal_corrected(task: Task) -> Exposure:
     """The same at the analytic level."""
     return _orthonormal(task, task.analytic)
 
@@ -123,7 +123,7 @@ def radius_published(task: Task) -> Exposure:
     return clear_exposure(task, lambda world: float(np.quantile(_norms(world), SHARE)), "features")
 
 
-def radius_repaired(task: Task) -> Exposure:
+def radius_corrected(task: Task) -> Exposure:
     """A private quantile."""
     domain = Public((0.0, 4 * task.settings.radius), because="four times the radius of the case, a setting")
     quantile = PrivateQuantile(task.epsilon, SHARE, domain)
@@ -137,7 +137,7 @@ def budget_published(task: Task) -> Exposure:
     return _budget(task, task.classic, len(task.owners))
 
 
-def budget_repaired(task: Task) -> Exposure:
+def budget_corrected(task: Task) -> Exposure:
     """The same with sqrt(p) at the analytic level."""
     return _budget(task, task.analytic, task.settings.n_predictors)
 

@@ -136,7 +136,7 @@ def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, sp
     test = np.flatnonzero(~train) if not train.all() else np.arange(len(train))
     records = test[np.linspace(0, len(test) - 1, SHOWN + 2).astype(int)[1:-1]]
     predicted = estimate.predict(data.X[records])
-    own = getattr(getattr(spec, "source", None), "home", None) is not None
+    own = getattr(getattr(spec, "source", None), "owner_outputs", None) is not None
     found = FunctionalExamples(
         operator=s @ estimate.operators[shown] @ t.T,
         predictor_shown_index=shown.astype(float),

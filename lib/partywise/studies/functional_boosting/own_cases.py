@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...datasets.curves import smooth_curves
-from ...datasets.own.curves import OwnCurve, load
+from ...datasets.own.curves.load import OwnCurve, load
 from ...datasets.own.records.load import contents
 from ...errors import DataMissing
 from ...functional.bases import BSplineBasis, FourierBasis, make_basis

@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Annotated, Literal
 
 from ...checks import Count, Positive, Range, check_fields
-from ...datasets.own.curve_files import RESERVED, CurveFile, PredictorFile, ResponseFile
+from ...datasets.own.curves.files import RESERVED, CurveFile, PredictorFile, ResponseFile
 from ...datasets.own.grammar import FileBlock, OwnFiles, check_apart, increasing
 from .settings import check_basis, check_explicit
 

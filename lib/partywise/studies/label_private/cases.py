@@ -14,12 +14,13 @@ from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import body_fat as body_fat_table
 from ...datasets.loaders import breast_cancer as breast_cancer_table
 from ...datasets.loaders import late_flights as late_flights_table
+from ...datasets.loaders.read import read_table
 from ...datasets.tables import Table
 from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
 from ...randomness import Rng, stream
 from .data import LabelData, pack
-from .settings import FlightsSettings, GeneratedSettings, TableSettings
+from .settings import DatasetSettings, FlightsSettings, GeneratedSettings, TableSettings
 
 # Late flights, split by time: whole days; every month is on both sides, or its indicator could not be learned.
 TRAINING_DAYS = 21
@@ -98,6 +99,11 @@ draw_body_fat = _source(body_fat_table.load, body_fat_table.RESOURCE)
 draw_late_flights = _source(late_flights_table.load, late_flights_table.RESOURCE)
 
 
+def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+    """A shipped table."""
+    return _replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
+
+
 def _replicate_of(table: Table, settings: TableSettings, rng_for: Rng) -> LabelData:
     """A replicate of a table: some of its rows or all, an intercept, and a split."""
     n = len(table.y)
@@ -109,6 +115,8 @@ def _replicate_of(table: Table, settings: TableSettings, rng_for: Rng) -> LabelD
     if isinstance(settings, FlightsSettings) and settings.split == "time":
         assert table.day is not None
         train = table.day[rows] <= TRAINING_DAYS
+    elif table.train is not None:
+        train = table.train[rows]
     else:
         train = _share(len(rows), settings.test_share, rng_for)
     features, from_the_data = table.unit_interval()

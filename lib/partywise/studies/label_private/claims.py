@@ -28,6 +28,6 @@ CLAIMS = (
         settings=SumSettings,
         generate=Lazy(_EXPOSURES + "flipped_label"),
         published=Mechanism("label dot product", Lazy(_EXPOSURES + "label_sum_published")),
-        correction=Mechanism("label dot product", Lazy(_EXPOSURES + "label_sum_repaired")),
+        correction=Mechanism("label dot product", Lazy(_EXPOSURES + "label_sum_corrected")),
     ),
 )

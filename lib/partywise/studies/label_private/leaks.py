@@ -34,7 +34,7 @@ def label_sum_published(task: Task) -> Exposure:
     return _label_sum_exposure(task, task.classic)
 
 
-def label_sum_repaired(task: Task) -> Exposure:
+def label_sum_corrected(task: Task) -> Exposure:
     """The same at the analytic level."""
     return _label_sum_exposure(task, task.analytic)
 

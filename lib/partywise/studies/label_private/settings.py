@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import CheckedFields, Delta, NotNegative, Positive, Range, Share
+from ...datasets.public.catalogue import Name, TableFacts, table_facts
+from ...models.criteria import CLASSES
 
 Rows = Annotated[int, Range(4)]
 # Runs of a trainer with mini-batches over which its path is averaged.
@@ -55,3 +57,31 @@ class FlightsSettings(TableSettings):
     """Late flights. split : ``time`` (January to August train, the rest tests) or ``random``."""
 
     split: Literal["time", "random"] = "time"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSettings(TableSettings):
+    """A shipped table with labels 0 and 1; a category counts as the number of its level.
+
+    dataset, response : name of the table and what is predicted, by default its first response
+    """
+
+    dataset: Name
+    response: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.facts.criterion != CLASSES:
+            raise ValueError(
+                f"dataset is {self.dataset!r}: its response is a number, not a label 0 or 1; take another."
+            )
+
+    @property
+    def facts(self) -> TableFacts:
+        """What is public of the table."""
+        return table_facts(self.dataset, self.response)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """The data set that has the table."""
+        return (self.facts.resource,)

@@ -22,7 +22,7 @@ from ...logistic.options import (
 )
 from .measures import LabelPrivateExamples, LabelPrivateMeasures
 from .own_settings import OwnSettings
-from .settings import FlightsSettings, GeneratedSettings, TableSettings
+from .settings import DatasetSettings, FlightsSettings, GeneratedSettings, TableSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -76,6 +76,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
+        "dataset": Source(DatasetSettings),
         "adult": Source(TableSettings, resources=("adult",)),
         "breast_cancer": Source(TableSettings, resources=("breast_cancer",)),
         "body_fat": Source(TableSettings, resources=("body_fat",)),

@@ -48,7 +48,7 @@ class AuditMeasures(Measures):
     control: bool | None = measure("1 for mechanisms that keep their claim as published")
     source_document: str | None = measure("source document of the mechanism")
     title: str | None = measure("mechanism")
-    remedy: str | None = measure("what repairs it")
+    remedy: str | None = measure("what corrects it")
     noise_sd: float | None = measure(NOISE_SD)
     least_variance: float | None = measure("least eigenvalue of the covariance as printed")
     printed_total: float | None = measure("largest total of a row of the law as printed")

@@ -13,13 +13,13 @@ from ...checks import CheckedFields, Count, Range, Share
 class AuditOptions(CheckedFields):
     """How a mechanism is built and how hard it is attacked.
 
-    variant : ``published`` (formula for formula) or ``repaired``
+    variant : ``published`` (formula for formula) or ``corrected``
     draws : releases a world and pair of neighbours; confidence : of each lower bound
     canaries : records of the audit that needs one run only; canary_confidence : of its bound
     trials : repetitions of the tracing attack
     """
 
-    variant: Literal["published", "repaired"] = "published"
+    variant: Literal["published", "corrected"] = "published"
     draws: Annotated[int, Range(1000)] = 200_000
     confidence: Share = 0.999
     canaries: Annotated[int, Range(10)] = 2000

@@ -83,7 +83,7 @@ def one_run(exposure: Exposure, rng: np.random.Generator, options: AuditOptions,
 
 
 def expose(run: Run) -> Any:
-    """Every owner sends what the source, or its repair, lets out; what the owners know of it."""
+    """Every owner sends what the source, or its corrected form, lets out; what the owners know of it."""
     claim, settings, options = run.spec.source, run.spec.settings, run.spec.options
     mechanism, delta = claim.form(options.variant), claim.delta(settings, run.spec.study.delta)
     public = {"epsilon": run.epsilon, "delta": delta, "trials": options.trials, "rng_for": run.rng_for}
@@ -98,7 +98,7 @@ def expose(run: Run) -> Any:
 
 
 def fit(run: Run) -> AuditEstimate:
-    """Send what the source, or its repair, sends; then attack it."""
+    """Send what the source, or its corrected form, sends; then attack it."""
     claim, options = run.spec.source, run.spec.options
     exposures = expose(run)
     claimed = claim.epsilon(options.variant, run.epsilon)

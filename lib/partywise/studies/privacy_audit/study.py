@@ -1,7 +1,7 @@
-"""The audit study: what the source documents claim about privacy, what holds, and what repairs it.
+"""The audit study: what the source documents claim about privacy, what holds, and what corrects it.
 
 Documents: seeds 000 to 004.  A case is one claim of one document, whose ``claims.py`` has it; a method is the published
-or the repaired form of its mechanism, the epsilon of the grid what the document claims.  The ledger says what is
+or the corrected form of its mechanism, the epsilon of the grid what the document claims.  The ledger says what is
 certified, attacks say what is refuted.  This study collects claims from all folders and knows none by name.
 """
 
@@ -41,7 +41,7 @@ def check(plan: Plan) -> None:
             raise ConfigError(f"{where}.folds is {case.folds}: an audit holds nothing out, it has 1 fold.")
         if any(value == float("inf") for value in case.epsilon):
             raise ConfigError(
-                f"{where}.epsilon has inf: give the epsilon that is claimed, or the target of the repair."
+                f"{where}.epsilon has inf: give the epsilon that is claimed, or the target of the correction."
             )
         if max(case.parties) > case.settings.releases:
             raise ConfigError(

@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.clients.deal import deal_rows
 from ...datasets.loaders import flights as flights_table
 from ...datasets.loaders import watch as watch_table
+from ...datasets.loaders.read import read_table
+from ...datasets.tables import Table
 from ...inverse_regression import models
 from ...inverse_regression.moments import Moments, client_moments
 from ...inverse_regression.records import own_slices
-from ...inverse_regression.slices import Slices, case_clip, case_edges, public_slices
+from ...inverse_regression.slices import Slices, case_clip, case_edges, class_slices, public_slices
 from ...privacy.statistics.isometry import to_vector
 from ...randomness import Rng, stream
 from .data import SlicingData
-from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from .settings import ActivitySettings, DatasetSettings, FlightsSettings, SimulatedSettings
 from .simulation.clients import true_records
 
 KEYS = 2**62
@@ -93,16 +96,29 @@ def draw_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: 
     for k, name in enumerate(table.clients):
         own = np.flatnonzero(table.client == k)
         rows.append(own[np.sort(rng_for("sample", str(name)).choice(len(own), settings.n, replace=False))])
-    X, y = table.symmetric_interval()[np.concatenate(rows)], table.y[np.concatenate(rows)]
-    edges = np.array(settings.edges)
-    fixed = public_slices(case_edges(edges))
-    blocks = zip(np.split(X, len(rows)), np.split(y, len(rows)), strict=True)
+    return of_rows(table, np.concatenate(rows), len(rows), settings, rng_for)
+
+
+def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+    """Rows of a shipped table, dealt to clients anew for each replicate."""
+    table = read_table(settings.dataset, settings.response, Path(resources))
+    return of_rows(table, deal_rows(len(table.y), settings, rng_for), settings.clients, settings, rng_for)
+
+
+def of_rows(
+    table: Table, rows: np.ndarray, clients: int, settings: FlightsSettings | DatasetSettings, rng_for: Rng
+) -> SlicingData:
+    """A replicate of these rows of a table, as many for each client, client after client."""
+    X, y, edges = table.symmetric_interval()[rows], table.y[rows], np.array(settings.edges)
+    labels = np.zeros(0) if len(edges) else np.arange(settings.slices)
+    fixed = public_slices(case_edges(edges)) if len(edges) else class_slices(case_edges(labels))
+    blocks = zip(np.split(X, clients), np.split(y, clients), strict=True)
     return SlicingData(
         key=int(rng_for("clients").integers(KEYS)),
         beta=np.zeros((X.shape[1], 0)),
         edges=edges,
-        labels=np.zeros(0),
-        sizes=np.full(len(rows), settings.n),
+        labels=labels,
+        sizes=np.full(clients, settings.n),
         **client_statistics(blocks, fixed, X.shape[1], settings.radius),
         X=X,
         y=y,

@@ -118,7 +118,7 @@ _DIRECTION = Claim(
     settings=BoxSettings,
     generate=Lazy(_NEIGHBOURS + "white_records"),
     published=Mechanism("direction", Lazy(_TRACING + "direction_published")),
-    correction=Mechanism("direction", Lazy(_TRACING + "direction_repaired")),
+    correction=Mechanism("direction", Lazy(_TRACING + "direction_corrected")),
 )
 
 CLAIMS = (
@@ -131,7 +131,7 @@ CLAIMS = (
         settings=SliceSettings,
         generate=Lazy(_NEIGHBOURS + "opposite_corners"),
         published=_form("slice means", "public_slices_published"),
-        correction=_form("slice means", "public_slices_repaired"),
+        correction=_form("slice means", "public_slices_corrected"),
     ),
     Claim(
         name="quantile_slices",
@@ -141,7 +141,7 @@ CLAIMS = (
         settings=SliceSettings,
         generate=Lazy(_NEIGHBOURS + "shifted_slices"),
         published=_form("slice means", "quantile_slices"),
-        correction=_form("slice means", "public_slices_repaired"),
+        correction=_form("slice means", "public_slices_corrected"),
     ),
     replace(
         _VECTORISED,
@@ -166,7 +166,7 @@ CLAIMS = (
         settings=RecordSettings,
         generate=Lazy(_NEIGHBOURS + "unit_records"),
         published=_form("covariance", "symmetric_published"),
-        correction=_form("covariance", "symmetric_repaired"),
+        correction=_form("covariance", "symmetric_corrected"),
     ),
     Claim(
         name="scale",
@@ -176,7 +176,7 @@ CLAIMS = (
         settings=ScaleSettings,
         generate=Lazy(_NEIGHBOURS + "longest_record"),
         published=_form("covariance", "scale_published"),
-        correction=_form("covariance", "scale_repaired"),
+        correction=_form("covariance", "scale_corrected"),
     ),
     Claim(
         name="screening",

@@ -42,7 +42,7 @@ def public_slices_published(task: Task) -> Exposure:
     return _proposition(task, public_edges(task.settings), task.classic)
 
 
-def public_slices_repaired(task: Task) -> Exposure:
+def public_slices_corrected(task: Task) -> Exposure:
     """The same at the analytic level."""
     return _proposition(task, public_edges(task.settings), task.analytic)
 
@@ -59,7 +59,7 @@ def _proposition(task: Task, edges: AccountedValue | Quantiles, multiplier: floa
 
 
 def independent_noise(task: Task) -> Exposure:
-    """Independent noise at the analytic level, the repair of all vectorised noise."""
+    """Independent noise at the analytic level, the correction of all vectorised noise."""
     sensitivity = 2 * task.settings.truncation * np.sqrt(task.settings.p) / task.settings.n
     noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
     return _means_exposure(task, public_edges(task.settings), noise)
@@ -123,7 +123,7 @@ def symmetric_published(task: Task) -> Exposure:
     return _moments(task, _of_norm_one, _lemma(task))
 
 
-def symmetric_repaired(task: Task) -> Exposure:
+def symmetric_corrected(task: Task) -> Exposure:
     """The same at the analytic level."""
     return _moments(task, _of_norm_one)
 
@@ -133,7 +133,7 @@ def scale_published(task: Task) -> Exposure:
     return _moments(task, lambda world: Clear(_longest(world), units=("row",), owner=task.owner), _lemma(task))
 
 
-def scale_repaired(task: Task) -> Exposure:
+def scale_corrected(task: Task) -> Exposure:
     """The same with a public bound, as the truncation box gives one; longer records are clipped."""
     return _moments(task, lambda world: public_settings(task.settings, "ratio"))
 

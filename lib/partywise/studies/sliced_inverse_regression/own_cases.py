@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.own.columns import numbers_of, values
 from ...datasets.own.csv import TextTable, nearest
 from ...datasets.own.grammar import ColumnBlock
 from ...datasets.own.persons import number_persons
@@ -17,7 +18,6 @@ from ...datasets.own.records.load import complete, contents, open_table, record_
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...datasets.own.records.persons import bounded, one_client_each
 from ...datasets.own.records.scale import clip_to_bounds, feature_names, features
-from ...datasets.own.rows import numbers_of, values
 from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
 from ...inverse_regression.model import Estimate

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import CheckedFields, Count, Positive, Range
+from ...datasets.clients.settings import ClientRows
 
 # Edges on the arrival delay in minutes: early, on time, and what counts as late in the yearly statistics.
 DELAY_EDGES = (-20.0, -10.0, 0.0, 15.0, 45.0)
@@ -136,6 +137,45 @@ class FlightsSettings(CaseSettings):
     def slices(self) -> int:
         """Number of slices H."""
         return len(self.edges) + 1
+
+    @property
+    def least_size(self) -> int:
+        """n."""
+        return self.n
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSettings(ClientRows, CaseSettings):
+    """A shipped table whose rows are dealt to clients: two classes are slices, a number is cut by its public range.
+
+    n_slices : equal parts of the public range of a response that is a number; n_shown : records drawn
+    """
+
+    n_slices: Annotated[int, Range(2)] = 5
+    n_directions: Count = 1
+    n_shown: Count = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_classified and self.n_slices != DatasetSettings.n_slices:
+            raise ValueError(f"n_slices is {self.n_slices}: dataset {self.dataset!r} has two classes; leave it out.")
+        if self.n_directions > self.slices - 1:
+            raise ValueError(
+                f"n_directions is {self.n_directions}: {self.slices} slices show at most {self.slices - 1}."
+            )
+
+    @property
+    def slices(self) -> int:
+        """Number of slices H."""
+        return 2 if self.is_classified else self.n_slices
+
+    @property
+    def edges(self) -> tuple[float, ...]:
+        """Public slice edges; none of classes."""
+        if self.facts.label_bounds is None:
+            return ()
+        low, high = self.facts.label_bounds
+        return tuple(low + (high - low) * k / self.slices for k in range(1, self.slices))
 
     @property
     def least_size(self) -> int:

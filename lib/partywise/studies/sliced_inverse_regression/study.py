@@ -21,7 +21,7 @@ from ...inverse_regression.options import (
 )
 from .measures import SlicingExamples, SlicingMeasures
 from .own_settings import OwnSettings
-from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from .settings import ActivitySettings, DatasetSettings, FlightsSettings, SimulatedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -111,10 +111,11 @@ STUDY = Study(
             SimulatedSettings,
             complete=Lazy("partywise.studies.sliced_inverse_regression.cases:complete_simulated"),
         ),
+        "dataset": Source(DatasetSettings),
         "flights": Source(FlightsSettings, resources=("nyc_flights",)),
         "table": replace(
             Source.own(OwnSettings, "clients"),
-            home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
+            owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
         ),
         "activity": Source(ActivitySettings, resources=("watch_activity",)),
     },

@@ -21,7 +21,7 @@ def direction_published(task: Task) -> Exposure:
     return _direction(task, 0.0)
 
 
-def direction_repaired(task: Task) -> Exposure:
+def direction_corrected(task: Task) -> Exposure:
     """The same with independent noise for the target."""
     return _direction(task, task.analytic)
 

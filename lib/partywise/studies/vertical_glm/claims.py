@@ -1,7 +1,7 @@
 """What seed 004 claims about privacy: every institution sees its own data only and shares aggregate statistics.
 
-Its sentences, and the claims below that they are. Without noise its repairs (cross products opened once, a link in
-shares) let no record cross, and sums that are opened still cost infinity: what is audited as the repair has noise.
+Its sentences, and the claims below that they are. Without noise its corrections (cross products opened once, a link in
+shares) let no record cross, and sums that are opened still cost infinity: what is audited as the correction has noise.
 
 "Individual data values cannot be recovered from U_k D_k", an "aggregate transformation"            scores
 "Only the linear predictor contributions are shared, never the raw data" (or coefficients)           predictor
@@ -80,7 +80,7 @@ CLAIMS = (
         # No epsilon is finite: which records are common is what an alignment is for. Identifiers stay hidden.
         remedy="private set intersection - only membership is disclosed",
         states="free",
-        repair_states="none",
+        correction_states="none",
         settings=ExchangeSettings,
         generate=Lazy(_IDENTIFIERS + "replaced_identifier"),
         published=Mechanism("hashes", Lazy(_IDENTIFIERS + "hashes")),

@@ -13,6 +13,7 @@ import numpy as np
 from ...alignment.identifiers import prepare_identifiers
 from ...alignment.options import IdentifierRules
 from ...datasets.division import fold_order
+from ...datasets.own.columns import numbers_of, values
 from ...datasets.own.csv import TextTable
 from ...datasets.own.entries import is_number
 from ...datasets.own.indicators import indicator_names, indicators, width
@@ -21,7 +22,7 @@ from ...datasets.own.matching import match_ids
 from ...datasets.own.persons import first_rows, number_persons, of_persons
 from ...datasets.own.plausible import check_column, check_label
 from ...datasets.own.records.load import complete, contents, open_table
-from ...datasets.own.rows import Rows, numbers_of, read_columns, values
+from ...datasets.own.rows import Rows, read_columns
 from ...errors import DataMissing
 from ...models.families import FAMILIES
 from .data import Constants, GlmData

@@ -116,7 +116,7 @@ CLAIMS = (
         settings=DomainSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("desensitised values", "distance_published"),
-        correction=_form("desensitised values", "distance_repaired"),
+        correction=_form("desensitised values", "distance_corrected"),
     ),
     Claim(
         name="adjusting",
@@ -125,11 +125,11 @@ CLAIMS = (
         remedy="sums over the bins",
         unit="features",
         # The right sums make a law, and a claim about distances; about the whole domain nothing is claimed any more.
-        repair_states="none",
+        correction_states="none",
         settings=DomainSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("desensitised values", "adjusting_published"),
-        correction=_form("desensitised values", "adjusting_repaired"),
+        correction=_form("desensitised values", "adjusting_corrected"),
     ),
     Claim(
         name="affine",
@@ -141,7 +141,7 @@ CLAIMS = (
         settings=DomainSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=_form("range", "affine"),
-        correction=_form("desensitised values", "distance_repaired"),
+        correction=_form("desensitised values", "distance_corrected"),
     ),
     Claim(
         name="encryption",
@@ -153,7 +153,7 @@ CLAIMS = (
         settings=KeySettings,
         generate=Lazy(_MESSAGES + "turned_label"),
         published=Mechanism("gradients", Lazy(_MESSAGES + "encryption_published")),
-        correction=Mechanism("gradients", Lazy(_MESSAGES + "encryption_repaired")),
+        correction=Mechanism("gradients", Lazy(_MESSAGES + "encryption_corrected")),
     ),
     Claim(
         name="constant_zero",
@@ -165,7 +165,7 @@ CLAIMS = (
         settings=KeySettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_published")),
-        correction=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_repaired")),
+        correction=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_corrected")),
     ),
     Claim(
         name="split_indicators",
@@ -177,7 +177,7 @@ CLAIMS = (
         settings=ClaimSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_published")),
-        correction=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_repaired")),
+        correction=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_corrected")),
     ),
     Claim(
         name="row_gradients",
@@ -186,11 +186,11 @@ CLAIMS = (
         remedy="masked sums over the batch",
         unit="features",
         states="free",
-        repair_states="free",
+        correction_states="free",
         settings=ClaimSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("row gradients", Lazy(_MESSAGES + "row_gradients_published")),
-        correction=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_repaired")),
+        correction=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_corrected")),
     ),
     Claim(
         name="pair_slot",
@@ -201,6 +201,6 @@ CLAIMS = (
         settings=SlotSettings,
         generate=Lazy(_SLOTS + "moved_record"),
         published=Mechanism("noisy histograms", Lazy(_SLOTS + "slots_published")),
-        correction=Mechanism("noisy histograms", Lazy(_SLOTS + "slots_repaired")),
+        correction=Mechanism("noisy histograms", Lazy(_SLOTS + "slots_corrected")),
     ),
 )

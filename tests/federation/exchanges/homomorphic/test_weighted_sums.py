@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partywise.federation.exchanges.homomorphic.masking import add_masks, masks, opened_under_masks, remove_masks
+from partywise.federation.exchanges.homomorphic.masking import (
+    add_masks,
+    mask_width,
+    masks,
+    opened_under_masks,
+    remove_masks,
+)
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
 from partywise.federation.exchanges.homomorphic.paillier_keys import generate_key
 from partywise.federation.exchanges.homomorphic.weighted_sums import weighted_sums
@@ -56,3 +62,11 @@ def test_masks_come_off_where_they_were_drawn(kind):
     assert opened.shape == (3, width + 1) and opened.dtype == np.uint8
     assert remove_masks(opened, drawn) == [5, -(2**90), 0]
     assert remove_masks(opened, drawn[::-1]) != [5, -(2**90), 0]
+
+
+def test_a_mask_and_what_it_hides_fill_a_ciphertext_to_the_last_bit():
+    """8 bits and a mask of 120 more are 16 bytes, and one bit holds the carry of their sum."""
+    assert mask_width(8, 129) == 16 and mask_width(9, 137) == 17
+    for bits, room in ((8, 128), (9, 136)):
+        with pytest.raises(OverflowError, match=f"do not fit into the {room} bits"):
+            mask_width(bits, room)

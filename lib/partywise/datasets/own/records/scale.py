@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....errors import DataMissing
+from ..columns import values
 from ..csv import TextTable
 from ..grammar import ColumnBlock
 from ..indicators import indicator_names, indicators
 from ..plausible import check_bounds
-from ..rows import values
 
 
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:

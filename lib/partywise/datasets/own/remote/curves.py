@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ....errors import DataMissing
-from ..curve_files import CurveFile
-from ..netcdf import read_groups
-from ..reader import Reader
+from ..curves.files import CurveFile
+from ..curves.netcdf import read_groups
+from ..curves.reader import Reader
 from .columns import shared_column
 from .placeholders import PartyFiles, ascending, check_count, in_turn, own_content, placeholder_ids, text_of
 

@@ -69,10 +69,10 @@ def claims(cube: xr.Dataset) -> Figure:
 
     One line a mechanism, for the unit and at the delta of its claim, which stands beside it. Ring: the claim; dot:
     what the ledger certifies; bar: what an attack proves at least, by formula or, where releases are sampled, at the
-    confidence in the legend; diamond: certified after the repair. The dotted lines part what is said to be free
+    confidence in the legend; diamond: certified when corrected. The dotted lines part what is said to be free
     and what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it; blue: it
     holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the secrets that an attack
-    reads, before and after the repair.
+    reads, before and when corrected.
     """
     lines = published_lines(cube)
     if not lines:
@@ -145,11 +145,11 @@ def worst_claims(cube: xr.Dataset) -> Figure:
 
 def published_lines(cube: xr.Dataset) -> list[Line]:
     """One line for each case, party count and epsilon of the published mechanisms; the descriptive attack has none."""
-    repaired = having(cube, "method", variant="repaired")
-    published = [method for method in map(str, cube["method_label"].values) if method not in repaired]
+    corrected = having(cube, "method", variant="corrected")
+    published = [method for method in map(str, cube["method_label"].values) if method not in corrected]
     if not published:
         return []
-    forms, lines = (published[0], next(iter(repaired), "")), []
+    forms, lines = (published[0], next(iter(corrected), "")), []
     # Thousands of numbers are looked up one by one: none takes the coordinates beside it along, nor opens the file.
     cube = cube.reset_coords().load()
     for case in map(str, cube["case"].values):
@@ -167,7 +167,7 @@ def published_lines(cube: xr.Dataset) -> list[Line]:
 def _line(
     here: xr.Dataset, forms: tuple[str, str], parties: int, epsilon: float, slots: list[tuple[int, float]]
 ) -> Line | None:
-    """One line; ``forms`` are the published and the repaired method."""
+    """One line; ``forms`` are the published and the corrected method."""
     cell = {"method_label": forms[0], "parties": parties, "epsilon": epsilon}
     if np.isfinite(_number(here, "tracing_auc", cell)):
         return None
@@ -283,11 +283,11 @@ def _confidence(cube: xr.Dataset) -> str:
     return f" (sampled: confidence {100 * values.min():.4g} %)" if len(values) else ""
 
 
-def _shares(published: float, repaired: float) -> str:
-    """What an attack recovers of the secret entries, and what is left of it after the repair."""
+def _shares(published: float, corrected: float) -> str:
+    """What an attack recovers of the secret entries, and what is left of it when corrected."""
     if np.isnan(published):
         return ""
-    return f"{published:.0%}" + ("" if np.isnan(repaired) else f" → {repaired:.0%}")
+    return f"{published:.0%}" + ("" if np.isnan(corrected) else f" → {corrected:.0%}")
 
 
 def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
@@ -314,7 +314,7 @@ def _legend(figure: Figure, confidence: str, controls: bool = True) -> None:
         mark("certified by the ledger", marker="o", color=BLUE, markersize=5),
         mark(f"audited: at least{confidence}", color=BLUE, **bar),
         mark("limit of the sample", marker=5, color=BLUE, markersize=7),
-        mark("certified after the repair", marker="D", color=GREEN, markersize=3.6),
+        mark("certified when corrected", marker="D", color=GREEN, markersize=3.6),
         mark("claim refuted", marker="s", color=RED),
         mark("claim not proved", marker="s", color=ORANGE),
         mark("control: keeps its claim", marker="s", color=GREY),

@@ -43,15 +43,15 @@ def _curves(cube: xr.Dataset, shown: xr.Dataset, case: str):
     """Label, line style and rates: the raw direction once, then the private ones from large to small epsilon."""
     place = np.flatnonzero(shown["example_case"].values == case)
     keys = [(str(shown["example_method"].values[i]), float(shown["example_epsilon"].values[i]), i) for i in place]
-    repaired = having(cube, "method", variant="repaired")
-    raw = [key for key in keys if key[0] not in repaired][:1]
-    private = sorted((key for key in keys if key[0] in repaired), key=lambda key: -key[1])
+    corrected = having(cube, "method", variant="corrected")
+    raw = [key for key in keys if key[0] not in corrected][:1]
+    private = sorted((key for key in keys if key[0] in corrected), key=lambda key: -key[1])
     looks = [(BLACK, "-")] * len(raw) + [PRIVATE[k % len(PRIVATE)] for k in range(len(private))]
     for (method, epsilon, i), (color, line) in zip(raw + private, looks, strict=True):
         area = series(cube, "tracing_auc", case, method, "epsilon")
         error = series(cube, "tracing_se", case, method, "epsilon")
         at = int(np.flatnonzero(area.x == epsilon)[0])
-        name = f"ε = {epsilon:g}" if method in repaired else "raw"
+        name = f"ε = {epsilon:g}" if method in corrected else "raw"
         label = f"{name}: {area.mean[at]:.3f}"
         if len(error.mean) > at:
             label += f" ± {error.mean[at]:.3f}"

@@ -23,7 +23,7 @@ def zeros_published(task: Task) -> Exposure:
     return _read(task, sent, Clear(sent(task.worst[0]), units=("features",), owner=task.owner))
 
 
-def zeros_repaired(task: Task) -> Exposure:
+def zeros_corrected(task: Task) -> Exposure:
     """The same with every ciphertext re-randomised, so that the next party reads nothing."""
     private, sent = _leaf_vectors(task)
 

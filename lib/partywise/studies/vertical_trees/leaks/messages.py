@@ -54,7 +54,7 @@ def encryption_published(task: Task) -> Exposure:
     return clear_exposure(task, lambda world: abstract_encrypt(world.y), "label")
 
 
-def encryption_repaired(task: Task) -> Exposure:
+def encryption_corrected(task: Task) -> Exposure:
     """Paillier's scheme, whose key stays at home: its ciphertexts look alike, by the assumption that it rests on."""
     key = generate_key(task.settings.key_size, task.rng_for("key"), kind="paillier")
     integers = to_fixed_point(np.clip(task.worst[0].y, -BOUND, BOUND))
@@ -66,7 +66,7 @@ def row_gradients_published(task: Task) -> Exposure:
     return clear_exposure(task, lambda world: np.abs(world.y[:, None]) * world.x, "features")
 
 
-def row_gradients_repaired(task: Task) -> Exposure:
+def row_gradients_corrected(task: Task) -> Exposure:
     """The key holder opens the sum over the batch with a uniform mask, which its owner takes off again."""
     world = task.worst[0]
     # The source maps features to [0, 1]; who keeps to that cannot make the sum leave its field.
@@ -79,7 +79,7 @@ def split_indicators_published(task: Task) -> Exposure:
     return clear_exposure(task, lambda world: np.packbits(np.asarray(_sides(world).value) == 0), "features")
 
 
-def split_indicators_repaired(task: Task) -> Exposure:
+def split_indicators_corrected(task: Task) -> Exposure:
     """The same bits by randomised response, on a public cut."""
     mechanism = RandomizedResponse(task.epsilon, 2)
     release = mechanism(_sides(task.worst[0]), task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)

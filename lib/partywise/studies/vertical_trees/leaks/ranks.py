@@ -94,7 +94,7 @@ def distance_published(task: Task) -> Exposure:
     return _distances(task, DistanceExponential(task.epsilon, public_settings(task.settings, "low", "high")))
 
 
-def distance_repaired(task: Task) -> Exposure:
+def distance_corrected(task: Task) -> Exposure:
     """The same with epsilon spread over the domain."""
     settings = task.settings
     per_step = 2 * task.epsilon / (settings.high - settings.low)
@@ -114,7 +114,7 @@ def adjusting_published(task: Task) -> Exposure:
     return _distances(task, mechanism)
 
 
-def adjusting_repaired(task: Task) -> Exposure:
+def adjusting_corrected(task: Task) -> Exposure:
     """The same with sums over the bins."""
     return _distances(task, _adjusted_mechanism(task))
 

@@ -78,7 +78,7 @@ def slots_published(task: Task) -> Exposure:
     return _exposure(task, masked=False)
 
 
-def slots_repaired(task: Task) -> Exposure:
+def slots_corrected(task: Task) -> Exposure:
     """The same with a mask on every gradient of a pair cell: what is left are tables with their noise."""
     return _exposure(task, masked=True)
 

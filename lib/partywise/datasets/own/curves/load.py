@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import DataMissing
-from .matching import Measurements, drop_gaps, match_ids
+from ....errors import DataMissing
+from ..matching import Measurements, drop_gaps, match_ids
 from .netcdf import read_groups
 from .reader import Reader
 
 if TYPE_CHECKING:
-    from .curve_files import CurveTables
+    from .files import CurveTables
 
 
 @dataclass(frozen=True)

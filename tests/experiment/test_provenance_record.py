@@ -27,7 +27,7 @@ def job(tmp_path: Path) -> Path:
     """A finished job that wrote two files."""
     for path in outputs(tmp_path):
         path.write_text(path.name)
-    write_record(tmp_path / "origin", fingerprint_of("told"), outputs(tmp_path))
+    write_record(tmp_path / "record", fingerprint_of("told"), outputs(tmp_path))
     return tmp_path
 
 
@@ -36,13 +36,13 @@ def outputs(folder: Path) -> list[Path]:
 
 
 def current(folder: Path, told: str = "told", *before: str) -> bool:
-    return is_current(folder / "origin", fingerprint_of(told, before), outputs(folder))
+    return is_current(folder / "record", fingerprint_of(told, before), outputs(folder))
 
 
 def test_a_finished_job_is_current_whatever_the_time_and_the_folder(job):
-    assert current(job) and set(read_record(job / "origin").outputs) == {"cube", "table"}
+    assert current(job) and set(read_record(job / "record").outputs) == {"cube", "table"}
     for time in (0, 4e9):
-        for path in (*outputs(job), job / "origin"):
+        for path in (*outputs(job), job / "record"):
             os.utime(path, (time, time))
         assert current(job)
     assert current(job.rename(job.parent / "renamed"))
@@ -62,33 +62,33 @@ def test_an_output_that_was_changed_is_stale_at_its_old_time(job, text):
 
 
 def test_an_output_that_no_origin_names_is_stale(job):
-    write_record(job / "origin", fingerprint_of("told"), [job / "cube"])
+    write_record(job / "record", fingerprint_of("told"), [job / "cube"])
     assert not current(job)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"fingerprint": "f", "outputs": []}', "\xff"])
 def test_what_has_no_readable_origin_is_stale(job, text):
-    (job / "origin").write_text(text, encoding="latin-1")
+    (job / "record").write_text(text, encoding="latin-1")
     assert not current(job)
-    (job / "origin").unlink()
+    (job / "record").unlink()
     assert not current(job)
 
 
 def test_a_job_reads_what_those_before_it_were_planned_to_write_and_nothing_else(job):
-    """Each is told by its own origin: files of several jobs may have one name."""
+    """Each is told by its own record: files of several jobs may have one name."""
     other = job / "other"
     other.mkdir()
     (other / "cube").write_text("another")
-    write_record(other / "origin", fingerprint_of("other"), [other / "cube"])
-    origins, cubes = [job / "origin", other / "origin"], [job / "cube", other / "cube"]
+    write_record(other / "record", fingerprint_of("other"), [other / "cube"])
+    records, cubes = [job / "record", other / "record"], [job / "cube", other / "cube"]
     planned = fingerprint_of("later", [fingerprint_of("told"), fingerprint_of("other")])
-    assert digests_before("later", planned, origins, cubes) == {str(cube): sha256(cube) for cube in cubes}
-    (other / "origin").unlink()
+    assert digests_before("later", planned, records, cubes) == {str(cube): sha256(cube) for cube in cubes}
+    (other / "record").unlink()
     with pytest.raises(InputChanged, match=r"^A job before this one was made of other code or data .*: run again\.$"):
-        digests_before("later", planned, origins, cubes)
-    write_record(other / "origin", fingerprint_of("edited"), [other / "cube"])
+        digests_before("later", planned, records, cubes)
+    write_record(other / "record", fingerprint_of("edited"), [other / "cube"])
     with pytest.raises(InputChanged, match="A job before this one"):
-        digests_before("later", planned, origins, cubes)
+        digests_before("later", planned, records, cubes)
 
 
 def put_back(path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataMissing
-from .csv import nearest
+from ....errors import DataMissing
+from ..csv import nearest
 
 # A few kB of compressed fill values can stand for any number of values.
 MOST_VALUES = 100_000_000

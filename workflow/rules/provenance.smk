@@ -1,7 +1,7 @@
-"""Which results are current: what lies there, by its origins, against what the jobs would make now.
+"""Which results are current: what lies there, by its provenance records, against what the jobs would make now.
 
-Inputs: the plans and the code of common.smk, the origins in <results>/origins/.
-Steps: a fingerprint of all that each job is told and of the jobs before it; what has another one joins the jobs that the call forces.
+Inputs: the plans and the code of common.smk, the provenance records in <results>/provenance/.
+Steps: a fingerprint of all inputs of each job and of the jobs before it; what has another one joins the jobs that the call forces.
 Outputs: functions for params of the rules in study.smk.
 """
 
@@ -19,7 +19,7 @@ from partywise.experiment.results.provenance_record import (
 )
 from partywise.experiment.results.sources import SCRIPT
 
-# A job that leaves an origin: its rule, its study, and its block or figure.
+# A job that leaves a provenance record: its rule, its study, and its block or figure.
 Job = namedtuple("Job", "rule study name", defaults=[""])
 
 
@@ -35,7 +35,7 @@ def job_of(rule_name, wildcards):
 def jobs_before(job):
     """The jobs whose outputs decide what a job makes, in the order of its inputs.
 
-    Of a fit there is none: what decides its data is part of what it is told, whoever else reads their file.
+    Of a fit there is none: what decides its data is part of its own inputs, whoever else reads their file.
     """
     if "figure" == job.rule:
         return [Job("collect", job.study)]
@@ -63,11 +63,11 @@ def rule_of(job):
 
 
 def outputs_of(job):
-    """The origin of a job, and its other outputs."""
+    """The provenance record of a job, and its other outputs."""
     names, output = vars(wildcards_of(job)), rule_of(job).output
-    origin = str(output.origin).format(**names)
+    record = str(output.provenance).format(**names)
     paths = [str(pattern).format(**names) for pattern in output]
-    return origin, [path for path in paths if path != origin]
+    return record, [path for path in paths if path != record]
 
 
 @cache
@@ -96,43 +96,45 @@ def worker(rule_name):
     return [digest(ROOT / script), digest(ROOT / packages)]
 
 
-def told(rule_name, *parts):
-    """SHA-256 of all that a job is told, as plain data: its script, the packages pinned for it, and the parts."""
+def inputs_digest(rule_name, *parts):
+    """SHA-256 of all inputs of a job, as plain data: its script, the packages pinned for it, and the parts."""
     return hashlib.sha256(json.dumps([worker(rule_name), *parts]).encode()).hexdigest()
 
 
-def generate_told(wildcards):
+def generate_inputs_digest(wildcards):
     """What decides what data hold."""
     parts = data_sources(wildcards)[1], drawn_part(wildcards)
-    return told(
+    return inputs_digest(
         "generate", *parts, drawn_replicates(wildcards), block_digests(wildcards)
     )
 
 
-def fit_told(wildcards):
+def fit_inputs_digest(wildcards):
     """What decides what a block holds, its data included."""
     parts = fit_sources(wildcards)[1], block_part(wildcards), block_shares(wildcards)
-    return told("fit", worker("generate"), *parts, block_digests(wildcards))
+    return inputs_digest("fit", worker("generate"), *parts, block_digests(wildcards))
 
 
-def collect_told(wildcards):
+def collect_inputs_digest(wildcards):
     """What decides what a cube holds, beside its blocks."""
-    return told("collect", cube_code(wildcards), whole_plan(wildcards))
+    return inputs_digest("collect", cube_code(wildcards), whole_plan(wildcards))
 
 
-def figure_told(wildcards):
+def figure_inputs_digest(wildcards):
     """What decides what a figure shows, beside its cube."""
-    return told("figure", figure_sources(wildcards)[1], figure_address(wildcards))
+    return inputs_digest(
+        "figure", figure_sources(wildcards)[1], figure_address(wildcards)
+    )
 
 
 @cache
 def fingerprint_now(job):
     """Fingerprint of a job as it would run now."""
     tell = {
-        "generate": generate_told,
-        "fit": fit_told,
-        "collect": collect_told,
-        "figure": figure_told,
+        "generate": generate_inputs_digest,
+        "fit": fit_inputs_digest,
+        "collect": collect_inputs_digest,
+        "figure": figure_inputs_digest,
     }[job.rule]
     return fingerprint_of(
         tell(wildcards_of(job)), map(fingerprint_now, jobs_before(job))
@@ -165,8 +167,8 @@ def sources_of_rule(rule_name, sources_behind):
 
 def is_asked(job):
     """Whether the call asks for a job, by its rule or its files."""
-    origin, outputs = outputs_of(job)
-    named = {rule_of(job).rule.name, origin, *outputs}
+    record, outputs = outputs_of(job)
+    named = {rule_of(job).rule.name, record, *outputs}
     return not named.isdisjoint(map(str, workflow.dag_settings.forcerun))
 
 
@@ -176,7 +178,7 @@ def is_forced(job):
 
     Data or a block that is not there is none of these: its cube needs it no more once that is there.
     """
-    origin, outputs = outputs_of(job)
+    record, outputs = outputs_of(job)
     there = [path for path in outputs if os.path.exists(path)]
     # How long something took is another number each time, and nothing is made of it.
     lasting = [path for path in there if not path.endswith("timings.csv")]
@@ -185,7 +187,7 @@ def is_forced(job):
         or (job.rule == "fit" and is_asked(data_job(job)))
         or any([is_forced(before) for before in jobs_before(job)])
         or (job.rule not in ("generate", "fit") and there != outputs)
-        or not (lasting == [] or is_current(origin, fingerprint_now(job), lasting))
+        or not (lasting == [] or is_current(record, fingerprint_now(job), lasting))
     )
 
 
@@ -248,8 +250,8 @@ def refuse_folders():
             beside = [
                 str(path).format(**names) for path in (*asked.log, asked.benchmark)
             ]
-            origin, outputs = outputs_of(job)
-            for path in filter(os.path.isdir, (origin, *outputs, *beside)):
+            record, outputs = outputs_of(job)
+            for path in filter(os.path.isdir, (record, *outputs, *beside)):
                 sys.exit(
                     f"{path} is a folder where a file of the results should be: move it away or remove it."
                 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
-from ...checks import Positive, Range, check_name
-from .grammar import FileBlock, increasing
+from ....checks import Positive, Range, check_name
+from ..grammar import FileBlock, increasing
 
 # Names that the protocols use for themselves on the channel between the parties.
 RESERVED = ("active", "analyst", "dealer")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import DataMissing
-from .csv import TextTable, numbers, read_table
-from .matching import Measurements
+from ....errors import DataMissing
+from ..csv import TextTable, numbers, read_table
+from ..matching import Measurements
 from .netcdf import read_variable
 
 if TYPE_CHECKING:
-    from .curve_files import CurveFile, CurveTables
+    from .files import CurveFile, CurveTables
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TRANSFORM: dict[str, Callable[[np.ndarray], np.ndarray]] = {
