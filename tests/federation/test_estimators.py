@@ -99,7 +99,10 @@ def with_records(data, settings):
     records = [facts.records(client.block, facts, settings, "signs").records() for client in data.clients]
     X, y = (np.concatenate(part) for part in zip(*records, strict=True))
     return replace(
-        data, X=np.ascontiguousarray(X), y=y, **client_statistics([], data.public_slices, X.shape[1], settings.radius)
+        data,
+        X=np.ascontiguousarray(X),
+        y=y,
+        **client_statistics([], 1, data.public_slices, X.shape[1], settings.radius),
     )
 
 

@@ -19,10 +19,13 @@ from partywise.inverse_regression.bounded import (
     MEAN_SHARE,
     bounded_means,
     bounded_second,
-    bounded_second_and_mean,
-    bounded_slices,
     check_budget,
+    mean_weight,
     means_sensitivity,
+    second_sensitivity,
+    whole_second,
+    whole_second_and_mean,
+    whole_slices,
 )
 from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.moments import centre, client_moments, whitened_means
@@ -36,6 +39,7 @@ from partywise.privacy.statistics.isometry import to_matrix, to_vector
 from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
 from pooled import merge
+from whole_moves import squared_move
 
 N, P, H, R, C = 400, 6, 5, 1.0, 1.5
 EDGES = (-1.0, -0.2, 0.3, 1.1)
@@ -84,10 +88,13 @@ def test_sensitivity_of_the_second_moment_is_reached():
     signs[:4] = -1
     X[0] = 5.0
     bound = math.sqrt(2) * 8 * R**2 / N
-    assert certified.second_sensitivity(clipped(X, y)) == pytest.approx(bound, rel=1e-12)
+    assert second_sensitivity(clipped(X, y)) == pytest.approx(bound, rel=1e-12)
     matrix = worst_case(lambda a, b: clipped(a, b).second, bound, X, y, [(9 * signs, 0.0)])
     vector = worst_case(lambda a, b: bounded_second(clipped(a, b)).value, bound, X, y, [(9 * signs, 0.0)])
     assert matrix == pytest.approx(1, abs=1e-12) and vector == pytest.approx(1, abs=1e-12)
+    assert neighbour_share(X, y, lambda a, b: whole_second(clipped(a, b)), [(9 * signs, 0.0)]) == 1
+    mirrored = neighbour_share(X, y, lambda a, b: whole_second(clipped(a, b), mirrored=True), [(9 * signs, 0.0)])
+    assert 0.5 <= mirrored < 1
 
 
 def test_sensitivity_of_whitened_means_is_reached():
@@ -130,7 +137,7 @@ def test_a_neighbour_with_equal_responses_exceeds_sqrt_h():
     reached = moved(lambda a, b: quantile_means(a, b, 2).means, X, y, 1.0, 4.0)
     assert reached == pytest.approx(math.sqrt(3**2 + 1) / 8)
     assert reached > 1.1 * math.sqrt(2) * 2 * R / 8
-    assert reached <= bounded_means(found, certified=False).certificate.value
+    assert reached <= bounded_means(found).certificate.value
 
 
 RESPONSES = st.lists(st.integers(0, 4), min_size=9, max_size=9)
@@ -155,25 +162,28 @@ def test_no_neighbour_exceeds_a_certificate(responses, response, seed, kind):
     # A function of public numbers alone: another data set has the same.
     other = made(X[::-1], np.arange(9.0) % 5)
     for bounded, part in ((bounded_means, "means"), (bounded_second, "second")):
-        certificate = bounded(found, certified=False).certificate
+        certificate = bounded(found).certificate
         reached = moved(lambda a, b, part=part: getattr(made(a, b), part), X, y, record, response)
         assert reached <= certificate.value * (1 + 1e-12)
-        assert bounded(other, certified=False).certificate.value == certificate.value
-    for bounded in (bounded_second_and_mean, *(() if kind == "quantile" else (bounded_slices,))):
-        certificate = bounded(found).certificate
-        reached = moved(lambda a, b, bounded=bounded: bounded(made(a, b)).value, X, y, record, response)
-        assert reached <= certificate.value * (1 + 1e-12)
         assert bounded(other).certificate.value == certificate.value
+    neighbour = X.copy(), y.copy()
+    neighbour[0][0], neighbour[1][0] = record, response
+    for whole in (whole_second, whole_second_and_mean, *(() if kind == "quantile" else (whole_slices,))):
+        one, two = whole(found), whole(made(*neighbour))
+        assert squared_move(one, two) <= one.squares == two.squares == whole(other).squares
+        assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
 
 
 def test_certificates_equal_those_of_the_privacy_core():
     X, y = data()
     core = slice_means(X, y, fixed(EDGES), box=fixed(R))
-    mine = bounded_means(clipped(X, y), stratum="clients/1")
-    np.testing.assert_allclose(mine.value, core.value, atol=1e-15)
-    assert mine.certificate.value == pytest.approx(core.certificate.value, rel=1e-12)
-    assert (mine.certificate.unit, mine.certificate.relation, mine.stratum) == ("row", "replace_one", "clients/1")
-    assert bounded_second(clipped(X, y)).certificate.depends_on == {"features"}
+    for mine in (bounded_means(clipped(X, y), stratum="clients/1"), whole_slices(clipped(X, y), stratum="clients/1")):
+        # Each entry of a record is rounded by half a step of 2^-20.
+        np.testing.assert_allclose(mine.value.ravel()[: H * P], core.value.ravel(), rtol=0, atol=R * 2**-21)
+        assert mine.certificate.value == pytest.approx(core.certificate.value, rel=1e-12)
+        assert (mine.certificate.unit, mine.certificate.relation, mine.stratum) == ("row", "replace_one", "clients/1")
+    for second in (bounded_second, whole_second, whole_second_and_mean):
+        assert second(clipped(X, y)).certificate.depends_on == {"features"}
 
 
 def table(found):
@@ -182,27 +192,33 @@ def table(found):
 
 
 def neighbour_share(X, y, statistic, extreme):
-    """Largest move of a statistic over random neighbours and some given ones, as a share of its certificate."""
-    bound = statistic(X, y).certificate.value
-    return worst_case(lambda a, b: statistic(a, b).value, bound, X, y, extreme)
+    """Largest squared move over random neighbours and some given ones, as a share of D2, in exact arithmetic."""
+    base, numbers, shares = statistic(X, y), rng("neighbours"), []
+    tried = [(10 * numbers.standard_normal(X.shape[1]), 3 * numbers.standard_normal()) for _ in range(60)]
+    for record, response in (*tried, *extreme):
+        other_X, other_y = X.copy(), y.copy()
+        other_X[0], other_y[0] = record, response
+        shares.append(squared_move(base, statistic(other_X, other_y)) / base.squares)
+    return max(shares)
 
 
 def test_proportions_beside_slice_means_cost_nothing():
     """A record that changes its slice moves 2 L / n, as much as one that changes its sign: both reach the bound."""
     X, y = data()
     X[0], y[0] = 9.0, 0.0
-    assert bounded_slices(clipped(X, y)).certificate.value == means_sensitivity(clipped(X, y))
+    sensitivity = whole_slices(clipped(X, y)).certificate.value
+    assert sensitivity == pytest.approx(means_sensitivity(clipped(X, y)), rel=1e-15)
+    assert whole_slices(clipped(X, y)).weights[-1] == P
     for extreme in ((np.full(P, -9.0), 0.0), (np.full(P, 9.0), 5.0), (np.where(np.arange(P) % 2, 9.0, -9.0), 5.0)):
-        share = neighbour_share(X, y, lambda a, b: bounded_slices(clipped(a, b)), [extreme])
-        assert 0.999 < share <= 1 + 1e-12
+        assert neighbour_share(X, y, lambda a, b: whole_slices(clipped(a, b)), [extreme]) == 1
     plain = np.zeros((2, P))
     ball = neighbour_share(
         plain,
         np.zeros(2),
-        lambda a, b: bounded_slices(client_moments(a, b, public_slices(fixed(EDGES)), clip=BallClip(fixed(C)))),
+        lambda a, b: whole_slices(client_moments(a, b, public_slices(fixed(EDGES)), clip=BallClip(fixed(C)))),
         [(np.eye(P)[0] * 9, 5.0)],
     )
-    assert 0.5 < ball <= 1 + 1e-12
+    assert 0.5 < ball <= 1
 
 
 def test_the_mean_beside_the_second_moment_is_in_its_certificate():
@@ -214,11 +230,24 @@ def test_the_mean_beside_the_second_moment_is_in_its_certificate():
     other = 9 * np.array([cosine, math.sqrt(1 - cosine**2)])
 
     def statistic(a, b):
-        return bounded_second_and_mean(client_moments(a, b, slices, clip=BallClip(fixed(C))))
+        return whole_second_and_mean(client_moments(a, b, slices, clip=BallClip(fixed(C))))
 
-    assert statistic(X, y).certificate.value == pytest.approx(math.sqrt(2) * C**2 * (1 + MEAN_SHARE) / 4, rel=1e-12)
-    assert neighbour_share(X, y, statistic, [(other, 0.0)]) == pytest.approx(1, abs=1e-12)
-    assert neighbour_share(X, y, statistic, [(-X[0], 0.0)]) <= 1 + 1e-12
+    # The constant is a whole number of steps, and so are the records.
+    assert statistic(X, y).certificate.value == pytest.approx(math.sqrt(2) * C**2 * (1 + MEAN_SHARE) / 4, rel=1e-6)
+    assert 1 - 1e-5 < neighbour_share(X, y, statistic, [(other, 0.0)]) <= 1
+    assert neighbour_share(X, y, statistic, [(-X[0], 0.0)]) <= 1
+
+
+def test_the_mean_beside_many_columns_is_exact():
+    """Its products with the constant exceed 2^53, where floats skip whole numbers."""
+    p, n = 400, 5000
+    X = np.ones((n, p))
+    X[:, 1] = -1.0
+    X[0, 0] = 1.0 - 2.0**-20
+    moments = client_moments(X, np.zeros(n), public_slices(fixed(EDGES)), clip=BoxClip(fixed(R)))
+    found = whole_second_and_mean(moments).integers[-p:]
+    assert found.dtype == np.int64 and found.max() > 2**53
+    assert found.tolist()[:3] == [mean_weight(moments) * k for k in (n * 2**20 - 1, -n * 2**20, n * 2**20)]
 
 
 def test_isometry():
@@ -240,8 +269,7 @@ def test_noise_has_the_analytic_level():
         [certified.release_second(found, 1.0, DELTA, rng("S", k), owner="c").value - found.second for k in range(800)]
     )
     assert np.array_equal(second, second.transpose(0, 2, 1))
-    sigma = certified.second_sigma(found, 1.0, DELTA)
-    assert sigma == pytest.approx(analytic_gaussian_sigma(1.0, DELTA, math.sqrt(2) * P * R**2 / N))
+    sigma = analytic_gaussian_sigma(1.0, DELTA, math.sqrt(2) * P * R**2 / N)
     diagonal, upper = second[:, np.arange(P), np.arange(P)], second[:, *np.triu_indices(P, 1)]
     assert accepts_sigma(diagonal, sigma) and accepts_sigma(upper, sigma / math.sqrt(2))
     assert not accepts_sigma(upper, sigma)
@@ -251,12 +279,26 @@ def test_one_draw_of_the_noise_serves_every_budget():
     found = clipped(*data())
     one, two = (certified.release_slices(found, eps, DELTA, rng("same"), owner="c").value for eps in (1.0, 2.0))
     scale = gdp_mu(2.0, DELTA) / gdp_mu(1.0, DELTA)
-    np.testing.assert_allclose(one - table(found), scale * (two - table(found)), rtol=1e-9)
+    # Both are rounded to whole steps.
+    np.testing.assert_allclose(one - table(found), scale * (two - table(found)), rtol=0, atol=2 * 2**-20 / N)
     exact = certified.release_slices(found, math.inf, DELTA, rng("same"), owner="c")
-    np.testing.assert_allclose(exact.value, table(found), rtol=1e-15)
+    np.testing.assert_allclose(exact.value, table(found), rtol=1e-14)
     assert exact.event.mu == math.inf
     exact = certified.release_second(found, math.inf, DELTA, rng("same"), owner="c")
-    np.testing.assert_allclose(exact.value, found.second, rtol=1e-15)
+    np.testing.assert_allclose(exact.value, found.second, rtol=1e-14)
+    exact = certified.release_second(found, math.inf, DELTA, rng("same"), owner="c", mirrored=True)
+    np.testing.assert_allclose(exact.value, found.second, rtol=1e-14)
+
+
+def test_the_published_shape_has_one_deviation():
+    """Mirrored: the whole upper triangle at the level of the diagonal."""
+    found = clipped(*data())
+    terms = {"owner": "c", "mirrored": True}
+    second = [certified.release_second(found, 1.0, DELTA, rng("S", k), **terms) for k in range(800)]
+    noise = np.array([one.value for one in second]) - found.second
+    assert np.array_equal(noise, noise.transpose(0, 2, 1))
+    assert accepts_sigma(noise[:, *np.triu_indices(P)], second[0].event.sensitivity / second[0].event.mu)
+    assert second[0].event.sensitivity == pytest.approx(second_sensitivity(found), rel=1e-12)
 
 
 def test_what_a_protocol_costs():
@@ -286,7 +328,7 @@ def test_without_noise_federation_is_pooling(model):
     noise = (math.inf, DELTA, rng("none"))
 
     def protocol(rows):
-        clients = [client_moments(X[r], y[r], slices, clip=BoxClip(fixed(R))) for r in rows]
+        clients = [client_moments(X[r], y[r], slices, clip=BoxClip(fixed(R)), bits=20) for r in rows]
         weights = [one.n for one in clients]
         released = np.array([certified.release_slices(one, *noise, owner="c").value for one in clients])
         both = np.array([certified.release_second_and_mean(one, *noise, owner="c").value for one in clients])
@@ -353,8 +395,6 @@ def test_certified_releases_refuse_what_has_no_proof():
 )
 def test_bad_budgets_are_named(epsilon, delta, message):
     found = clipped(*data())
-    with pytest.raises(ValueError, match=message):
-        certified.second_sigma(found, epsilon, delta)
     for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):
         with pytest.raises(ValueError, match=message):
             release(found, epsilon, delta, rng("x"), owner="c")
@@ -374,7 +414,7 @@ def test_a_client_of_one_record_and_an_empty_slice_are_legal():
     release = certified.release_slices(one, 1.0, 0.5, rng("x"), owner="c")
     assert release.value.shape == (P + 1, H) and one.empty == H - 1
     joined = merge([one, clipped(X[1:], y[1:])])
-    np.testing.assert_allclose(joined.means, clipped(X, y).means, atol=1e-15)
+    assert np.array_equal(joined.sums, clipped(X, y).sums)
 
 
 def test_what_moments_were_made_with_travels_to_their_release():
@@ -394,7 +434,6 @@ def test_what_moments_were_made_with_travels_to_their_release():
         "mean": whitened_means(X, y, edges, fixed(np.eye(P)), fixed(C), shift=shift),
         "ball": client_moments(X, y, edges, clip=BallClip(taken)),
         "shift": client_moments(X, y, edges, clip=BoxClip(fixed(R)), shift=shift),
-        "centre": centre(plain),
     }
     for name, moments in made.items():
         for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):
@@ -403,6 +442,9 @@ def test_what_moments_were_made_with_travels_to_their_release():
             certain = name == "public" or (name == "edges" and release is not certified.release_slices)
             total = Ledger([event]).total("server", "row", DELTA)
             assert math.isfinite(total.epsilon_certified) is certain, (name, release.__name__)
+    for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):
+        with pytest.raises(CertificationError, match="about the mean of the records"):
+            release(centre(plain), 1.0, 1e-5, rng("centre"), owner="c")
     for call in (
         lambda: client_moments(X, y, edges, clip=BoxClip(R)),
         lambda: client_moments(X, y, edges, clip=BoxClip(fixed(R)), shift=X.mean(axis=0)),

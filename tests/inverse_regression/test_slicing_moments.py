@@ -32,7 +32,9 @@ SLICES = public_slices(fixed(EDGES))
 
 
 def by_definition(X, y, edges, radius):
-    T = np.clip(X, -radius, radius)
+    """Of records in 2^20 steps to the radius, or, where it is infinite, as they are."""
+    T, step = np.clip(X, -radius, radius), radius / 2**20
+    T = step * np.rint(T / step) if np.isfinite(radius) else T
     codes = np.array([sum(value > edge for edge in edges) for value in y])
     means = np.stack([T[codes == h].sum(axis=0) / len(T) for h in range(len(edges) + 1)], axis=1)
     return means, T.T @ T / len(T), np.bincount(codes, minlength=len(edges) + 1)
@@ -58,9 +60,9 @@ def test_moments_follow_their_definition(monkeypatch, layout, n_edges):
 def test_they_agree_with_the_privacy_core():
     X, y = data()
     core = slice_means(X, y, fixed(EDGES), box=fixed(1.0))
-    np.testing.assert_allclose(
-        client_moments(X, y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(1.0))).means.T, core.value, atol=1e-15
-    )
+    found = client_moments(X, y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(1.0))).means.T
+    # Each entry of a record is rounded by half a step of 2^-20.
+    np.testing.assert_allclose(found, core.value, rtol=0, atol=2**-21)
 
 
 def test_single_precision_records_are_summed_in_double():
@@ -68,8 +70,7 @@ def test_single_precision_records_are_summed_in_double():
     single = X.astype(np.float32)
     found = client_moments(single, y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(1.0)))
     exact = client_moments(single.astype(float), y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(1.0)))
-    np.testing.assert_allclose(found.means, exact.means, atol=1e-15)
-    np.testing.assert_allclose(found.second, exact.second, atol=1e-13)
+    assert np.array_equal(found.sums, exact.sums) and np.array_equal(found.gram, exact.gram)
 
 
 def test_unequal_edges_and_labels():
@@ -121,11 +122,10 @@ def test_federation_equals_pooling(sizes):
     order = rng("rows").permutation(500)
     parts = np.split(order, np.cumsum(sizes)[:-1])
     slices = public_slices(fixed(EDGES))
-    clients = [client_moments(X[rows], y[rows], slices, clip=BoxClip(fixed(1.5))) for rows in parts]
+    clients = [client_moments(X[rows], y[rows], slices, clip=BoxClip(fixed(1.5)), bits=20) for rows in parts]
     pooled = client_moments(X, y, slices, clip=BoxClip(fixed(1.5)))
     for joined in (merge(clients), merge(reversed(clients))):
-        np.testing.assert_allclose(joined.means, pooled.means, atol=1e-14)
-        np.testing.assert_allclose(joined.second, pooled.second, atol=1e-14)
+        assert np.array_equal(joined.sums, pooled.sums) and np.array_equal(joined.gram, pooled.gram)
         assert np.array_equal(joined.counts, pooled.counts) and joined.n == 500
         assert joined.largest_norm == pooled.largest_norm
         assert joined.clip_share == pytest.approx(pooled.clip_share)
@@ -157,10 +157,27 @@ def test_whitened_records_are_shrunk_to_a_ball():
     z = X @ root
     z *= np.minimum(1, 1.5 / np.linalg.norm(z, axis=1))[:, None]
     means, second, _ = by_definition(z, y, EDGES, np.inf)
-    np.testing.assert_allclose(found.means, means, atol=1e-15)
-    np.testing.assert_allclose(found.second, second, atol=1e-14)
-    assert found.clip == BallClip(fixed(1.5)) and found.largest_norm <= 1.5 * (1 + 1e-12)
+    # Rounding moves an entry by less than a step: what it would take out of the ball is rounded inwards.
+    step = 1.5 / 2**20
+    np.testing.assert_allclose(found.means, means, rtol=0, atol=step)
+    np.testing.assert_allclose(found.second, second, rtol=0, atol=2 * 1.5 * step)
+    assert found.clip == BallClip(fixed(1.5)) and found.largest_norm <= 1.5
     assert found.clip_share == pytest.approx(np.mean(np.linalg.norm(X @ root, axis=1) > 1.5))
+
+
+def test_steps_are_as_fine_as_sums_stay_exact():
+    """Whole numbers to the last bit, whatever the order of the records; more bits than that are refused."""
+    X, y = data(9000)
+    found = client_moments(X, y, SLICES, clip=BoxClip(fixed(1.0)))
+    order = rng("order").permutation(9000)
+    again = client_moments(X[order], y[order], SLICES, clip=BoxClip(fixed(1.0)))
+    assert found.bits == 19 and np.array_equal(found.sums, again.sums) and np.array_equal(found.gram, again.gram)
+    exact = np.rint(np.clip(X, -1, 1) * 2**19).astype(np.int64)
+    assert np.array_equal(found.gram[:4], np.sum(exact**2, axis=0))
+    coarse = client_moments(X, y, SLICES, clip=BoxClip(fixed(1.0)), bits=12)
+    assert coarse.step == 2.0**-12 and np.abs(coarse.means - found.means).max() < 2**-13
+    with pytest.raises(ValueError, match="bits=20 for 9000 records"):
+        client_moments(X, y, SLICES, clip=BoxClip(fixed(1.0)), bits=20)
 
 
 def test_memory_does_not_grow_with_the_number_of_clients():

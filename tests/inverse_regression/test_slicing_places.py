@@ -115,7 +115,7 @@ def table(case: str) -> SlicingData:
         edges=np.zeros(0) if classes else np.array(EDGES),
         labels=labels,
         sizes=np.array(SIZES),
-        **client_statistics(blocks, slices, p, settings.radius),
+        **client_statistics(blocks, max(SIZES), slices, p, settings.radius),
         X=X,
         y=y,
         names=np.array([f"column {j}" for j in range(p)]),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fixed import fixed
 from partywise.experiment.trial import outcome, trials
-from partywise.inverse_regression.bounded import MEAN_SHARE, bounded_second, bounded_second_and_mean
+from partywise.inverse_regression.bounded import MEAN_SHARE, whole_second, whole_second_and_mean
 from partywise.inverse_regression.certified import BALANCE, LARGEST_REACH, reach_of
 from partywise.inverse_regression.moments import client_moments, whitened_means
 from partywise.inverse_regression.slices import public_slices
@@ -22,6 +22,7 @@ from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from slicing_driver import fit, simulated
+from whole_moves import squared_move
 
 SMALL = SimulatedSettings(model="IV", n=300, clients=4, p=6)
 SLICES = public_slices(fixed([-0.5, 0.5]))
@@ -67,22 +68,20 @@ def test_no_neighbour_moves_the_second_moment_further_than_its_certificate(seed,
     X, y = numbers.standard_normal((12, 3)) * numbers.choice([0.1, 1.0, 100.0], (12, 1)), numbers.standard_normal(12)
     other = X.copy()
     other[0] = 1e3 * numbers.standard_normal(3)
-    one, two = (bounded_second(client_moments(part, y, SLICES, clip=BallClip(fixed(radius)))) for part in (X, other))
-    assert one.certificate.value == two.certificate.value == math.sqrt(2) * radius**2 / 12
-    assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
-    one, two = (
-        bounded_second_and_mean(client_moments(part, y, SLICES, clip=BallClip(fixed(radius)))) for part in (X, other)
-    )
-    assert one.certificate.value == two.certificate.value == pytest.approx(math.sqrt(2) * 1.02 * radius**2 / 12)
-    assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
+    moments = [client_moments(part, y, SLICES, clip=BallClip(fixed(radius))) for part in (X, other)]
+    for made, share in ((whole_second, 1.0), (whole_second_and_mean, 1 + MEAN_SHARE)):
+        one, two = map(made, moments)
+        bound = math.sqrt(2) * share * radius**2 / 12
+        assert one.certificate.value == two.certificate.value == pytest.approx(bound, rel=1e-6)
+        assert squared_move(one, two) <= one.squares == two.squares
 
 
 def test_two_orthogonal_records_reach_the_certificate():
     X, y = np.zeros((5, 3)), np.zeros(5)
     one, two = X.copy(), X.copy()
     one[0, 0], two[0, 1] = 9.0, -7.0
-    parts = [bounded_second(client_moments(part, y, SLICES, clip=BallClip(fixed(2.0)))) for part in (one, two)]
-    assert np.linalg.norm(parts[0].value - parts[1].value) == pytest.approx(parts[0].certificate.value, rel=1e-12)
+    parts = [whole_second(client_moments(part, y, SLICES, clip=BallClip(fixed(2.0)))) for part in (one, two)]
+    assert squared_move(*parts) == parts[0].squares
 
 
 def test_a_ball_keeps_axes_that_a_box_turns():
@@ -110,24 +109,21 @@ def test_the_ball_is_the_whitening_by_the_unit_matrix():
         client_moments(X, y, SLICES, clip=BallClip(fixed(1.5))),
         whitened_means(X, y, SLICES, fixed(np.eye(4)), fixed(1.5)),
     )
-    np.testing.assert_allclose(found.second, wanted.second, rtol=1e-14)
+    assert np.array_equal(found.gram, wanted.gram)
     assert (found.clip, found.clip_share) == (BallClip(fixed(1.5)), wanted.clip_share) and np.array_equal(X, kept)
     with pytest.raises(ValueError, match=r"radius=0\.0 must be positive"):
         client_moments(X, y, SLICES, clip=BallClip(fixed(0.0)))
 
 
 def test_what_is_released_of_the_features_has_no_bit_of_the_responses():
-    """The mean was the sum of the slice means, whose last bits tell in which slices records lie."""
+    """The mean is the sum of the slice sums: of whole numbers, whose last bits do not tell in which slices they lie."""
     rng = stream(7, "bits")
     X, y = rng.standard_normal((300, 6)), rng.standard_normal(300)
     values = [
-        bounded_second_and_mean(client_moments(X, one, SLICES, clip=BallClip(fixed(1.5)))) for one in (y, -y, 0 * y)
+        whole_second_and_mean(client_moments(X, one, SLICES, clip=BallClip(fixed(1.5)))) for one in (y, -y, 0 * y)
     ]
     assert {one.certificate.depends_on for one in values} == {frozenset({"features"})}
     assert len({one.value.tobytes() for one in values}) == 1
-    kept = replace(client_moments(X, y, SLICES, clip=BallClip(fixed(1.5))), mean=None)
-    with pytest.raises(ValueError, match=r"mean=None: .* make them of the records"):
-        bounded_second_and_mean(kept)
 
 
 @pytest.mark.parametrize("options", [{"clip": "ball"}, {"clip": "box"}])

@@ -112,7 +112,7 @@ def test_clients_are_the_arrays_that_their_rows_hold(folder):
 def test_a_file_a_client_is_the_same_data(folder):
     _, one = made(SLICES, folder)
     _, apart = made(SLICES, folder, sites())
-    for name in ("X", "y", "sizes", "ids", "means_fixed", "second"):
+    for name in ("X", "y", "sizes", "ids", "sums_fixed", "gram"):
         np.testing.assert_array_equal(getattr(one, name), getattr(apart, name))
 
 

@@ -11,13 +11,13 @@ def merge(parts: Iterable[Moments]) -> Moments:
     clients = iter(parts)
     total = next(clients)
     for part in clients:
-        assert (part.clip, part.kind) == (total.clip, total.kind)
+        assert (part.clip, part.kind, part.bits) == (total.clip, total.kind, total.bits)
         n = total.n + part.n
         total = replace(
             total,
             n=n,
-            means=(total.n * total.means + part.n * part.means) / n,
-            second=(total.n * total.second + part.n * part.second) / n,
+            sums=total.sums + part.sums,
+            gram=total.gram + part.gram,
             counts=total.counts + part.counts,
             clip_share=(total.n * total.clip_share + part.n * part.clip_share) / n,
             largest_norm=max(total.largest_norm, part.largest_norm),

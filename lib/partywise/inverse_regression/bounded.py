@@ -2,13 +2,13 @@
 
 A neighbour replaces one record of one client (unit ``row``, n_k public). The clip happens where the moments are made
 (`moments.client_moments`, `moments.whitened_means`); moments that were not clipped have infinite sensitivity.
+Certified methods release whole numbers (`whole_slices`, `whole_second`), published ones floats (`bounded_means`).
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from ..privacy.statistics.bounded import Bounded, sum_certificate
 from ..privacy.statistics.isometry import to_vector
 from ..privacy.statistics.moments import second_moment_bound
 from ..privacy.statistics.slices import slice_means_bound
-from .moments import Moments
+from ..privacy.statistics.whole import Whole, gram_squares, whole
+from .moments import CENTRE, Moments
 
 ROW = frozenset({"label", "features"})
 # Weight of the mean beside the second moment, as a share of the squared length of a record: what it adds to the noise.
@@ -62,69 +63,99 @@ def record_length(moments: Moments) -> float:
     return math.inf if moments.clip is None else moments.clip.length(moments.p)
 
 
-def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
-    """Slice mean matrix as (H, p), one slice a row, with its l2 certificate."""
-    if certified and moments.kind == "quantile":
-        raise CertificationError(
-            "edges='quantile' depend on private responses: one record can move every boundary, and all records that "
-            "share a response with it; use public edges, or release private quantiles first."
-        )
-    require_clip(moments, certified)
+def bounded_means(moments: Moments, *, stratum: str = "*") -> Bounded:
+    """Slice mean matrix as (H, p), one slice a row, with its l2 certificate, which may be infinite."""
     source = "quantile slices: no bound of order 1 / n" if moments.kind == "quantile" else "2 S / n, public slices"
     certificate = sum_certificate(means_sensitivity(moments), f"slice means: {source}", "row", ROW)
-    parents = tuple(dict.fromkeys((*moments.parents, *moments.slice_parents)))
-    return Bounded(moments.means.T, certificate, stratum, moments.clip_share, parents)
+    return Bounded(moments.means.T, certificate, stratum, moments.clip_share, slices_parents(moments))
 
 
-def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
-    """S as isometric vector of length p (p + 1) / 2, with its l2 = Frobenius certificate."""
-    require_clip(moments, certified)
+def bounded_second(moments: Moments, *, stratum: str = "*") -> Bounded:
+    """S as isometric vector of length p (p + 1) / 2, with its l2 = Frobenius certificate, which may be infinite."""
     certificate = sum_certificate(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", "row", {"features"})
     return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
 
 
-def bounded_slices(moments: Moments, *, stratum: str = "*") -> Bounded:
-    """Slice means and slice proportions as one vector (H p + H,): M slice by slice, then L n_h / n.
-
-    L is the length to which records are clipped. The proportions cost nothing: a record that stays in its slice moves
-    M by at most 2 L / n and no proportion, one that changes its slice moves both together by at most
-    sqrt(L^2 + L^2 + 2 L^2) / n.
-    """
-    means = bounded_means(moments, stratum=stratum)
-    shares = record_length(moments) / moments.n * moments.counts
-    source = "slice means and proportions: 2 S / n, public slices"
-    return replace(
-        means,
-        value=np.concatenate([np.ravel(means.value), shares]),
-        certificate=replace(means.certificate, source=source),
-    )
+def slices_parents(moments: Moments) -> tuple[str, ...]:
+    """The releases that slice means rest on."""
+    return tuple(dict.fromkeys((*moments.parents, *moments.slice_parents)))
 
 
-def bounded_second_and_mean(moments: Moments, *, stratum: str = "*") -> Bounded:
-    """S as isometric vector, then sqrt(2) c times the mean of the records, c = `mean_weight`.
-
-    These are the entries of the second moment of (c, x), but for c^2: its certificate is that of records of the length
-    sqrt(L^2 + c^2).
-    """
-    if moments.mean is None:
-        raise ValueError("mean=None: the moments were kept without the mean of the records; make them of the records.")
-    second, c = bounded_second(moments, stratum=stratum), mean_weight(moments)
-    certificate = replace(
-        second.certificate,
-        value=second_moment_bound(math.hypot(record_length(moments), c), moments.n),
-        source="second moment of (c, x): sqrt(2) (S^2 + c^2) / n",
-    )
-    value = np.concatenate([second.value, math.sqrt(2) * c * moments.mean])
-    return replace(second, value=value, certificate=certificate)
-
-
-def mean_weight(moments: Moments) -> float:
-    """c, the constant beside every record where their mean is released with their second moment."""
-    return math.sqrt(MEAN_SHARE) * record_length(moments)
-
-
-def require_clip(moments: Moments, certified: bool) -> None:
-    if certified and moments.clip is None:
+def squared_length(moments: Moments) -> int:
+    """L^2, the largest squared length of a record in steps; CertificationError for moments without a certificate."""
+    if moments.clip is None:
         raise CertificationError(
             "clip=None: unclipped moments have unbounded sensitivity; make them with a clip of a public radius."
         )
+    if CENTRE in moments.parents:
+        raise CertificationError(
+            "moments about the mean of the records are no sums of whole records; centre by a released mean."
+        )
+    return moments.clip.squares(moments.p, moments.bits)
+
+
+def whole_slices(moments: Moments, *, stratum: str = "*") -> Whole:
+    """Sums of the records slice by slice, then the counts of the slices times 2^b: (H p + H,).
+
+    The counts have a weight w <= L^2 / 4^b and cost nothing: a record that stays in its slice moves the sums by at
+    most 2 L and no count, one that changes its slice moves both by at most L^2 + L^2 + 2 w 4^b, all of it squared.
+    """
+    if moments.kind == "quantile":
+        raise CertificationError(
+            "edges='quantile' depend on private responses: one record can move every boundary, and all records that "
+            "share a response with it; use public edges, or release private quantiles first."
+        )
+    length, scale = squared_length(moments), 2 * moments.bits
+    weight = max(1, length >> scale)
+    return whole(
+        np.concatenate([moments.sums.T.ravel(), moments.counts * 2.0**moments.bits]),
+        2 * (length + max(length, weight << scale)),
+        moments.step / moments.n,
+        "slice sums and counts: 2 S / n, public slices",
+        weights=np.repeat([1, weight], [moments.sums.size, moments.n_slices]),
+        depends_on=ROW,
+        stratum=stratum,
+        clip_share=moments.clip_share,
+        parents=slices_parents(moments),
+    )
+
+
+def whole_second(moments: Moments, *, mirrored: bool = False, stratum: str = "*") -> Whole:
+    """T'T as `to_triangle`; entries above the diagonal have weight 2, or, ``mirrored``, that of the diagonal.
+
+    The Frobenius norm bounds that of the triangle without weights as well.
+    """
+    return _whole_gram(moments, moments.gram, gram_squares(squared_length(moments)), mirrored, stratum)
+
+
+def whole_second_and_mean(moments: Moments, *, stratum: str = "*") -> Whole:
+    """T'T as in `whole_second`, then c times the sum of the records, c = `mean_weight`.
+
+    These are the entries of the second moment of (c, x), but for n c^2, which is public.
+    """
+    length, c = squared_length(moments), mean_weight(moments)
+    # Beyond 2^53 for records of more than 50 columns: as integers.
+    entries = np.concatenate([moments.gram, moments.sums.sum(axis=1)]).astype(np.int64)
+    entries[-moments.p :] *= c
+    return _whole_gram(moments, entries, gram_squares(length + c * c), False, stratum)
+
+
+def _whole_gram(moments: Moments, entries: np.ndarray, squares: int, mirrored: bool, stratum: str) -> Whole:
+    weights = np.ones(len(entries), dtype=np.int64)
+    weights[moments.p :] = 1 if mirrored else 2
+    return whole(
+        entries,
+        squares,
+        moments.step**2 / moments.n,
+        "2 S^4 from |xx' - yy'|",
+        weights=weights,
+        depends_on={"features"},
+        stratum=stratum,
+        clip_share=moments.clip_share,
+        parents=moments.parents,
+    )
+
+
+def mean_weight(moments: Moments) -> int:
+    """c, the constant in steps beside every record where their sum is released with their second moment."""
+    return math.isqrt(int(MEAN_SHARE * squared_length(moments)))

@@ -1,8 +1,9 @@
 """The certified releases: slice means and second moment of a client at a stated budget, in x-space or whitened.
 
 Formal guarantee: each release is mu-Gaussian-DP for replacing one record of its client, mu = gdp_mu(epsilon, delta),
-with public slices and a public clip. The releases of a client compose to mu = sqrt(sum mu^2); clients are disjoint
-strata and compose in parallel, so that their number does not enter.
+with public slices and a public clip: records are whole numbers of steps, and so is the noise. The releases of a client
+compose to mu = sqrt(sum mu^2); clients are disjoint strata and compose in parallel, so that their number does not
+enter.
 """
 
 from __future__ import annotations
@@ -13,19 +14,11 @@ from typing import Unpack
 
 import numpy as np
 
-from ..privacy.accounting.calibration import analytic_gaussian_sigma, gdp_mu
-from ..privacy.mechanisms.gaussian import Gaussian
+from ..privacy.accounting.calibration import gdp_mu
+from ..privacy.mechanisms.integer import IntegerGaussian
 from ..privacy.mechanisms.release import Release, Terms
-from ..privacy.statistics.isometry import to_matrix
-from .bounded import (
-    bounded_second,
-    bounded_second_and_mean,
-    bounded_slices,
-    check_budget,
-    mean_weight,
-    record_length,
-    second_sensitivity,
-)
+from ..privacy.statistics.isometry import from_triangle, to_matrix
+from .bounded import check_budget, mean_weight, whole_second, whole_second_and_mean, whole_slices
 from .estimate import Subspace, has_tie, inverse_root, leading
 from .moments import Moments
 
@@ -33,12 +26,6 @@ from .moments import Moments
 BALANCE = 115.0
 # Beyond three times the length of a record of entries R, clipping moves next to nothing.
 LARGEST_REACH = 3.0
-
-
-def second_sigma(moments: Moments, epsilon: float, delta: float) -> float:
-    """Noise sd of the diagonal of S, sqrt(2) times that of the other entries; Delta = sqrt(2) p R^2 / n."""
-    check_budget(epsilon, delta, moments.n)
-    return float(analytic_gaussian_sigma(epsilon, delta, second_sensitivity(moments)))
 
 
 def reach_of(p: int, total: int, clients: int, mu: float) -> float:
@@ -65,19 +52,18 @@ def release_slices(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release M and the slice proportions, which cost nothing beside it (`bounded_slices`), as last row: (p + 1, H).
+    """Release M and the slice proportions, which cost nothing beside it (`whole_slices`), as last row: (p + 1, H).
 
-    ``moments`` are those of one client, clipped, with public slices; ``epsilon = inf`` adds no noise. Whatever the
-    budget, the generator gives one normal an entry of M and one a slice. Where membership is public the stratum is the
-    client's cell. A whitened M names the releases of S behind its root in ``terms``.
+    ``moments`` are those of one client, clipped, with public slices; ``epsilon = inf`` adds no noise. Where membership
+    is public the stratum is the client's cell. A whitened M names the releases of S behind its root in ``terms``.
     """
     check_budget(epsilon, delta, moments.n)
-    bounded, length = bounded_slices(moments, stratum=stratum), record_length(moments)
-    release = _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
-    split = moments.p * moments.n_slices
+    statistic, split = whole_slices(moments, stratum=stratum), moments.p * moments.n_slices
+    release = _gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms)
+    unit = statistic.units[-1] * 2.0**moments.bits * moments.n
 
     def table(vector: np.ndarray) -> np.ndarray:
-        return np.vstack([vector[:split].reshape(moments.n_slices, moments.p).T, vector[split:] / length])
+        return np.vstack([vector[:split].reshape(moments.n_slices, moments.p).T, vector[split:] / unit])
 
     return release.post_process(table)
 
@@ -89,18 +75,22 @@ def release_second(
     rng: np.random.Generator,
     *,
     owner: str,
+    mirrored: bool = False,
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
     """Release S as a symmetric matrix (p, p); parameters and errors as in `release_slices`.
 
     The noise is independent on the isometric vector (diagonal, sqrt(2) times the upper triangle), where the
-    Frobenius sensitivity is the l2 one.
+    Frobenius sensitivity is the l2 one; ``mirrored``, it has one sd on the whole upper triangle.
     """
     check_budget(epsilon, delta, moments.n)
-    bounded = bounded_second(moments, stratum=stratum)
-    release = _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
-    return release.post_process(lambda vector: to_matrix(vector, moments.p))
+    statistic, matrix = (
+        whole_second(moments, mirrored=mirrored, stratum=stratum),
+        from_triangle if mirrored else to_matrix,
+    )
+    release = _gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms)
+    return release.post_process(lambda vector: matrix(vector, moments.p))
 
 
 def release_second_and_mean(
@@ -115,9 +105,9 @@ def release_second_and_mean(
 ) -> Release:
     """Release S and, as last row, the mean of the records: (p + 1, p); parameters and errors as in `release_slices`."""
     check_budget(epsilon, delta, moments.n)
-    bounded, weight = bounded_second_and_mean(moments, stratum=stratum), math.sqrt(2) * mean_weight(moments)
-    release = _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
-    p = moments.p
+    statistic, p = whole_second_and_mean(moments, stratum=stratum), moments.p
+    weight = math.sqrt(2) * mean_weight(moments) * moments.step
+    release = _gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms)
     return release.post_process(lambda vector: np.vstack([to_matrix(vector[:-p], p), vector[-p:] / weight]))
 
 
@@ -139,9 +129,9 @@ def covariance_of(second: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _gaussian(epsilon: float, delta: float) -> Gaussian:
+def _gaussian(epsilon: float, delta: float) -> IntegerGaussian:
     """Calibrated once for all clients of one size: the root costs more than a release."""
-    return Gaussian(sigma=0.0) if np.isinf(epsilon) else Gaussian(mu=float(gdp_mu(epsilon, delta)))
+    return IntegerGaussian(mu=math.inf if np.isinf(epsilon) else float(gdp_mu(epsilon, delta)))
 
 
 def unwhiten(slices, weights, covariance, n_directions: int) -> Subspace:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..privacy.statistics.whole import step_bits
 from .records import ArrayRecords, Records
 from .slices import Slices
 
@@ -29,6 +30,11 @@ class PublicFacts:
     n_directions: int
     public_slices: Slices
     records: Callable[..., Records] = ArrayRecords
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits of an entry of a record, the same at all clients: of the largest one."""
+        return step_bits(max(self.sizes))
 
     def number(self, name: str) -> int:
         """Number of a client, part of the address of its noise."""

@@ -1,18 +1,22 @@
 """What one client computes: clipped slice means and second moments, in one pass over its records.
 
 Notation of seed 001, sections 2.2 and 3.1: T = Pi_R(X), M = (m_1, ..., m_H) with m_h = (1/n) sum_i T_i 1(y_i in h),
-and S = T'T/n. Sums over records of several clients are the sums of the clients' sums, so that moments merge exactly.
+and S = T'T/n. Clipped records are whole numbers of steps of the clip, so that their sums are exact in any order and any
+number of clients.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from ..privacy.accounted_values import AccountedValue, parameter, parents_of
 from ..privacy.rounding import bounded_entries
-from ..privacy.statistics.clips import BallClip, Clip
+from ..privacy.statistics.clips import BallClip, WholeClip
+from ..privacy.statistics.isometry import from_triangle, to_triangle
+from ..privacy.statistics.whole import step_bits
 from .slices import Slices
 
 # Entries of one block of records: two copies of it fit into the second-level cache.
@@ -31,49 +35,63 @@ class Moments:
     ----------
     n : int
         Records.
-    means : ndarray of shape (p, H)
-        Slice mean matrix M: sums over a slice divided by n, not by the size of the slice.
-    second : ndarray of shape (p, p)
-        S, symmetric.
+    sums : ndarray of shape (p, H)
+        Of the records of every slice, in steps: whole numbers if records were clipped.
+    gram : ndarray of shape (p (p + 1) / 2,)
+        T'T in squared steps, diagonal and upper triangle (`to_triangle`): whole numbers if records were clipped.
     counts : ndarray of shape (H,)
         Records of every slice.
     kind : {"public", "quantile", "labels"}
         Origin of the slices (see `Slices`).
-    clip : Clip, optional
+    clip : WholeClip, optional
         What all records went through; None if unclipped.
+    bits : int
+        The size of the clip is 2^bits steps; public. Without a clip a step is 1.
     largest_norm : float
         max_i ||T_i||, the c_R of the source. It depends on the data: no certified mechanism reads it.
     clip_share : float
         Share of entries (records, for a ball) that were clipped; stays with the client.
-    mean : ndarray of shape (p,), optional
-        Of all records, summed without the responses: the sum of the slice means has last bits that slices move. None
-        where moments are kept without it.
     parents, slice_parents : tuple of str
         The releases that the clip, the centre or the whitening came from; those that the slices came from, on which
         S does not depend.
     """
 
     n: int
-    means: np.ndarray
-    second: np.ndarray
+    sums: np.ndarray
+    gram: np.ndarray
     counts: np.ndarray
     kind: str
-    clip: Clip | None = None
+    clip: WholeClip | None = None
+    bits: int = 0
     largest_norm: float = 0.0
     clip_share: float = 0.0
-    mean: np.ndarray | None = None
     parents: tuple[str, ...] = ()
     slice_parents: tuple[str, ...] = ()
 
     @property
+    def step(self) -> float:
+        """What a step is worth."""
+        return 1.0 if self.clip is None else self.clip.step(self.bits)
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Slice mean matrix M (p, H): sums over a slice divided by n, not by the size of the slice."""
+        return self.sums * self.step / self.n
+
+    @cached_property
+    def second(self) -> np.ndarray:
+        """S (p, p), symmetric."""
+        return from_triangle(self.gram * self.step**2 / self.n, self.p)
+
+    @property
     def p(self) -> int:
         """Number of columns."""
-        return len(self.means)
+        return len(self.sums)
 
     @property
     def n_slices(self) -> int:
         """Number of slices H."""
-        return self.means.shape[1]
+        return self.sums.shape[1]
 
     @property
     def empty(self) -> int:
@@ -102,52 +120,69 @@ def check_records(X, y) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def client_moments(X, y, slices: Slices, *, clip: Clip | None = None, shift: AccountedValue | None = None) -> Moments:
-    """Slice means and second moment of one client, sums in float64; without a clip, which no mechanism accepts.
+def client_moments(
+    X,
+    y,
+    slices: Slices,
+    *,
+    clip: WholeClip | None = None,
+    bits: int | None = None,
+    shift: AccountedValue | None = None,
+) -> Moments:
+    """Slice sums and second moment of one client in whole steps; floats without a clip, which no mechanism accepts.
 
+    ``bits`` are public, of the largest client whose sums are added to these (`step_bits`); by default of this one.
     ``shift`` (p,) is subtracted from every record before clipping; a bare array does not say where it comes from and
     raises TypeError. Clipped records are taken as `bounded_entries` has them, others must be finite.
     """
     centre = None if shift is None else parameter("shift", shift)
     X, y = check_records(X, y) if clip is None else check_records(bounded_entries(X), bounded_entries(y))
     return replace(
-        _sum_blocks(X, y, slices, clip, centre), parents=parents_of(None if clip is None else clip.radius, shift)
+        _sum_blocks(X, y, slices, clip, bits, centre), parents=parents_of(None if clip is None else clip.radius, shift)
     )
 
 
 def _sum_blocks(
-    X: np.ndarray, y: np.ndarray, slices: Slices, clip: Clip | None, centre: np.ndarray | None = None
+    X: np.ndarray,
+    y: np.ndarray,
+    slices: Slices,
+    clip: WholeClip | None,
+    bits: int | None,
+    centre: np.ndarray | None = None,
 ) -> Moments:
     """Moments of checked records, in one pass over blocks of them."""
     n, p = X.shape
-    second, sums, total = np.zeros((p, p)), np.zeros((slices.n_slices, p)), np.zeros(p)
+    most = step_bits(n)
+    bits = 0 if clip is None else most if bits is None else bits
+    if bits > most:
+        raise ValueError(f"bits={bits} for {n} records: sums of more than {most} bits an entry are not exact.")
+    gram, sums = np.zeros((p, p)), np.zeros((slices.n_slices, p))
     counts, largest, moved, units = np.zeros(slices.n_slices, dtype=np.int64), 0.0, 0, 0
     rows = max(BLOCK_ENTRIES // p, 256)
     for start in range(0, n, rows):
         block = X[start : start + rows]
         block = np.asarray(block, dtype=float) if centre is None else block - centre
         if clip is not None:
-            clipped = clip.of(block)
+            clipped = clip.steps(block, bits)
             block, moved, units = clipped.records, moved + clipped.number, units + clipped.units
-        second += block.T @ block
-        total += block.sum(axis=0)
+        gram += block.T @ block
         largest = max(largest, float(np.max(np.einsum("ij,ij->i", block, block))))
         part, number = slice_sums(block, y[start : start + rows], slices)
         sums += part
         counts += number
     sums[counts == 0] = 0.0
-    return Moments(
+    found = Moments(
         n=n,
-        means=sums.T / n,
-        second=(second + second.T) / (2 * n),
+        sums=sums.T,
+        gram=to_triangle((gram + gram.T) / 2),
         counts=counts,
         kind=slices.kind,
         clip=clip,
-        largest_norm=float(np.sqrt(largest)),
+        bits=bits,
         clip_share=moved / units if units else 0.0,
-        mean=total / n,
         slice_parents=slices.parents,
     )
+    return replace(found, largest_norm=float(np.sqrt(largest)) * found.step)
 
 
 def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
@@ -169,9 +204,16 @@ def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.nda
 
 
 def whitened_means(
-    X, y, slices: Slices, root: AccountedValue, radius: AccountedValue, *, shift: AccountedValue | None = None
+    X,
+    y,
+    slices: Slices,
+    root: AccountedValue,
+    radius: AccountedValue,
+    *,
+    bits: int | None = None,
+    shift: AccountedValue | None = None,
 ) -> Moments:
-    """Slice means of whitened records, clipped to a `BallClip`: round 2 of the certified method.
+    """Slice sums of whitened records, clipped to a `BallClip` and rounded there: round 2 of the certified method.
 
     z = root (x - shift) is shrunk to ``z min(1, C / ||z||)`` with ``radius`` C; ``root`` is Sigma^(-1/2) of shape (p,
     p), symmetric. The second moment is that of the shrunk z.
@@ -182,7 +224,7 @@ def whitened_means(
         raise ValueError(f"root has shape {matrix.shape} for records of length {X.shape[1]}.")
     columns = matrix @ (X.T if shift is None else X.T - np.asarray(parameter("shift", shift))[:, None])
     white, y = check_records(columns.T, y)
-    return replace(_sum_blocks(white, y, slices, clip), parents=parents_of(root, radius, shift))
+    return replace(_sum_blocks(white, y, slices, clip, bits), parents=parents_of(root, radius, shift))
 
 
 def large_enough(sizes, least: float = 1) -> np.ndarray:
@@ -199,10 +241,10 @@ def centre(moments: Moments) -> Moments:
 
     Reads the counts of the slices, which no release of M or S contains: for pooled data and for mode ``paper`` only.
     """
-    mean = moments.means.sum(axis=1)
+    total = moments.sums.sum(axis=1)
     return replace(
         moments,
-        means=moments.means - np.outer(mean, moments.counts / moments.n),
-        second=moments.second - np.outer(mean, mean),
+        sums=moments.sums - np.outer(total, moments.counts / moments.n),
+        gram=moments.gram - to_triangle(np.outer(total, total)) / moments.n,
         parents=tuple(dict.fromkeys((*moments.parents, CENTRE))),
     )

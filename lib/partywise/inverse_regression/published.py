@@ -109,7 +109,7 @@ def iid_release(
     moments: Moments, sigma: float, rng: np.random.Generator, *, owner: str, stratum: str = "*", **terms: Unpack[Terms]
 ) -> Release:
     """M (p, H) plus independent noise; the event charges quantile slices infinity: their edges are private."""
-    bounded = bounded_means(moments, stratum=stratum, certified=False)
+    bounded = bounded_means(moments, stratum=stratum)
     return Gaussian(sigma=sigma)(bounded, rng, owner=owner, **terms).post_process(np.transpose)
 
 
@@ -130,7 +130,7 @@ def vgm_release(
     neighbours have different ones. It is a value in the clear, on which nothing certified can rest.
     """
     covariance = vgm_covariance(moments.means, n_directions, floor, gap_sign)
-    bounded = bounded_means(moments, stratum=stratum, certified=False)
+    bounded = bounded_means(moments, stratum=stratum)
     shape = Clear(covariance, units=("row",), owner=owner)
     return Gaussian(covariance=shape)(bounded, rng, owner=owner, **terms).post_process(np.transpose)
 
@@ -147,7 +147,7 @@ def covariance_release(
     **terms: Unpack[Terms],
 ) -> Release:
     """S plus scale c_R^2 A with A of lemma 1: symmetric, every entry N(0, sigma^2)."""
-    bounded = replace(bounded_second(moments, stratum=stratum, certified=False), value=moments.second)
+    bounded = replace(bounded_second(moments, stratum=stratum), value=moments.second)
     if norm is None:
         norm = moments.largest_norm
         _name_parameter(terms, f"largest norm of {owner}")

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..privacy.rounding import bounded_entries
-from ..privacy.statistics.isometry import to_matrix
 from .moments import Moments, check_records, client_moments
 from .screening import mean_differences, sign_sums, slice_profile
 from .slices import Slices, case_clip, equal_frequency
@@ -35,12 +34,14 @@ class Records(Protocol):
 
 
 class SliceFacts(Protocol):
-    """What records need of the public facts: p, H and the public slices."""
+    """What records need of the public facts: p, H, the bits of an entry and the public slices."""
 
     @property
     def n_columns(self) -> int: ...
     @property
     def n_slices(self) -> int: ...
+    @property
+    def bits(self) -> int: ...
     @property
     def public_slices(self) -> Slices: ...
 
@@ -66,10 +67,11 @@ class ArrayRecords:
 
     def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
         """As in `Records`; kept ones where there are any."""
-        if clipped and columns is None and "means_fixed" in self.block:
+        if clipped and columns is None and "sums_fixed" in self.block:
             return self._stored_moments(own)
         X, y = self.records(columns)
-        return client_moments(X, y, self.slices(y, own), clip=case_clip(self.settings.radius) if clipped else None)
+        clip, bits = (case_clip(self.settings.radius), self.facts.bits) if clipped else (None, None)
+        return client_moments(X, y, self.slices(y, own), clip=clip, bits=bits)
 
     def differences(self, *, own: bool) -> np.ndarray:
         """As in `Records`."""
@@ -98,14 +100,15 @@ class ArrayRecords:
 
     def _stored_moments(self, own: bool) -> Moments:
         block = self.block
-        which = "own" if own and "means_own" in block else "fixed"
+        which = "own" if own and "sums_own" in block else "fixed"
         return Moments(
             n=int(block[f"counts_{which}"].sum()),
-            means=block[f"means_{which}"],
-            second=to_matrix(block["second"], self.facts.n_columns),
+            sums=block[f"sums_{which}"],
+            gram=block["gram"],
             counts=block[f"counts_{which}"],
             kind="quantile" if which == "own" else self.facts.public_slices.kind,
             clip=case_clip(self.settings.radius),
+            bits=self.facts.bits,
             largest_norm=float(block["norms"]),
             clip_share=float(block["clip_share"]),
         )

@@ -14,17 +14,16 @@ column, entries clipped to [-1, 1] .68.
 
 from __future__ import annotations
 
-import math
 from typing import Unpack
 
 import numpy as np
 
 from ..privacy.accounted_values import AccountedValue, Public, parameter
-from ..privacy.mechanisms.gaussian import Gaussian
+from ..privacy.mechanisms.integer import IntegerGaussian
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.mechanisms.selection import NoisyVotes
-from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
 from ..privacy.statistics.counts import membership
+from ..privacy.statistics.whole import Whole, whole
 from .bounded import ROW
 from .moments import check_records, slice_sums
 from .slices import Slices
@@ -32,6 +31,10 @@ from .slices import Slices
 BLOCK_ENTRIES = 1 << 18
 # Weight of the mean sign and of the proportions beside contrasts: it lengthens a record by 3 %.
 MEAN_WEIGHT = 0.25
+# The inverse square of it: weight of contrasts where that of the others is what it is for.
+WEIGHT = 16
+# Contrasts are whole numbers of steps of 2^-16.
+CODE_BITS = 16
 
 
 def slice_profile(X, y, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
@@ -152,48 +155,50 @@ def sign_sums(X, codes, n_slices: int) -> np.ndarray:
     return member @ np.sign(X, dtype=kind)
 
 
-def contrasts_sensitivity(code: np.ndarray, n: int, p: int) -> float:
-    """l2 sensitivity of F Z with mean signs and proportions: 2 sqrt(p (1 + w^2)) / n times the longest column of F.
+def whole_contrasts(sums, counts, code: AccountedValue, n: int, *, stratum: str = "*") -> Whole:
+    """Contrasts, sums of signs and of slices of one client with their certificate (unit ``row``, n public).
 
-    A record adds, over n, the outer product of (f, w L) and (s, w sqrt(p)): f its slice's column of F, of length at
-    most L, s its p signs, w = ``MEAN_WEIGHT``. Opposite signs in the slice of the longest column reach the bound.
-    Between slices whose columns are opposite the square is at most 2 (1 + w^2) + 2 (1 - w^2) = 4 times
-    L^2 p (1 + w^2).
-    """
-    return 2 * math.sqrt(p * (1 + MEAN_WEIGHT**2)) / n * longest_column(code)
+    (m + 1, p + 1) from `sign_sums` (H, p), records (H,) of every slice and the ``code`` F, whole in steps of 2^-16: F
+    Z; as last row the sums of signs, as last column F times the records. The corner is a constant.
 
-
-def longest_column(code: np.ndarray) -> float:
-    """Length of the longest column of a matrix."""
-    # Scaled by a power of two: no digit changes and no square vanishes.
-    _, exponent = np.frexp(np.max(np.abs(code)))
-    return math.ldexp(float(np.linalg.norm(np.ldexp(code, -exponent), axis=0).max()), int(exponent))
-
-
-def bounded_contrasts(sums, counts, code: AccountedValue, n: int, *, stratum: str = "*") -> Bounded:
-    """Contrasts, mean signs and proportions of one client with their certificate (unit ``row``, replace one, n public).
-
-    (m + 1, p + 1) from `sign_sums` (H, p), records (H,) of every slice and the ``code`` F: F Z; as last row the mean
-    signs, as last column F p, each times its weight. The corner is a constant.
+    Weights are 16 in F Z, L^2 in the sums of signs, p beside F: with w = ``MEAN_WEIGHT`` = 1/4 a record adds the outer
+    product of 4 (f, w L) and (s, w sqrt(p)), f its slice's column of F, of length at most L, s its p signs. Where two
+    records have cosines x of f and y of s, the square of their difference is at most L^2 p times 32 (1 - x y) + 2 (1 -
+    x) + 2 (1 - y) <= 68: opposite signs in the slice of the longest column reach it, as do opposite columns.
     """
     counts = np.asarray(counts, dtype=float)
-    sums, rows = np.asarray(sums, dtype=float), np.asarray(parameter("code", code), dtype=float)
-    if sums.ndim != 2 or rows.ndim != 2 or rows.shape[1] != len(sums):
-        raise ValueError(f"code has shape {rows.shape} for sums of shape {sums.shape}; it needs one column a slice.")
+    sums, given = np.asarray(sums, dtype=float), np.asarray(parameter("code", code), dtype=float)
+    if sums.ndim != 2 or given.ndim != 2 or given.shape[1] != len(sums):
+        raise ValueError(f"code has shape {given.shape} for sums of shape {sums.shape}; it needs one column a slice.")
     if counts.shape != (len(sums),) or not n >= 1 or counts.sum() != n or not np.all(np.abs(sums) <= counts[:, None]):
         raise ValueError(f"n={n!r} records do not reach these sums of signs; give the number of records behind them.")
-    heights = np.vstack([rows, np.full(len(sums), MEAN_WEIGHT * longest_column(rows))])
-    widths = np.column_stack([sums, MEAN_WEIGHT * math.sqrt(sums.shape[1]) * counts])
-    certificate = SensitivityCertificate(
-        value=contrasts_sensitivity(rows, n, sums.shape[1]),
-        norm="l2",
-        unit="row",
-        relation="replace_one",
+    rows, p = whole_code(given), sums.shape[1]
+    longest = longest_column(rows)
+    weights = np.full((len(rows) + 1, p + 1), WEIGHT)
+    weights[-1, :-1], weights[:-1, -1] = longest, p
+    return whole(
+        np.vstack([rows, np.ones(len(sums))]) @ np.column_stack([sums, counts]),
+        4 * (WEIGHT + 1) * p * longest,
+        2.0**-CODE_BITS * MEAN_WEIGHT / n,
+        "contrasts of signs, mean signs and proportions: 2 L sqrt(p (1 + w^2)) / n, public slices",
+        weights=weights,
         depends_on=ROW,
-        assumptions=("number of records public", "contrasts and slices public"),
-        source="contrasts of signs, mean signs and proportions: 2 sqrt(p (1 + w^2)) / n, public slices",
+        stratum=stratum,
+        parents=code.parents,
     )
-    return Bounded(heights @ widths / n, certificate, stratum, parents=code.parents)
+
+
+def whole_code(code: np.ndarray) -> np.ndarray:
+    """F in steps of 2^-16, whole; ValueError where nothing is left of it, or its entries are not of about 1."""
+    rows = np.rint(np.ldexp(code, CODE_BITS))
+    if not 0 < np.max(np.abs(rows), initial=0) <= 16 << CODE_BITS:
+        raise ValueError("code must have finite entries of at most 16, some of them at least 2^-16: scale it.")
+    return rows
+
+
+def longest_column(rows: np.ndarray) -> int:
+    """Largest squared length of a column of whole numbers."""
+    return int(np.max(np.sum(rows.astype(np.int64) ** 2, axis=0)))
 
 
 def contrasts_release(
@@ -212,12 +217,12 @@ def contrasts_release(
 
     Arguments as above.
     """
-    bounded = bounded_contrasts(sums, counts, code, n, stratum=stratum)
-    mechanism = Gaussian(sigma=0.0) if math.isinf(mu) else Gaussian(mu=mu)
-    row, column = map(np.ones, np.shape(bounded.value))
-    row[-1] = MEAN_WEIGHT * longest_column(np.asarray(parameter("code", code), dtype=float))
-    column[-1] = MEAN_WEIGHT * math.sqrt(len(column) - 1)
-    return mechanism(bounded, rng, owner=owner, **terms).post_process(lambda value: value / row[:, None] / column)
+    statistic = whole_contrasts(sums, counts, code, n, stratum=stratum)
+    scale = np.full(statistic.integers.shape, 2.0**-CODE_BITS / n)
+    scale[-1] = 1 / n
+    return IntegerGaussian(mu=mu)(statistic, rng, owner=owner, **terms).post_process(
+        lambda value: value / statistic.units * scale
+    )
 
 
 def about_the_mean_sign(released: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..privacy.accounted_values import AccountedValue, Public, parameter
-from ..privacy.statistics.clips import BoxClip, Clip
+from ..privacy.statistics.clips import BoxClip
 
 KINDS = ("public", "quantile", "labels")
 
@@ -63,7 +63,7 @@ def case_edges(values: Any) -> Public:
     return Public(values, because="edges or classes of the case, settings")
 
 
-def case_clip(radius: float) -> Clip:
+def case_clip(radius: float) -> BoxClip:
     """The rule by which records of a case are clipped, at its radius: all bounds are this object's."""
     return BoxClip(Public(radius, because="radius of the case, a setting"))
 

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.inverse_regression.bounded import bounded_means, bounded_second
+from partywise.inverse_regression.bounded import whole_second, whole_slices
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.slices import public_slices
-from partywise.privacy.statistics.clips import BallClip, BoxClip, Clip, ClipResult
+from partywise.privacy.statistics.clips import BallClip, BoxClip, ClipResult, WholeClip
 from partywise.randomness import stream
 
 X = stream(11, "clips").standard_normal((60, 4)) * [1.0, 2.0, 0.1, 5.0]
 
 
-class DiamondClip(Clip):
+class DiamondClip(WholeClip):
     """A rule of somebody else: records are shrunk to a sum of absolute entries of at most the radius."""
 
     def length(self, p: int) -> float:
@@ -27,6 +27,13 @@ class DiamondClip(Clip):
         sums = np.abs(records).sum(axis=1)
         shrink = np.minimum(1.0, self.size / sums)
         return ClipResult(records * shrink[:, None], int(np.count_nonzero(sums > self.size)), len(records))
+
+    def squares(self, p: int, bits: int) -> int:
+        return 1 << 2 * bits
+
+    def steps(self, records: np.ndarray, bits: int) -> ClipResult:
+        kept = self.of(records)
+        return ClipResult(np.trunc(kept.records / self.step(bits)), kept.number, kept.units)
 
 
 @pytest.mark.parametrize("rule", [BallClip, BoxClip, DiamondClip])
@@ -56,8 +63,8 @@ def test_a_rule_of_somebody_else_needs_its_class_alone():
     y = X[:, 0]
     moments = client_moments(X, y, public_slices(fixed([0.0])), clip=DiamondClip(fixed(1.5)))
     assert moments.clip_share > 0 and moments.largest_norm <= 1.5
-    assert bounded_means(moments).certificate.value == pytest.approx(2 * 1.5 / 60)
-    assert bounded_second(moments).certificate.value == pytest.approx(math.sqrt(2) * 1.5**2 / 60)
+    assert whole_slices(moments).certificate.value == pytest.approx(2 * 1.5 / 60)
+    assert whole_second(moments).certificate.value == pytest.approx(math.sqrt(2) * 1.5**2 / 60)
 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, float("nan")])

@@ -21,9 +21,8 @@ from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
-from ..certified import about_the_mean, covariance_of, release_second, release_slices, second_sigma
+from ..certified import about_the_mean, covariance_of, release_second, release_slices
 from ..model import Estimate
-from ..published import covariance_release
 from ..slices import case_clip
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
@@ -54,11 +53,8 @@ def local_release(
     terms = common | {"release_id": f"second moment of {client.name}"}
     means = release_slices(moments, budget["means"], delta, rng_for("client", number, "mean"), **mean_terms)
     rng = rng_for("client", number, "covariance")
-    if spec.options.second == "goe":
-        return means, release_second(moments, budget["second"], delta, rng, **terms)
-    # One sd for the whole upper triangle, whose l2 sensitivity is at most the Frobenius one.
-    sigma = second_sigma(moments, budget["second"], delta)
-    return means, covariance_release(moments, sigma, rng, norm=1.0, **terms)
+    mirrored = spec.options.second == "mirrored"
+    return means, release_second(moments, budget["second"], delta, rng, mirrored=mirrored, **terms)
 
 
 def server_fit(

@@ -15,6 +15,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import Clear
+from ...privacy.statistics.isometry import to_triangle
 from ...randomness import Rng
 from ..estimate import classical
 from ..model import Estimate
@@ -52,8 +53,9 @@ def server_fit(
 ) -> Estimate:
     """The pooled estimate from merged moments about their mean: with the kernel of the source, or with Li's."""
     means, seconds, counts = zip(*moments, strict=True)
-    n_h, d = np.sum(counts, axis=0), spec.public.n_directions
-    pooled = Moments(int(n_h.sum()), weighted_mean(means, weights), weighted_mean(seconds, weights), n_h, "quantile")
+    n_h, d, n = np.sum(counts, axis=0), spec.public.n_directions, sum(weights)
+    gram = to_triangle(n * weighted_mean(seconds, weights))
+    pooled = Moments(n, n * weighted_mean(means, weights), gram, n_h, "quantile")
     if spec.options.kernel == "classical":
         found = classical(pooled, d)
     else:

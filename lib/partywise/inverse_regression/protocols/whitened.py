@@ -23,7 +23,7 @@ from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derive
-from ...privacy.statistics.clips import BallClip
+from ...privacy.statistics.clips import BallClip, WholeClip
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..bounded import MEAN_SHARE
@@ -67,11 +67,11 @@ def local_second(
     """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
     spec, view = plan.spec, plan.view
     radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), counted)
-    clip = case_clip(spec.settings.radius)
+    clip: WholeClip = case_clip(spec.settings.radius)
     if radius is not None:
         clip = BallClip(Public(radius, because="by public numbers: columns, sizes and the budget"))
     X, y = local_records(client, view, rng_for).records(columns)
-    moments = client_moments(X, y, spec.public.public_slices, clip=clip)
+    moments = client_moments(X, y, spec.public.public_slices, clip=clip, bits=spec.public.bits)
     return release_second_and_mean(
         moments,
         plan.budget["second"],
@@ -102,7 +102,8 @@ def local_whitened(
     mean = replace(releases[-1], value=merged_moments[-1])
     ball = Public(spec.options.ball, because="ball of the method, an option")
     X, y = local_records(client, plan.view, rng_for).records(columns)
-    moments = whitened_means(X, y, spec.public.public_slices, root, ball, shift=mean)
+    public = spec.public
+    moments = whitened_means(X, y, public.public_slices, root, ball, bits=public.bits, shift=mean)
     release = release_slices(
         moments,
         plan.budget["means"],

@@ -11,19 +11,30 @@ from functools import cache
 import numpy as np
 
 
+def to_triangle(matrix: np.ndarray) -> np.ndarray:
+    """Diagonal of a symmetric matrix of shape (q, q), then its upper triangle, as they are; shape (q (q + 1) / 2,)."""
+    return np.concatenate([np.diagonal(matrix), matrix[_upper(len(matrix))]])
+
+
+def from_triangle(entries: np.ndarray, size: int) -> np.ndarray:
+    """Inverse of `to_triangle`: the symmetric matrix of shape (size, size)."""
+    rows, columns = _upper(size)
+    matrix = np.empty((size, size))
+    matrix[rows, columns] = matrix[columns, rows] = entries[size:]
+    np.fill_diagonal(matrix, entries[:size])
+    return matrix
+
+
 def to_vector(matrix: np.ndarray) -> np.ndarray:
     """Isometric vector of a symmetric matrix of shape (q, q); shape (q (q + 1) / 2,)."""
-    upper = _upper(len(matrix))
-    return np.concatenate([np.diagonal(matrix), np.sqrt(2) * matrix[upper]])
+    vector = to_triangle(matrix).astype(float)
+    vector[len(matrix) :] *= np.sqrt(2)
+    return vector
 
 
 def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
     """Inverse of `to_vector`: the symmetric matrix of shape (size, size)."""
-    rows, columns = _upper(size)
-    matrix = np.empty((size, size))
-    matrix[rows, columns] = matrix[columns, rows] = vector[size:] / np.sqrt(2)
-    np.fill_diagonal(matrix, vector[:size])
-    return matrix
+    return from_triangle(np.concatenate([vector[:size], vector[size:] / np.sqrt(2)]), size)
 
 
 def nearest_semidefinite(matrix: np.ndarray) -> np.ndarray:

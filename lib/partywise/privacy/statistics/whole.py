@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -159,7 +160,7 @@ def whole(
     """
     squares = Fraction(squares)
     certificate = SensitivityCertificate(
-        value=root_up(squares, step) if squares else 0.0,
+        value=root_up(squares, step) if squares and 0 < step < math.inf else 0.0,
         norm="l2",
         unit=unit,
         relation=relation,
@@ -179,6 +180,7 @@ def gram_squares(length: int) -> int:
     return 2 * length * length
 
 
+@lru_cache(maxsize=1024)
 def root_up(squares: Fraction, step: float = 1.0) -> float:
     """The least float that is not below ``sqrt(squares) step``, or its neighbour above."""
     target = squares * Fraction(step) ** 2
@@ -189,6 +191,7 @@ def root_up(squares: Fraction, step: float = 1.0) -> float:
     return found
 
 
+@lru_cache(maxsize=1024)
 def least_deviation(squares: Fraction, mu: float, honest: Fraction = Fraction(1)) -> float:
     """The least double s with ``s^2 mu^2 honest >= squares``: the deviation of the noise, in steps.
 

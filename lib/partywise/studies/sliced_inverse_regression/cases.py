@@ -18,7 +18,7 @@ from ...inverse_regression import models
 from ...inverse_regression.moments import Moments, client_moments
 from ...inverse_regression.records import own_slices
 from ...inverse_regression.slices import Slices, case_clip, case_edges, class_slices, public_slices
-from ...privacy.statistics.isometry import to_vector
+from ...privacy.statistics.whole import step_bits
 from ...randomness import Rng, stream
 from .data import SlicingData
 from .settings import ActivitySettings, DatasetSettings, FlightsSettings, SimulatedSettings
@@ -47,7 +47,7 @@ def complete_simulated(settings: SimulatedSettings, drawn: Mapping[str, Any]) ->
         labels=np.zeros(0),
         sizes=np.full(settings.clients, settings.n),
         n_directions=settings.n_directions,
-        **client_statistics(records, fixed, settings.p, settings.radius),
+        **client_statistics(records, settings.n, fixed, settings.p, settings.radius),
         X=np.zeros((0, settings.p)),
         **NO_ROWS,
     )
@@ -64,19 +64,20 @@ def model_edges(settings: SimulatedSettings, key: int) -> np.ndarray:
     return models.public_edges(settings.model, settings.slices, s, rng, beta=beta)
 
 
-def client_statistics(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any]:
-    """What clients keep of their records, one client in memory at a time."""
+def client_statistics(clients: Any, largest: int, fixed: Slices, p: int, radius: float) -> dict[str, Any]:
+    """What clients keep of their records, one client in memory at a time; the largest of them sets the steps."""
     parts: list[tuple[Moments, Moments]] = []
+    rounding: dict[str, Any] = {"clip": case_clip(radius), "bits": step_bits(largest)}
     for X, y in clients:
         own = own_slices(y, fixed)
-        by_fixed = client_moments(X, y, fixed, clip=case_clip(radius))
-        parts.append((by_fixed if own is fixed else client_moments(X, y, own, clip=case_clip(radius)), by_fixed))
+        by_fixed = client_moments(X, y, fixed, **rounding)
+        parts.append((by_fixed if own is fixed else client_moments(X, y, own, **rounding), by_fixed))
     H = fixed.n_slices
     separate = any(own is not by_fixed for own, by_fixed in parts)
     return {
-        "means_own": stack([own.means for own, _ in parts if separate], (p, H)),
-        "means_fixed": stack([moments.means for _, moments in parts], (p, H)),
-        "second": stack([to_vector(moments.second) for _, moments in parts], (p * (p + 1) // 2,)),
+        "sums_own": stack([own.sums for own, _ in parts if separate], (p, H)),
+        "sums_fixed": stack([moments.sums for _, moments in parts], (p, H)),
+        "gram": stack([moments.gram for _, moments in parts], (p * (p + 1) // 2,)),
         "counts_own": stack([own.counts for own, _ in parts if separate], (H,)).astype(int),
         "counts_fixed": stack([moments.counts for _, moments in parts], (H,)).astype(int),
         "norms": stack([moments.largest_norm for _, moments in parts], ()),
@@ -119,7 +120,7 @@ def of_rows(
         edges=edges,
         labels=labels,
         sizes=np.full(clients, settings.n),
-        **client_statistics(blocks, fixed, X.shape[1], settings.radius),
+        **client_statistics(blocks, settings.n, fixed, X.shape[1], settings.radius),
         X=X,
         y=y,
         names=table.names,
@@ -151,7 +152,7 @@ def draw_activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources
         edges=np.zeros(0),
         labels=classes,
         sizes=sizes,
-        **client_statistics([], Slices(len(classes), np.zeros(0), "labels", classes), p, settings.radius),
+        **client_statistics([], 1, Slices(len(classes), np.zeros(0), "labels", classes), p, settings.radius),
         X=table.symmetric_interval()[order],
         y=y,
         names=table.names,

@@ -15,7 +15,7 @@ from ...inverse_regression.slices import Slices, case_edges, class_slices, publi
 from .simulation.clients import SimulatedRecords
 
 # Moments that a simulated client keeps of its records.
-KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share")
+KEPT = ("sums_own", "sums_fixed", "gram", "counts_own", "counts_fixed", "norms", "clip_share")
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class SlicingData:
     beta : (p, d) true basis; (p, 0) where it is unknown
     edges : (H - 1,) public slice edges; labels : (H,) public classes, (0,) if y is a number
     sizes : (K,) records of each client
-    means_own, means_fixed : (K, p, H) slice means of clipped records in the client's own quantile slices and in the
-        public ones; (0, p, H) where they are not kept (``own`` with two classes, screened columns)
-    second : (K, p (p + 1) / 2) isometric vectors of the clipped second moments
+    sums_own, sums_fixed : (K, p, H) slice sums of clipped records, whole steps, in the client's own quantile slices and
+        in the public ones; (0, p, H) where they are not kept (``own`` with two classes, screened columns)
+    gram : (K, p (p + 1) / 2) diagonal and upper triangle of their second moments, whole squared steps
     counts_own, counts_fixed : (K, H) records of the slices
     norms : (K,) greatest length of a clipped record; clip_share : (K,) share of clipped entries
     X, y : (N, p) and (N,) real records, client after client; (0, p) of simulated data
@@ -47,9 +47,9 @@ class SlicingData:
     edges: np.ndarray
     labels: np.ndarray
     sizes: np.ndarray
-    means_own: np.ndarray
-    means_fixed: np.ndarray
-    second: np.ndarray
+    sums_own: np.ndarray
+    sums_fixed: np.ndarray
+    gram: np.ndarray
     counts_own: np.ndarray
     counts_fixed: np.ndarray
     norms: np.ndarray

@@ -68,7 +68,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
         "edges": np.array(settings.cuts),
         "labels": np.arange(len(settings.levels)),
         "sizes": sizes,
-        **client_statistics(blocks, fixed, X.shape[1], settings.radius),
+        **client_statistics(blocks, int(sizes.max()), fixed, X.shape[1], settings.radius),
         "X": X,
         "y": y,
         "names": np.array(feature_names(settings.columns)),

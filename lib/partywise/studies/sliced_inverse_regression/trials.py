@@ -27,7 +27,8 @@ def with_statistics(data: SlicingData, settings: Any) -> SlicingData:
     """The same table with the moments that its clients keep of it."""
     ends = np.cumsum(data.sizes)[:-1]
     blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
-    return replace(data, **client_statistics(blocks, data.public_slices, data.X.shape[1], settings.radius))
+    most = int(data.sizes.max())
+    return replace(data, **client_statistics(blocks, most, data.public_slices, data.X.shape[1], settings.radius))
 
 
 def neighbours(
