@@ -16,8 +16,8 @@ import numpy as np
 
 from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED
+from ..secure.finite_draws import draw_index
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from .finite_draws import draw_index
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, pure_law, resting_on
 
 

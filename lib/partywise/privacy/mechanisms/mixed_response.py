@@ -6,8 +6,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from ..ledger.event import UNNAMED
+from ..secure.finite_draws import rare
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from .finite_draws import rare
 from .random import SecureRandom, sampler_of
 from .randomized_response import RandomizedResponse
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law

@@ -12,9 +12,9 @@ from ..accounting.calibration import mu_from_rho
 from ..ledger.event import UNNAMED
 from ..payer import PAID
 from ..rounding import NORMAL
+from ..secure.finite_draws import draw_index
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.records import count_at_most
-from .finite_draws import draw_index
 from .gaussian import Gaussian
 from .random import charge_to
 from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, generator, pure_law, resting_on

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from ..accounted_values import AccountedValue, parameter
 from ..accounting.calibration import randomized_response_probability
 from ..ledger.event import UNNAMED
+from ..secure.finite_draws import rare
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from .finite_draws import rare
 from .random import SecureRandom, sampler_of
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, resting_on
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import CertificationError
 from ..ledger.event import UNNAMED
+from ..secure.finite_draws import largest
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from .finite_draws import largest
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale
 
 

@@ -15,7 +15,7 @@ from partywise.privacy.mechanisms import (
     RandomizedResponse,
     ReportNoisyMax,
 )
-from partywise.privacy.mechanisms.finite_draws import _refine, draw_index, largest, rare
+from partywise.privacy.secure.finite_draws import _refine, draw_index, largest, rare
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import entries
 
