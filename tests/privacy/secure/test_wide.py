@@ -56,6 +56,17 @@ def test_one_draw_rescaled():
     assert np.all(np.abs(large / 2.0**20 - small) <= 0.5)
 
 
+def test_a_deviation_for_each_draw():
+    """Those of one deviation are what a draw with that one alone gives, from the same words."""
+    sigmas = np.where(np.arange(400) % 3 == 0, SIGMA, 2.0**20)
+    both = draw_wide_integers(words_of(4), sigmas, 400)
+    for sigma in (SIGMA, 2.0**20):
+        alone = draw_wide_integers(words_of(4), sigma, 400)
+        assert np.array_equal(both[sigmas == sigma], alone[sigmas == sigma])
+    with pytest.raises(ValueError, match="coarser grid"):
+        draw_wide_integers(words_of(4), np.where(sigmas == SIGMA, 0.0, sigmas), 400)
+
+
 def test_every_doubt_is_settled_as_floats_settle_it(monkeypatch):
     plain = draw_wide_integers(words_of(5), SIGMA, 400)
     monkeypatch.setattr(wide, "DOUBT", 2.0)
@@ -122,9 +133,9 @@ def test_floating_point_rounds_as_integers_do(sigma, monkeypatch):
     nearest = wide._nearest
 
     def never_sure(cells, places, deviation):
-        found, sure = nearest(cells, places, deviation)
-        assert (np.mean(sure) > 0.99) == (sigma < 2.0**40)
-        return found, np.zeros_like(sure)
+        found, unsure = nearest(cells, places, deviation)
+        assert (unsure.size < 0.01 * cells.size) == (sigma < 2.0**40)
+        return found, np.arange(cells.size)
 
     monkeypatch.setattr(wide, "_nearest", never_sure)
     np.testing.assert_array_equal(draw_wide_integers(words_of(6), sigma, 3000), quick)

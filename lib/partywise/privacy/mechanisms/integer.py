@@ -8,8 +8,11 @@ was rounded: mu-Gaussian-DP, mu = sqrt(D2) / s.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
@@ -110,14 +113,15 @@ class IntegerGaussian:
         preset = self.mu is not None
         return charge_and_draw(statistic, self.privacy_law(statistic), LAW, draw, owner, terms, rng, preset=preset)
 
-    def deviations(self, statistic: Whole) -> dict[int, float]:
+    def deviations(self, statistic: Whole) -> Mapping[int, float]:
         """Deviation of the noise in steps, for every weight of the statistic; none where nothing can move."""
-        weights = [1] if statistic.weights is None else np.unique(statistic.weights).tolist()
         if statistic.squares == 0 or self.mu == math.inf or self.sigma == 0:
             return {}
+        given = statistic.weights
+        weights = (1,) if given is None else _distinct(given.astype(np.int64, copy=False).tobytes())
         if self.sigma is not None:
             return {w: quotient_up(self.sigma, statistic.step * math.sqrt(w)) for w in weights}
-        return {w: least_deviation(statistic.squares / w, float(self.mu or 0.0)) for w in weights}
+        return _deviations(statistic.squares, weights, float(self.mu or 0.0))
 
     def privacy_law(self, statistic: Whole) -> dict[str, Any]:
         """Fields of `Event`."""
@@ -134,26 +138,52 @@ class IntegerGaussian:
         }
 
 
+@lru_cache(maxsize=256)
+def _distinct(weights: bytes) -> tuple[int, ...]:
+    """Distinct ones of many weights, which all clients of one shape share."""
+    return tuple(np.unique(np.frombuffer(weights, dtype=np.int64)).tolist())
+
+
+@lru_cache(maxsize=256)
+def _deviations(squares: Fraction, weights: tuple[int, ...], mu: float) -> Mapping[int, float]:
+    return MappingProxyType({weight: least_deviation(squares / weight, mu) for weight in weights})
+
+
 def finer_bits(deviations: Any) -> int:
     """By how many bits steps are made finer, so that no deviation is below `NARROWEST` of them; public."""
     least = min(deviations, default=NARROWEST)
     return max(0, math.ceil(math.log2(NARROWEST / least)))
 
 
-def noisy_integers(statistic: Whole, deviations: dict[int, float], rng: RandomSource) -> np.ndarray:
+def noisy_integers(statistic: Whole, deviations: Mapping[int, float], rng: RandomSource) -> np.ndarray:
     """The integers with noise of a deviation, in steps, for every weight: int64, or Python integers."""
     integers = statistic.integers
-    noise = np.zeros(integers.shape, dtype=np.int64)
+    noise = draw_noise(rng, statistic, deviations)
+    if noise.dtype != object and (integers.dtype.kind == "f" or _small(integers)):
+        return integers.astype(np.int64) + noise
+    return np.array([int(k) for k in integers.ravel()], dtype=object).reshape(integers.shape) + noise
+
+
+def _small(integers: np.ndarray) -> bool:
+    """Whether integers leave room for noise in 64 bits."""
+    return integers.dtype != object and max(integers.max(initial=0), -(integers.min(initial=0) + 1)) < 1 << 61
+
+
+def draw_noise(rng: RandomSource, statistic: Whole, deviations: Mapping[int, float]) -> np.ndarray:
+    """Noise of the shape of a statistic: in the order of its entries where one sampler serves them all."""
+    shape, size = statistic.integers.shape, statistic.integers.size
+    if len(deviations) < 2 or statistic.weights is None:
+        return draw_rounded(rng, *deviations.values(), size).reshape(shape) if deviations else np.zeros(shape, np.int64)
+    scales = np.empty(shape)
     for weight, deviation in deviations.items():
-        chosen = np.ones(integers.shape, dtype=bool) if statistic.weights is None else statistic.weights == weight
-        drawn = draw_rounded(rng, deviation, int(np.count_nonzero(chosen)))
-        if drawn.dtype == object and noise.dtype != object:
-            noise = noise.astype(object)
-        noise[chosen] = drawn
-    largest = int(np.max(np.abs(integers), initial=0))
-    if integers.dtype == object or noise.dtype == object or largest >= 1 << 61:
-        return np.array([int(k) for k in integers.ravel()], dtype=object).reshape(integers.shape) + noise
-    return integers.astype(np.int64) + noise
+        scales[statistic.weights == weight] = deviation
+    if all(deviation <= WIDEST and deviation != TABLE for deviation in deviations.values()):
+        return draw_wide_integers(words_of(rng), scales.ravel(), shape)
+    noise = np.empty(shape, dtype=object)
+    for deviation in deviations.values():
+        chosen = scales == deviation
+        noise[chosen] = draw_rounded(rng, deviation, int(np.count_nonzero(chosen)))
+    return noise
 
 
 def draw_rounded(rng: RandomSource, deviation: float, size: int) -> np.ndarray:

@@ -24,23 +24,23 @@ WIDEST = 2.0**56
 DOUBT = 2.0**-48
 
 
-def draw_wide_integers(words: Words, sigma: float, size: int | tuple[int, ...]) -> np.ndarray:
+def draw_wide_integers(words: Words, sigma: float | np.ndarray, size: int | tuple[int, ...]) -> np.ndarray:
     """Draw independent integers, int64, from a rounded Gaussian law of any deviation up to `WIDEST`.
 
-    P(j) = Phi((j + 1/2) / sigma) - Phi((j - 1/2) / sigma), about three words a draw. Sigma is in grid units and taken
-    as the exact rational number that the float is. The same words at two sigmas give one normal draw rescaled and
-    rounded.
+    P(j) = Phi((j + 1/2) / sigma) - Phi((j - 1/2) / sigma), about three words a draw. Sigma is in grid units, one for
+    all or one for each draw, and taken as the exact rational number that the float is. The same words at two sigmas
+    give one normal draw rescaled and rounded.
     """
-    if not 0 < sigma <= WIDEST:
-        raise ValueError(f"sigma={float(sigma)!r} grid units must lie in (0, 2^56]; choose a coarser grid.")
+    sigmas = np.asarray(sigma, dtype=float)
+    if not (sigmas.min(initial=WIDEST) > 0 and sigmas.max(initial=0.0) <= WIDEST):
+        raise ValueError(f"sigma={sigma!r} grid units must lie in (0, 2^56]; choose a coarser grid.")
     cells = draw_integers(words, 2.0**CELL_BITS, "rounded", size)
     flat = cells.reshape(-1)
     places, further = _places(words, flat)
-    nearest, sure = _nearest(flat, places, float(sigma))
-    sure[list(further)] = False
-    ratio = float(sigma).as_integer_ratio()
-    for i in np.flatnonzero(~sure).tolist():
+    nearest, unsure = _nearest(flat, places, sigmas.reshape(-1) if sigmas.ndim else float(sigmas))
+    for i in sorted({*unsure.tolist(), *further}):
         place, bits = further.get(i, (int(places[i]), 64))
+        ratio = float(sigmas.flat[i] if sigmas.ndim else sigmas).as_integer_ratio()
         nearest[i] = _round(words, int(flat[i]), place, bits, ratio)
     flat[:] = nearest
     return cells
@@ -57,31 +57,37 @@ def draw_huge_integers(words: Words, sigma: float, size: int) -> list[int]:
     return [_round(words, int(cell), *place, ratio) for cell, place in zip(cells, known, strict=True)]
 
 
-def _nearest(cells: np.ndarray, places: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded multiples of the numbers in floating point, and of which of them its errors cannot matter."""
-    scale = sigma / 2.0**CELL_BITS
-    values = scale * ((cells - 0.5) + places.astype(float) * 2.0**-64) + 0.5
+def _nearest(cells: np.ndarray, places: np.ndarray, sigma: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded multiples of the numbers in floating point, and indices of those whose errors might matter."""
+    scale = sigma * 2.0**-CELL_BITS
+    values = scale * ((cells - 0.5) + places * 2.0**-64) + 0.5
     whole = np.floor(values)
     # Three roundings of the number and of its place in the cell: at most 2^-51 of either, and less than twice that.
     doubt = (np.abs(values) + scale) * 2.0**-50
-    sure = (values - whole > doubt) & (whole + 1 - values > doubt)
-    return whole.astype(np.int64), sure
+    return whole.astype(np.int64), np.flatnonzero(np.abs(values - whole - 0.5) >= 0.5 - doubt)
 
 
 def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
     """Where in its cell each number lies, in 2^-64 of the cell; of the few in doubt more digits and their number."""
-    places, further = np.empty(cells.size, dtype=np.uint64), dict[int, tuple[int, int]]()
-    pending = np.arange(cells.size)
-    while pending.size:
-        place, test = words(pending.size), words(pending.size)
-        places[pending] = place
-        lost = -np.expm1(-_exponent(cells[pending], place.astype(float) * 2.0**-64))
-        gap = test.astype(float) * 2.0**-64 - lost
-        kept = gap >= 0
-        for i in np.flatnonzero(np.abs(gap) < DOUBT):
-            kept[i], *found = _settle(words, int(cells[pending[i]]), int(place[i]), int(test[i]))
-            further[int(pending[i])] = (found[0], found[1])
-        pending = pending[~kept]
+    further = dict[int, tuple[int, int]]()
+    places, tests = words(2 * cells.size).reshape(2, -1)
+    # Most are kept wherever they lie: of cell j no more than a share of |j| 2^-20 is lost.
+    near = np.flatnonzero(tests * 2.0**-64 <= (np.abs(cells) + 1) * 4.0**-CELL_BITS + DOUBT)
+    if not near.size:
+        return places, further
+    gap = tests[near] * 2.0**-64 + np.expm1(-_exponent(cells[near], places[near] * 2.0**-64))
+    kept = gap >= 0
+    for place in np.flatnonzero(np.abs(gap) < DOUBT).tolist():
+        i = int(near[place])
+        kept[place], *found = _settle(words, int(cells[i]), int(places[i]), int(tests[i]))
+        further[i] = (found[0], found[1])
+    again = near[~kept]
+    if again.size:
+        places = places.copy()
+        places[again], more = _places(words, cells[again])
+        further = {i: found for i, found in further.items() if i not in again} | {
+            int(again[i]): found for i, found in more.items()
+        }
     return places, further
 
 
