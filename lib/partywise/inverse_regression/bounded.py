@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 
@@ -112,7 +113,7 @@ def whole_slices(moments: Moments, *, stratum: str = "*") -> Whole:
         2 * (length + max(length, weight << scale)),
         moments.step / moments.n,
         "slice sums and counts: 2 S / n, public slices",
-        weights=np.repeat([1, weight], [moments.sums.size, moments.n_slices]),
+        weights=_weights((moments.sums.size, 1), (moments.n_slices, weight)),
         depends_on=ROW,
         stratum=stratum,
         clip_share=moments.clip_share,
@@ -141,19 +142,25 @@ def whole_second_and_mean(moments: Moments, *, stratum: str = "*") -> Whole:
 
 
 def _whole_gram(moments: Moments, entries: np.ndarray, squares: int, mirrored: bool, stratum: str) -> Whole:
-    weights = np.ones(len(entries), dtype=np.int64)
-    weights[moments.p :] = 1 if mirrored else 2
     return whole(
         entries,
         squares,
         moments.step**2 / moments.n,
         "2 S^4 from |xx' - yy'|",
-        weights=weights,
+        weights=None if mirrored else _weights((moments.p, 1), (len(entries) - moments.p, 2)),
         depends_on={"features"},
         stratum=stratum,
         clip_share=moments.clip_share,
         parents=moments.parents,
     )
+
+
+@cache
+def _weights(*runs: tuple[int, int]) -> np.ndarray:
+    """Runs of equal weights, by their lengths."""
+    weights = np.concatenate([np.full(length, weight) for length, weight in runs])
+    weights.flags.writeable = False
+    return weights
 
 
 def mean_weight(moments: Moments) -> int:

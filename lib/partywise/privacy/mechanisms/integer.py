@@ -115,17 +115,16 @@ class IntegerGaussian:
 
     def deviations(self, statistic: Whole) -> Mapping[int, float]:
         """Deviation of the noise in steps, for every weight of the statistic; none where nothing can move."""
-        if statistic.squares == 0 or self.mu == math.inf or self.sigma == 0:
+        if not statistic.squares or self.mu == math.inf or self.sigma == 0:
             return {}
-        given = statistic.weights
-        weights = (1,) if given is None else _distinct(given.astype(np.int64, copy=False).tobytes())
+        weights = (1,) if statistic.weights is None else _distinct(_weights_key(statistic.weights))
         if self.sigma is not None:
             return {w: quotient_up(self.sigma, statistic.step * math.sqrt(w)) for w in weights}
         return _deviations(statistic.squares, weights, float(self.mu or 0.0))
 
     def privacy_law(self, statistic: Whole) -> dict[str, Any]:
         """Fields of `Event`."""
-        if statistic.squares == 0:
+        if not statistic.squares:
             return {"mu": 0.0}
         if self.mu is not None:
             return {"mu": float(self.mu)}
@@ -138,10 +137,24 @@ class IntegerGaussian:
         }
 
 
+def _weights_key(weights: np.ndarray) -> bytes:
+    """Weights as a key: all clients of one shape share them."""
+    return weights.astype(np.int64, copy=False).tobytes()
+
+
 @lru_cache(maxsize=256)
 def _distinct(weights: bytes) -> tuple[int, ...]:
-    """Distinct ones of many weights, which all clients of one shape share."""
     return tuple(np.unique(np.frombuffer(weights, dtype=np.int64)).tolist())
+
+
+@lru_cache(maxsize=256)
+def _scales(weights: bytes, deviations: tuple[tuple[int, float], ...]) -> np.ndarray:
+    """Deviation of every entry."""
+    given = np.frombuffer(weights, dtype=np.int64)
+    scales = np.empty(len(given))
+    for weight, deviation in deviations:
+        scales[given == weight] = deviation
+    return scales
 
 
 @lru_cache(maxsize=256)
@@ -172,16 +185,17 @@ def _small(integers: np.ndarray) -> bool:
 def draw_noise(rng: RandomSource, statistic: Whole, deviations: Mapping[int, float]) -> np.ndarray:
     """Noise of the shape of a statistic: in the order of its entries where one sampler serves them all."""
     shape, size = statistic.integers.shape, statistic.integers.size
-    if len(deviations) < 2 or statistic.weights is None:
-        return draw_rounded(rng, *deviations.values(), size).reshape(shape) if deviations else np.zeros(shape, np.int64)
-    scales = np.empty(shape)
-    for weight, deviation in deviations.items():
-        scales[statistic.weights == weight] = deviation
+    if not deviations:
+        return np.zeros(shape, dtype=np.int64)
+    if statistic.weights is None or len(deviations) == 1:
+        (deviation,) = deviations.values()
+        return draw_rounded(rng, deviation, size).reshape(shape)
     if all(deviation <= WIDEST and deviation != TABLE for deviation in deviations.values()):
-        return draw_wide_integers(words_of(rng), scales.ravel(), shape)
+        scales = _scales(_weights_key(statistic.weights), tuple(deviations.items()))
+        return draw_wide_integers(words_of(rng), scales, size).reshape(shape)
     noise = np.empty(shape, dtype=object)
-    for deviation in deviations.values():
-        chosen = scales == deviation
+    for weight, deviation in deviations.items():
+        chosen = statistic.weights == weight
         noise[chosen] = draw_rounded(rng, deviation, int(np.count_nonzero(chosen)))
     return noise
 

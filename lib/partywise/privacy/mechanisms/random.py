@@ -151,7 +151,10 @@ def words_of(rng: RandomSource) -> Callable[[int], np.ndarray]:
     if isinstance(rng, SecureRandom):
         return rng.uint64
     sampler_of(rng)
-    return lambda n: rng.integers(0, 1 << 64, n, dtype=np.uint64)
+    if isinstance(rng.bit_generator, np.random.MT19937):
+        return lambda n: rng.integers(0, 1 << 64, n, dtype=np.uint64)
+    # The same words, without the checks of bounds, which take longer than the words of a small statistic.
+    return rng.bit_generator.random_raw
 
 
 def salt_of(rng: RandomSource | SpentGenerator) -> bytes:

@@ -59,11 +59,11 @@ def draw_integers(words: Words, sigma: float, law: str, size: int | tuple[int, .
         piece = flat[start : start + CHUNK]
         high = words(piece.size)
         piece[:] = table.guide[(high >> np.uint64(64 - GUIDE_BITS)).view(np.int64)]
-        still_open = np.flatnonzero(piece == OPEN)
+        still_open = (piece == OPEN).nonzero()[0]
         rest = high[still_open]
-        count = np.searchsorted(table.sure, rest, side="right")
-        piece[still_open] = count - table.reach - 1
-        for i in still_open[count != np.searchsorted(table.maybe, rest, side="right")]:
+        count = table.sure.searchsorted(rest, side="right")
+        piece[still_open] = count - (table.reach + 1)
+        for i in still_open[count != table.maybe.searchsorted(rest, side="right")]:
             piece[i] = _resolve(words, int(high[i]), float(sigma), law)
     return drawn
 

@@ -64,7 +64,7 @@ def _nearest(cells: np.ndarray, places: np.ndarray, sigma: float | np.ndarray) -
     whole = np.floor(values)
     # Three roundings of the number and of its place in the cell: at most 2^-51 of either, and less than twice that.
     doubt = (np.abs(values) + scale) * 2.0**-50
-    return whole.astype(np.int64), np.flatnonzero(np.abs(values - whole - 0.5) >= 0.5 - doubt)
+    return whole.astype(np.int64), (np.abs(values - whole - 0.5) >= 0.5 - doubt).nonzero()[0]
 
 
 def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
@@ -72,7 +72,7 @@ def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tupl
     further = dict[int, tuple[int, int]]()
     places, tests = words(2 * cells.size).reshape(2, -1)
     # Most are kept wherever they lie: of cell j no more than a share of |j| 2^-20 is lost.
-    near = np.flatnonzero(tests * 2.0**-64 <= (np.abs(cells) + 1) * 4.0**-CELL_BITS + DOUBT)
+    near = (tests * 2.0**-64 <= (np.abs(cells) + 1) * 4.0**-CELL_BITS + DOUBT).nonzero()[0]
     if not near.size:
         return places, further
     gap = tests[near] * 2.0**-64 + np.expm1(-_exponent(cells[near], places[near] * 2.0**-64))

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class Whole:
             raise ValueError(f"step={self.step!r} of whole numbers must be positive and finite.")
         if integers.dtype.kind == "f":
             # Nothing that is not finite is equal to its own rounding within the bound.
-            if not np.all((np.abs(integers) <= LARGEST) & (np.rint(integers) == integers)):
+            if integers.size and not (np.abs(integers).max() <= LARGEST and (np.rint(integers) == integers).all()):
                 raise CertificationError(
                     "integers of a statistic are not all whole numbers up to 2^53: round every record, not their sum."
                 )
@@ -96,15 +96,16 @@ class Whole:
             raise CertificationError(f"integers of a statistic have the type {integers.dtype}; give whole numbers.")
         if self.weights is not None:
             weights = np.asarray(self.weights)
-            if weights.shape != integers.shape or weights.dtype.kind != "i" or not np.all(weights >= 1):
+            if weights.shape != integers.shape or weights.dtype.kind != "i" or weights.min(initial=1) < 1:
                 raise ValueError("weights of a statistic must be whole numbers from 1, one for each entry.")
         check_stratum(self.stratum)
         integers = integers.view()
         integers.flags.writeable = False
         object.__setattr__(self, "integers", integers)
-        object.__setattr__(self, "squares", Fraction(self.squares))
+        if not isinstance(self.squares, Fraction):
+            object.__setattr__(self, "squares", Fraction(self.squares))
 
-    @property
+    @cached_property
     def units(self) -> np.ndarray:
         """What one step of every entry is worth in ``value``: ``step sqrt(weight)``."""
         weights = np.ones(self.integers.shape) if self.weights is None else self.weights
