@@ -33,7 +33,6 @@ PROMISED = {
         "DistanceExponential",
         "AdjustedDistanceExponential",
         "ReportNoisyMax",
-        "NoisyVotes",
         "PrivateQuantile",
     ),
     "partywise.privacy.ledger.budget": ("PrivacyFilter",),

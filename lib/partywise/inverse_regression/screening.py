@@ -21,7 +21,6 @@ import numpy as np
 from ..privacy.accounted_values import AccountedValue, Public, parameter
 from ..privacy.mechanisms.integer import IntegerGaussian
 from ..privacy.mechanisms.release import Release, Terms
-from ..privacy.mechanisms.selection import NoisyVotes
 from ..privacy.statistics.counts import membership
 from ..privacy.statistics.whole import Whole, whole
 from .bounded import ROW
@@ -102,7 +101,7 @@ def vote_release(
     chosen = np.flatnonzero(top_votes(omega, max_size))
     most = Public(max_size, because="number of columns that screening keeps, an option of the method")
     ballot = membership(chosen, len(omega), most, stratum=stratum)
-    return NoisyVotes(mu=mu, max_size=max_size)(ballot, rng, owner=owner, **terms)
+    return IntegerGaussian(mu=mu)(ballot, rng, owner=owner, **terms)
 
 
 def vote_select(total, max_size: int, n_directions: int) -> np.ndarray:

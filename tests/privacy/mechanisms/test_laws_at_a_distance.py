@@ -29,11 +29,12 @@ from partywise.privacy.mechanisms.discrete import DiscreteGaussian
 from partywise.privacy.mechanisms.distance import DistanceExponential
 from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
 from partywise.privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
+from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.laplace import Geometric, Laplace
 from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
-from partywise.privacy.mechanisms.selection import NoisyVotes, ReportNoisyMax
+from partywise.privacy.mechanisms.selection import ReportNoisyMax
 from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
@@ -245,9 +246,9 @@ def test_symmetric_noise_and_votes_lose_the_length_of_what_is_drawn():
     assert noise[0, 1] == noise[1, 0] and law == {"mu": np.linalg.norm(move[np.triu_indices(2)]) / 4}
     # Three votes for other candidates: six entries move by one.
     vote = membership([0, 1, 2], 200_000, fixed(3))
-    released = NoisyVotes(0.7, 3)(vote, stream(1, "votes"))
+    released = IntegerGaussian(mu=0.7)(vote, stream(1, "votes"))
     deviation = float(np.std(released.value - vote.value))
-    assert NoisyVotes(0.7, 3).privacy_law(vote.certificate) == {"mu": 0.7}
+    assert released.event.mu == 0.7
     assert math.sqrt(6) / deviation == pytest.approx(0.7, rel=0.01)
 
 

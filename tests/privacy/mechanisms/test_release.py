@@ -12,13 +12,13 @@ from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
     Gaussian,
-    NoisyVotes,
     PrivateQuantile,
     QuantileRadius,
     RandomizedResponse,
     ReportNoisyMax,
     SymmetricGaussian,
 )
+from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.mechanisms.release import charge_and_draw, derive, digest_of
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
@@ -58,7 +58,7 @@ CALLS = {
     "symmetric_gaussian": lambda rng, **t: SymmetricGaussian(2.0)(second_moment(np.ones((3, 2)), fixed(1.0)), rng, **t),
     "randomized_response": lambda rng, **terms: RandomizedResponse(1.0, 2)(entries([0, 1]), rng, **terms),
     "report_noisy_max": lambda rng, **terms: ReportNoisyMax(1.0, winners=2)(SCORES, rng, **terms),
-    "noisy_votes": lambda rng, **terms: NoisyVotes(1.0, 2)(membership([1], 4, fixed(2)), rng, **terms),
+    "rounded_gaussian": lambda rng, **terms: IntegerGaussian(mu=1.0)(membership([1], 4, fixed(2)), rng, **terms),
     "private_quantile": lambda rng, **terms: PrivateQuantile(1.0, 0.5, fixed((0, 1)))(
         entries([0.1, 0.2]), rng, **terms
     ),

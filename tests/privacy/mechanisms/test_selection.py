@@ -11,7 +11,8 @@ from hypothesis.extra.numpy import arrays
 from error_rates import accepts_law, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.privacy.mechanisms import NoisyVotes, PrivateQuantile, QuantileRadius, ReportNoisyMax
+from partywise.privacy.mechanisms import PrivateQuantile, QuantileRadius, ReportNoisyMax
+from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
@@ -83,20 +84,13 @@ def test_the_charge_of_winners():
 
 def test_votes_are_noised_to_their_mu_and_summed_afterwards():
     vote = membership([1, 4], 400_000, fixed(3), stratum="clients/1")
-    release = NoisyVotes(0.5, 3)(vote, stream(1, "votes"), owner="client 1")
+    release = IntegerGaussian(mu=0.5)(vote, stream(1, "votes"), owner="client 1")
     sigma = math.sqrt(6) / 0.5
     assert accepts_sigma(release.value - vote.value, sigma)
     assert not accepts_sigma(release.value - vote.value, 1.02 * sigma)
     event = release.event
-    assert (event.mu, event.stratum, event.mechanism) == (0.5, "clients/1", "noisy_votes")
+    assert (event.mu, event.stratum, event.mechanism) == (0.5, "clients/1", "rounded_gaussian")
     assert event.sensitivity == pytest.approx(math.sqrt(6), rel=1e-15)
-
-
-def test_the_top_of_votes_is_post_processing_with_ties_to_the_lower_index():
-    votes = [membership(chosen, 6, fixed(3)).value for chosen in ([0, 1], [1, 2], [5, 1, 2], [5])]
-    assert NoisyVotes.top(votes, 3).tolist() == [1, 2, 5]
-    releases = [NoisyVotes(1e9, 3)(membership(c, 6, fixed(3)), stream(1, "a")) for c in ([3], [3, 4])]
-    assert NoisyVotes.top(releases, 2).tolist() == [3, 4]
 
 
 def neighbouring_pieces(mechanism, one, other):
@@ -187,11 +181,6 @@ def test_the_charge_of_quantiles():
         (lambda: ReportNoisyMax(1.0)(scores(SCORES, math.inf), stream(1, "a")), "infinite sensitivity"),
         (lambda: ReportNoisyMax(1.0)(scores(SCORES, norm="hamming"), stream(1, "a")), "'hamming'"),
         (lambda: ReportNoisyMax(1.0).probabilities(scores(SCORES, 0.0)), "certain"),
-        (lambda: NoisyVotes(0.0, 2), "mu=0.0"),
-        (lambda: NoisyVotes(1.0, 0), "max_size=0"),
-        (lambda: NoisyVotes(1.0, 1)(membership([0, 1], 4, fixed(2)), stream(1, "a")), "max_size=1"),
-        (lambda: NoisyVotes(1.0, 2)(scores(SCORES, norm="l2"), stream(1, "a")), "ones among zeros"),
-        (lambda: NoisyVotes(1.0, 2)(scores(np.ones(2), math.inf, "l2"), stream(1, "a")), "membership"),
         (lambda: PrivateQuantile(0.0, 0.5, fixed((0.0, 1.0))), "epsilon=0.0"),
         (lambda: PrivateQuantile(math.inf, 0.5, fixed((0.0, 1.0))), "epsilon=inf"),
         (lambda: PrivateQuantile(1.0, 1.5, fixed((0.0, 1.0))), "q=1.5"),
@@ -213,7 +202,6 @@ def test_no_selection_has_a_secure_sampler():
     values = entries([0.1, 0.2], unit="features")
     calls = [
         lambda: ReportNoisyMax(1.0)(scores(SCORES), SecureRandom()),
-        lambda: NoisyVotes(1.0, 2)(membership([0], 4, fixed(2)), SecureRandom()),
         lambda: PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0)))(values, SecureRandom()),
         lambda: QuantileRadius(1.0)(np.ones(4), SecureRandom()),
     ]

@@ -20,12 +20,12 @@ from partywise.privacy.mechanisms import (
     DiscreteGaussian,
     DistanceExponential,
     Gaussian,
-    NoisyVotes,
     PrivateQuantile,
     QuantileRadius,
     RandomizedResponse,
     Release,
 )
+from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.secure.fixed_point import fixed_point_sum
 from partywise.privacy.statistics import counts as tallies
 from partywise.privacy.statistics import moments, slices
@@ -67,7 +67,7 @@ ARGUMENTS = {
     "slice_means box": (1.0, by(ONE, lambda v: slice_means(X, Y, fixed((0.5,)), box=v))),
     "bin_index edges": ((0.5,), by(WHOLE, lambda v: bin_index(Y, v))),
     "counts n_bins": (2, by(ONE, lambda v: counts(BINS, v))),
-    "membership max_size": (2, by(NoisyVotes(1.0, 2), lambda v: membership([1], 4, v))),
+    "membership max_size": (2, by(IntegerGaussian(mu=1.0), lambda v: membership([1], 4, v))),
     "entries moved": (1, by(WHOLE, lambda v: entries(BINS, moved=v))),
     "fixed_point_sum radius": (1.0, by(ONE, lambda v: fixed_point_sum(X, v, fixed(0.5)))),
     "fixed_point_sum grid": (0.5, by(ONE, lambda v: fixed_point_sum(X, fixed(1.0), v))),
@@ -161,8 +161,9 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         for path in library.rglob("*.py")
         if "privacy" not in path.relative_to(library).parts
     }
-    made, home = re.compile(r"(?<!def )\b(SensitivityCertificate|sum_certificate)\("), "statistics.bounded import"
-    found = {name for name, text in texts.items() if home in text and made.search(text)}
+    made = re.compile(r"(?<!def )\b(SensitivityCertificate|sum_certificate|whole)\(")
+    home = re.compile(r"statistics\.(bounded|whole) import")
+    found = {name for name, text in texts.items() if home.search(text) and made.search(text)}
     assert found == {
         # Of moments, which carry what their radius, edges and root came from.
         "inverse_regression/bounded.py",

@@ -26,7 +26,6 @@ from partywise.privacy.mechanisms import (
     DiscreteGaussian,
     DistanceExponential,
     Gaussian,
-    NoisyVotes,
     PrivateQuantile,
     QuantileRadius,
     RandomizedResponse,
@@ -280,7 +279,6 @@ FINITE = {
     "radius": lambda e, s: QuantileRadius(rho=e, smallest=fixed(s))(np.abs(X[:, 0]), np.random.default_rng(1)),
     "largest": lambda e, s: ReportNoisyMax(e, 2)(Bounded(X[0], certificate(s, "linf")), np.random.default_rng(1)),
     "largest law": lambda e, s: ReportNoisyMax(e, 2).probabilities(Bounded(X[0], certificate(s, "linf"))),
-    "votes": lambda e, s: NoisyVotes(e, 2)(Bounded(np.ones(2), certificate(s, "l2")), np.random.default_rng(1)),
 }
 
 

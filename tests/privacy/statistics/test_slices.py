@@ -13,6 +13,7 @@ from partywise.privacy.statistics.counts import counts, membership
 from partywise.privacy.statistics.records import entries
 from partywise.privacy.statistics.slices import Quantiles, bin_index, slice_means
 from partywise.randomness import stream
+from whole_moves import squared_move
 
 ENTRIES = st.floats(-1e6, 1e6)
 RADII = st.floats(1e-3, 1e3)
@@ -174,14 +175,14 @@ def test_counts_move_by_at_most_the_bound(indices, place, new):
 @given(st.sets(st.integers(0, 6), max_size=4), st.sets(st.integers(0, 6), max_size=4))
 def test_votes_move_by_at_most_the_bound(first, second):
     one, two = (membership(sorted(s), 7, fixed(4)) for s in (first, second))
-    assert moved(one, two) <= one.certificate.value == math.sqrt(7)
+    assert squared_move(one, two) <= one.squares == 7
 
 
 def test_disjoint_sets_reach_the_bound_of_a_vote():
     one, two = membership([0, 1, 2], 30, fixed(3)), membership([7, 8, 9], 30, fixed(3))
-    assert moved(one, two) == one.certificate.value == math.sqrt(6)
+    assert squared_move(one, two) == one.squares == 6
     whole = membership([0, 1, 2, 3], 4, fixed(4)), membership([], 4, fixed(4))
-    assert moved(*whole) == whole[0].certificate.value == 2.0
+    assert squared_move(*whole) == whole[0].squares == 4 and whole[0].certificate.value == 2.0
 
 
 def test_entries_state_how_many_a_unit_holds():

@@ -14,7 +14,6 @@ _HOME = {
     "Gaussian": ".gaussian",
     "Geometric": ".laplace",
     "Laplace": ".laplace",
-    "NoisyVotes": ".selection",
     "PrivateQuantile": ".quantiles",
     "QuantileRadius": ".quantiles",
     "RandomizedResponse": ".randomized_response",

@@ -32,7 +32,6 @@ MECHANISMS = frozenset(
         "gaussian",
         "geometric",
         "laplace",
-        "noisy_votes",
         "objective_perturbation",
         "private_quantile",
         "quantile_radius",

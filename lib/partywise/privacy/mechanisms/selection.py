@@ -1,7 +1,6 @@
-"""Selecting one of many: noisy maxima and votes here, quantiles and clipping radii in `quantiles`."""
+"""Selecting one of many: noisy maxima here, quantiles and clipping radii in `quantiles`."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Unpack
@@ -111,71 +110,3 @@ class ReportNoisyMax:
         if math.isinf(certificate.value):
             raise CertificationError("scores of infinite sensitivity: no noise hides them; clip what they are made of.")
         return noise_scale(2 * certificate.value, self.epsilon, "epsilon")
-
-
-@dataclass(frozen=True)
-class NoisyVotes:
-    """A client's vote for a set of at most ``max_size`` indices, under Gaussian noise.
-
-    Parameters
-    ----------
-    mu : float
-        Gaussian-DP parameter of one client's vote, positive.
-    max_size : int
-        Largest set T that is voted for, public.
-
-    Notes
-    -----
-    Formal guarantee: mu-Gaussian-DP for each client, l2 sensitivity sqrt(2 T) (one record may change the whole set).
-    Clients are disjoint strata: the votes of all of them cost a record no more than its own client's. Sums over
-    clients and the best indices (`top`) are post-processing.
-    """
-
-    mu: float
-    max_size: int
-
-    def __post_init__(self) -> None:
-        if not self.mu > 0:
-            raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
-        if self.max_size != int(self.max_size) or self.max_size < 1:
-            raise ValueError(f"max_size={self.max_size!r} must be a whole number from 1.")
-
-    def __call__(
-        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
-    ) -> Release:
-        """Release one client's noisy vote of shape (m,); ``bounded`` as `membership` makes it, stratum the client."""
-        certificate = certificate_of(bounded, ("l2",))
-        vote, numbers = np.asarray(bounded.value), generator(rng, "NoisyVotes")
-        if np.ndim(vote) != 1 or not np.all((vote == 0) | (vote == 1)) or np.sum(vote) > self.max_size:
-            raise ValueError(f"a vote must be a vector of at most max_size={self.max_size} ones among zeros.")
-        if math.isinf(certificate.value):
-            raise CertificationError("a vote of infinite sensitivity: make it by membership.")
-        scale = noise_scale(certificate.value, self.mu)
-        return charge_and_draw(
-            bounded,
-            self.privacy_law(certificate),
-            "noisy_votes",
-            lambda: vote + scale * numbers.standard_normal(vote.shape),
-            owner,
-            terms,
-            rng,
-            preset=True,
-        )
-
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
-        """Fields of `Event`: the noise is made for the length of the certificate, over all entries of a vote."""
-        return {"mu": float(self.mu) if certificate.value else 0.0}
-
-    @staticmethod
-    def top(votes: Iterable[Any], size: int) -> np.ndarray:
-        """Indices of the ``size`` largest totals of released votes, best first; ties go to the lower index.
-
-        Parameters
-        ----------
-        votes : iterable of Release or ndarray of shape (m,)
-            One for each client.
-        size : int
-            Number of indices.
-        """
-        total = np.sum([vote.value if isinstance(vote, Release) else vote for vote in votes], axis=0)
-        return np.argsort(-total, kind="stable")[:size]

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..accounted_values import AccountedValue, parameter
-from .bounded import Bounded, SensitivityCertificate, sum_certificate
+from .bounded import Bounded, SensitivityCertificate
+from .whole import Whole, whole
 
 
 def counts(
@@ -74,7 +75,7 @@ def membership(
     unit: str = "row",
     depends_on: Iterable[str] = ("label", "features"),
     stratum: str = "*",
-) -> Bounded:
+) -> Whole:
     """A set of at most ``max_size`` of ``n_items`` indices, as a vector of zeros and ones, however it was chosen.
 
     l2 sensitivity ``sqrt(min(2 max_size, n_items))``: one record may change the whole set, whose own size is data. The
@@ -85,9 +86,15 @@ def membership(
         raise ValueError(f"chosen of shape {indices.shape} must be at most max_size={most} different indices.")
     if np.any((indices < 0) | (indices >= n_items)):
         raise ValueError(f"chosen has indices outside 0..{n_items - 1}.")
-    vector = np.zeros(n_items)
-    vector[indices] = 1.0
-    certificate = sum_certificate(
-        np.sqrt(min(2 * most, n_items)), "two sets differ in 2 T entries", unit, depends_on, grid=1.0
+    vector = np.zeros(n_items, dtype=np.int64)
+    vector[indices] = 1
+    return whole(
+        vector,
+        min(2 * int(most), n_items),
+        1.0,
+        "two sets differ in 2 T entries",
+        unit=unit,
+        depends_on=depends_on,
+        stratum=stratum,
+        parents=max_size.parents,
     )
-    return Bounded(vector, certificate, stratum, parents=max_size.parents)

@@ -15,12 +15,13 @@ from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_fl
 from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.accounting.calibration import analytic_gaussian_sigma
 from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.integer import IntegerGaussian
 from ...privacy.mechanisms.release import resting_on
-from ...privacy.mechanisms.selection import NoisyVotes
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.counts import membership
 from ...privacy.statistics.moments import covariance
 from ...privacy.statistics.slices import Quantiles, slice_means
+from ...privacy.statistics.whole import Whole
 from .claims import ScreeningSettings, SliceSettings
 
 
@@ -165,12 +166,12 @@ def noisy_votes(task: Task) -> Exposure:
     settings = task.settings
     size = max(1, settings.p // 2)
 
-    def vote(world: World) -> Bounded:
+    def vote(world: World) -> Whole:
         chosen = np.flatnonzero(screening_matrix(settings, world).sum(axis=0))[:size]
         return membership(chosen, settings.p, Public(size, because="half of the columns, whose number is public"))
 
     first = vote(task.worst[0])
-    release = NoisyVotes(task.mu, size)(first, task.noise(), owner=task.owner)
+    release = IntegerGaussian(mu=task.mu)(first, task.noise(), owner=task.owner)
     noise = first.certificate.value / task.mu
     pairs = task.pairs(lambda one, other: GaussianPair(vote(one).value, vote(other).value, noise))
     return Exposure({0: release}, pairs)
