@@ -136,7 +136,7 @@ def test_the_account_lies_with_the_data_whatever_the_configuration_is_called(tmp
 
 
 def test_a_union_certifies_what_was_released_by_secret_noise_alone():
-    total = SimpleNamespace(epsilon_certified=4.0, view_worst="server", assumption="nobody")
+    total = SimpleNamespace(epsilon_certified=4.0, view_worst="server", trust="nobody")
     for mode, epsilon, words in (
         ("release", 4.0, "unit row: epsilon 4 at delta 1e-05"),
         ("experiment", math.inf, "unit row: epsilon inf (mode experiment: all parties know the seeds of all noise)"),

@@ -11,7 +11,6 @@ from partywise.errors import CertificationError
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
-from partywise.privacy.ledger.total import default_views
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
 from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
@@ -53,13 +52,6 @@ def test_a_view_counts_what_it_sees_and_does_not_own():
     assert ledger.total([], "row", DELTA).view_worst == "public"
     worst = ledger.worst_total(["active", "p1", "p2"], "row", DELTA)
     assert (worst.view_worst, worst.mu_total) == ("p2", pytest.approx(math.sqrt(80)))
-
-
-def test_the_default_views():
-    assert default_views(["a", "b"]) == {"a": {"a"}, "b": {"b"}, "public": set()}
-    assert default_views(["a", "b", "c"])["all but b"] == {"a", "c"}
-    with pytest.raises(ValueError, match="repeats a name"):
-        default_views(["a", "a"])
 
 
 def test_the_worst_view_may_be_a_coalition():

@@ -56,9 +56,15 @@ def test_epsilon_against_so_many_colluders(clients, by_colluders):
         assert found.epsilon_certified == pytest.approx(epsilon, abs=1e-6)
     declared = ledger.worst_total((*everybody, "server"), "row", delta)
     assert declared.epsilon_certified == pytest.approx(2.0, abs=1e-6)
-    assert declared.assumption == f"no 2 of {clients} parties join what they know"
+    assert declared.trust == "no two parties join their knowledge"
+    assert declared.colluders == 1 and math.isnan(found.epsilon_any)
+    assert declared.epsilon_public == pytest.approx(by_colluders[0], abs=1e-6)
+    assert declared.epsilon_any == pytest.approx(by_colluders[clients - 1], abs=1e-6)
     anybody = ledger.worst_total((*everybody, "server"), "row", delta, against="any")
-    assert anybody.epsilon_certified == pytest.approx(by_colluders[clients - 1], abs=1e-6)
+    assert anybody.epsilon_certified == anybody.epsilon_any == declared.epsilon_any
+    assert (anybody.trust, anybody.colluders) == ("nobody", clients - 1)
+    three = Ledger([shared(everybody, gdp_mu(2.0, delta), colluders=2)])
+    assert three.worst_total(everybody, "row", delta).trust == "no 3 parties join their knowledge"
 
 
 def test_releases_of_other_parties_add_for_the_same_coalition():
@@ -80,6 +86,28 @@ def test_whoever_holds_all_data_has_nothing_to_learn_and_who_knows_noise_has_all
     assert dealt.total(("river",), "row", 1e-5).certified
     assert dealt.worst_total((*CLIENTS, "dealer"), "row", 1e-5).certified
     assert dealt.worst_total((*CLIENTS, "dealer"), "row", 1e-5, against="any").epsilon_certified == math.inf
+    assert dealt.worst_total((*CLIENTS, "dealer"), "row", 1e-5).epsilon_any == math.inf
+
+
+def test_local_noise_holds_against_all_others_and_says_what_the_public_has():
+    rows = [
+        Event(
+            release_id=name,
+            owner=name,
+            mechanism="rounded_gaussian",
+            unit="row",
+            depends_on=frozenset({"features"}),
+            mu=1.0,
+            audience=("server",),
+        )
+        for name in CLIENTS
+    ]
+    found = Ledger(rows).worst_total((*CLIENTS, "server"), "row", 1e-5)
+    assert (found.colluders, found.trust, found.epsilon_public) == (2, "nobody", 0.0)
+    assert found.epsilon_any == found.epsilon_certified > 0
+    row = found.to_row()
+    assert [row[name] for name in ("trust", "colluders", "epsilon_public")] == ["nobody", 2, 0.0]
+    assert row["epsilon_any"] == found.epsilon_certified
 
 
 def brute_force(rows, view):

@@ -126,7 +126,7 @@ def union(given: argparse.Namespace) -> int:
 def certified(found: JointResults) -> str:
     """What a run certifies, in one sentence."""
     record, total = next(iter(found.records.values())), found.total
-    view = f"at delta {record.delta:g}, for the worst coalition ({total.view_worst}); assumed: {total.assumption}"
+    view = f"at delta {record.delta:g}, for the worst coalition ({total.view_worst}); trust: {total.trust}"
     if record.mode == RELEASE:
         return f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.6g} {view}"
     return (

@@ -22,14 +22,15 @@ from .summary import FLAG, MOST_ROWS, heading, shown_variables
 from .summary_text import ARROWS
 from .templates import render, short
 
-TOTALS = ["case", "method", "parties", "epsilon_target", "epsilon_certified", "mu_upper"]
+TOTALS = ["case", "method", "parties", "epsilon_target", "epsilon_certified", "colluders"]
+TOTALS += ["epsilon_public", "epsilon_any", "mu_upper"]
 TOTALS += [
     "tpr_at_1_percent",
     "tpr_at_0_1_percent",
     "n_releases",
     "view_worst",
     "trust_model",
-    "assumption",
+    "trust",
     "sampler",
 ]
 SLOT = ("case", "method", "parties", "epsilon")

@@ -16,6 +16,7 @@ third assumption, that so many of them collude at most.  Each coalition that kee
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -30,6 +31,8 @@ from .total import ViewSum
 
 # All coalitions of so many names are asked about one by one.
 FEW = 10
+# What a coalition sees: a bit for each group of rows, and the laws of rows with shares as it pays them.
+Sight = tuple[int, tuple[Law | None, ...]]
 # Name of the bound over all coalitions.
 ANYBODY = "any coalition"
 # Of a row of which nothing is proved: it is in no stratum, and counts in its view.
@@ -66,14 +69,25 @@ class Coalitions:
         self._groups = [key for key in grouped if within_reach(ways[key[1]], key[0], known)]
         self._tallies = [grouped[key] for key in self._groups]
         holding = {name for owners, _ in grouped for name in owners} | {owner for owner, _ in self._closed}
+        self._sums = dict[Sight, ViewSum]()
         self._owners = known & holding.union(*(rows[k].owners for k in self._shared))
 
     @property
     def colluders(self) -> int:
         """How many parties with data may join what they know: the least of all rows, else all but one."""
-        return min((self._rows[k].colluders for k in self._shared), default=max(len(self._owners) - 1, 0))
+        return min((self._rows[k].colluders for k in self._shared), default=self.most_colluders)
 
     @property
+    def most_colluders(self) -> int:
+        """Parties with data that can join, somebody's records left out."""
+        return max(len(self._owners) - 1, 0)
+
+    @property
+    def weaker(self) -> bool:
+        """Whether some coalition that does not keep the assumptions may learn more than those that do."""
+        return self.breakable or self.colluders < self.most_colluders
+
+    @functools.cached_property
     def breakable(self) -> bool:
         """Whether some coalition that leaves somebody's records out opens what an assumption keeps closed."""
         ends = [(owner, way, frozenset(self.names) - {owner}) for owner, way in self._closed]
@@ -91,17 +105,20 @@ class Coalitions:
                 return _name(view), view
         if len(self.names) > FEW:
             return ANYBODY, None
-        seen = dict[tuple[int, tuple[Law | None, ...]], frozenset[str]]()
-        for view in self._subsets():
-            if len(view & self._owners) <= colluders and self._possible(view):
-                seen.setdefault((self._sees(view), self._shares_against(view)), view)
+        seen = dict[Sight, frozenset[str]]()
+        for number, sight, view in self._sights:
+            if number <= colluders:
+                seen.setdefault(sight, view)
         masks = {mask for mask, laws in seen if not any(laws)}
         most = [
             (mask, laws)
             for mask, laws in seen
             if any(laws) or not any(mask != other and mask & other == mask for other in masks)
         ]
-        sums = {seen[key]: self._sum_groups(*key) for key in most}
+        for key in most:
+            if key not in self._sums:
+                self._sums[key] = self._sum_groups(*key)
+        sums = {seen[key]: self._sums[key] for key in most}
         if all(found.gaussian for found in sums.values()):
             view = max(sums, key=lambda view: (not sums[view].certified, sums[view].mu))
         else:
@@ -119,18 +136,24 @@ class Coalitions:
         ]
 
     @property
-    def assumption(self) -> str:
-        """Who must collude with nobody, or with nobody who has what its key closes; ``"none"``."""
+    def trust(self) -> str:
+        """Who must collude with nobody, or with nobody who has what its key closes; ``"nobody"``."""
         alone = {name for _, way in self._closed if not way.keys for name in way.audience}
         keyed = [way for _, way in self._closed if way.keys and way.keys <= set(self.names) - alone]
         shares = {" and ".join(sorted(way.keys)) for way in keyed if way.audience <= way.keys}
         keys = {"+".join(sorted(way.keys)) for way in keyed if not way.audience <= way.keys}
         said = [f"{name} colludes with nobody" for name in sorted(alone)]
         if self._shared:
-            number = self.colluders
-            said.append(f"no {number + 1} of {len(self._owners)} parties join what they know")
+            number = self.colluders + 1
+            said.append(f"no {'two' if number == 2 else number} parties join their knowledge")
         said += [f"{name} (key) colludes with no receiver" for name in sorted(keys)]
-        return "; ".join([*said, *(f"{names} do not collude" for names in sorted(shares))]) or "none"
+        return "; ".join([*said, *(f"{names} do not collude" for names in sorted(shares))]) or "nobody"
+
+    @functools.cached_property
+    def _sights(self) -> list[tuple[int, Sight, frozenset[str]]]:
+        """Of every coalition that opens nothing closed: how many have data, what it sees, itself."""
+        views = filter(self._possible, self._subsets())
+        return [(len(view & self._owners), (self._sees(view), self._shares_against(view)), view) for view in views]
 
     def _subsets(self) -> Iterator[frozenset[str]]:
         for size in (1, 0, *range(2, len(self.names) + 1)):

@@ -13,6 +13,7 @@ Gaussian rows compose without any loss, and so do finite laws beside them: see `
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from .reach import Ways, classes_of, reveals
 from .total import Total, sum_view, total_of, warn_of_sampling
 
 GENESIS = "0" * 64
+# Positions of rows, each with its cost for whoever asks.
+Seen = list[tuple[int, Law | float | None]]
 
 
 class Ledger:
@@ -159,7 +162,7 @@ class Ledger:
         against: str = "declared",
         rows_per_user: int | None = None,
     ) -> Total:
-        """The most that any coalition has learnt that keeps the assumptions of the ledger (`Total.assumption`).
+        """The most that any coalition has learnt that keeps the assumptions of the ledger (`Total.trust`).
 
         Parameters
         ----------
@@ -174,9 +177,10 @@ class Ledger:
         Returns
         -------
         Total
-            That of the worst coalition. Of more than ten parties, where no single one sees all that is within reach of
-            any coalition, it is an upper bound of all of them, named ``"any coalition"``: the sum of all rows that
-            somebody but their owner may see.
+            That of the worst coalition, with what the public and what any coalition at all have learnt
+            (``epsilon_public``, ``epsilon_any``). Of more than ten parties, where no single one sees all that is within
+            reach of any coalition, it is an upper bound of all of them, named ``"any coalition"``: the sum of all rows
+            that somebody but their owner may see.
 
         Raises
         ------
@@ -189,15 +193,49 @@ class Ledger:
             raise ValueError(f"against={against!r} is unknown; use 'declared' or 'any'.")
         costs, rows = self._costs(unit, rows_per_user), self._rows
         coalitions = Coalitions(rows, costs, *self._classes(), parties)
-        limit = coalitions.colluders if against == "declared" else len(parties)
-        name, members = coalitions.worst(delta, limit)
-        if members is None:
-            reached = [(k, self._worst_cost(k, costs[k], limit)) for k in coalitions.rows_in_reach()]
+        if against == "any":
+            name, reached = self._against_any(coalitions, costs, delta)
+            asked: dict[str, Any] = {"colluders": coalitions.most_colluders}
         else:
-            reached = self._rows_seen(members, costs)
-        if against == "any" and coalitions.breakable:
+            name, reached = self._worst_rows(coalitions, costs, delta, coalitions.colluders)
+            asked = {"trust": coalitions.trust, "colluders": coalitions.colluders}
+        total = self._total(name, reached, unit, delta)
+
+        def epsilon(seen: Seen) -> float:
+            """Of other rows; those of the total are not composed again."""
+            if seen == reached:
+                return total.epsilon_certified
+            found = sum_view((self._rows[k], cost) for k, cost in seen)
+            return found.epsilon(delta) if found.certified else math.inf
+
+        public = frozenset[str]()
+        seen = self._rows_seen(public, costs) if any(reveals(one, public) for one in self._classes()[1]) else []
+        asked["epsilon_public"] = epsilon(seen)
+        if against == "any" or not coalitions.weaker:
+            asked["epsilon_any"] = total.epsilon_certified
+        elif coalitions.breakable:
+            asked["epsilon_any"] = math.inf
+        else:
+            asked["epsilon_any"] = epsilon(self._against_any(coalitions, costs, delta)[1])
+        return replace(total, **asked)
+
+    def _worst_rows(
+        self, coalitions: Coalitions, costs: Sequence[Law | float | None], delta: float, limit: int
+    ) -> tuple[str, Seen]:
+        """Name, and rows with their costs, of the worst coalition of so many colluders, or of the bound over all."""
+        name, members = coalitions.worst(delta, limit)
+        if members is not None:
+            return name, self._rows_seen(members, costs)
+        return name, [(k, self._worst_cost(k, costs[k], limit)) for k in coalitions.rows_in_reach()]
+
+    def _against_any(
+        self, coalitions: Coalitions, costs: Sequence[Law | float | None], delta: float
+    ) -> tuple[str, Seen]:
+        """As `_worst_rows`, of any colluders; unproved where some open what crossed closed."""
+        name, reached = self._worst_rows(coalitions, costs, delta, len(coalitions.names))
+        if coalitions.breakable:
             reached = [(k, None if cost != 0.0 else cost) for k, cost in reached] or [(0, None)]
-        return self._total(name, reached, unit, delta, coalitions.assumption if against == "declared" else "none")
+        return name, reached
 
     def _worst_cost(self, k: int, cost: Law | float | None, limit: int) -> Law | float | None:
         """Cost of a row against so many colluders as know most of its noise."""
@@ -244,13 +282,12 @@ class Ledger:
         seen: Sequence[tuple[int, Law | float | None]],
         unit: str,
         delta: float,
-        assumption: str = "none",
     ) -> Total:
         """The answer for some rows, which warns of what it charges without credit."""
         rows = [(self._rows[k], cost) for k, cost in seen]
         if unit not in OF_PERSONS:
             warn_of_sampling(rows)
-        return total_of(name, sum_view(rows), unit, delta, assumption)
+        return total_of(name, sum_view(rows), unit, delta)
 
     def _classes(self) -> tuple[list[int], list[Ways]]:
         """The class of every row, and the ways of each class (`reach`)."""
@@ -258,9 +295,7 @@ class Ledger:
             self._reach = len(self._rows), *classes_of(self._rows, self._position)
         return self._reach[1:]
 
-    def _rows_seen(
-        self, view: frozenset[str], costs: Sequence[Law | float | None]
-    ) -> list[tuple[int, Law | float | None]]:
+    def _rows_seen(self, view: frozenset[str], costs: Sequence[Law | float | None]) -> Seen:
         """Positions and costs of the rows that a view sees and does not own, the parameters of each included."""
         classes, ways = self._classes()
         shown, found = [reveals(one, view) for one in ways], list[tuple[int, Law | float | None]]()

@@ -38,7 +38,8 @@ class Total:
     """What one view has learnt about one unit: an epsilon by each accountant, and what stands beside them.
 
     `MEANINGS` says what each number means, by its name in cubes and tables. Where a row that counts is not proved they
-    are infinite, and the true-positive rates 1.
+    are infinite, and the true-positive rates 1. ``epsilon_public`` and ``epsilon_any`` stand beside the total of a
+    worst coalition; they are NaN in that of a view that was named.
 
     Parameters
     ----------
@@ -64,9 +65,11 @@ class Total:
     relation: str = _number("neighbouring relation")
     trust_model: str = _number("who is trusted with raw values, over the releases that count")
     sampler: str = _number("random source of the noise")
-    assumption: str = _number(
-        "who must collude with nobody, or with no receiver of what its key closes, for the total to hold",
-        default="none",
+    trust: str = _number("who must not join what they know for the certified epsilon to hold", default="nobody")
+    colluders: int = _number("parties with data that may join what they know: against these it is certified", default=0)
+    epsilon_public: float = _number("epsilon against those who see what is published alone", default=math.nan)
+    epsilon_any: float = _number(
+        "epsilon against any parties but the record's own holder, whoever joins", default=math.nan
     )
     compositions: tuple[Composition, ...] = field(default=(), repr=False)
 
@@ -177,7 +180,7 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
     return ViewSum(tuple(sorted(strata, key=repr)), certified, tuple(counted))
 
 
-def total_of(name: str, found: ViewSum, unit: str, delta: float, assumption: str = "none") -> Total:
+def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
     """The `Total` of a view."""
     part, proved = found.epsilon(delta), found.certified
     others = {name: accountant for name, accountant in REPORTED.items() if accountant is not Exact}
@@ -198,20 +201,8 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float, assumption: str
         relation="label_flip" if unit in ("label", "user_label") else "replace_one",
         trust_model=";".join(sorted({event.trust_model for event in found.counted_rows})) or "none",
         sampler=";".join(sorted({event.sampler for event in found.counted_rows})) or "none",
-        assumption=assumption,
         compositions=found.strata,
     )
-
-
-def default_views(parties: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Adversaries that are listed one by one: each party, all but one for each owner, the public."""
-    names = frozenset(parties)
-    if len(names) != len(parties):
-        raise ValueError(f"parties={tuple(parties)} repeats a name.")
-    views = {name: frozenset([name]) for name in parties}
-    if len(names) > 2:
-        views |= {f"all but {name}": names - {name} for name in parties}
-    return views | {"public": frozenset()}
 
 
 def warn_of_sampling(rows: Iterable[tuple[Event, Law | float | None]]) -> None:
