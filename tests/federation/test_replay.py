@@ -17,11 +17,14 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius, RandomizedResponse
+from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.release import charge_and_draw
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.privacy.statistics.counts import counts
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.records import count_at_most, entries
 from partywise.privacy.statistics.slices import slice_means
+from partywise.privacy.statistics.whole import whole
 from partywise.randomness import stream
 
 N = 60
@@ -294,4 +297,43 @@ def test_noise_is_measured_over_all_runs(share, caught):
     if not caught:
         return check_noise(tapes)
     with pytest.raises(ContractError, match="of what its event states"):
+        check_noise(tapes)
+
+
+def integers_of(one, x, name, address, share=1.0, bits=20):
+    """A sum of whole records whose noise is a share of what its event states."""
+    clip, columns = BoxClip(fixed(1.0)), np.tile(x, (1, 20))
+    squares = 4 * clip.squares(columns.shape[1], bits)
+    total = clip.steps(columns, bits).records.sum(axis=0)
+    statistic, rng = whole(total, squares, 2.0**-bits, "2 L", unit="row"), one.rng_for(*address)
+    made = IntegerGaussian(mu=1.0)(statistic, rng, owner="a", release_id=name)
+    if np.any(share != 1.0):
+        value = statistic.value + share * (made.value - statistic.value)
+        terms = {"release_id": name}
+        made = charge_and_draw(statistic, {"mu": 1.0}, "rounded_gaussian", lambda: value, "a", terms, one.rng_for("b"))
+    sent(one, name, made)
+
+
+@pytest.mark.parametrize("bits", [0, 20])
+@pytest.mark.parametrize(
+    ("share", "shared", "message"),
+    [
+        (1.0, False, None),
+        (0.3, False, "of what its event states"),
+        (np.arange(40) % 2, False, "20 entries without noise"),
+        (1.0, True, "has the very noise of"),
+    ],
+    ids=["honest", "small", "every second entry", "shared"],
+)
+def test_noise_of_whole_numbers_is_measured(share, shared, message, bits):
+    """Of few steps as well, where noise of 0 and equal noise are frequent."""
+
+    def protocol(one, x, y):
+        integers_of(one, x, "first", ("s", "first"), 1.0, bits)
+        integers_of(one, x, "second", ("s", "first" if shared else "second"), share, bits)
+
+    tapes = [record(subject(protocol).channel(data(seed), seed)) for seed in range(3)]
+    if message is None:
+        return check_noise(tapes)
+    with pytest.raises(ContractError, match=message):
         check_noise(tapes)
