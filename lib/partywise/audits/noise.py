@@ -81,18 +81,19 @@ def _check_shared(seen: Sequence[tuple[str, np.ndarray, float]]) -> None:
             size, tolerance = min(len(residual), len(other)), digits + coarse
             together = size > 0 and bool(np.all(np.abs(residual[:size] - other[:size]) <= tolerance))
             require(not together, f"{name} has the very noise of {earlier}")
-    if not seen:
+    fine = [one for one in seen if one[2] < FINE]
+    if not fine:
         return
-    sizes = [len(residual) for _, residual, _ in seen]
-    noise = np.concatenate([residual for _, residual, _ in seen])
+    sizes = [len(residual) for _, residual, _ in fine]
+    noise = np.concatenate([residual for _, residual, _ in fine])
     order = np.argsort(noise, kind="stable")
-    owner = np.repeat(np.arange(len(seen)), sizes)[order]
-    errors = np.repeat([one for _, _, one in seen], sizes)[order]
+    owner = np.repeat(np.arange(len(fine)), sizes)[order]
+    errors = np.repeat([one for _, _, one in fine], sizes)[order]
     # Two of a pair of releases may be close by chance, with a probability of the square of a rounding error.
-    close = (np.diff(noise[order]) <= errors[1:] + errors[:-1]) & (owner[1:] != owner[:-1]) & (errors[1:] < FINE)
+    close = (np.diff(noise[order]) <= errors[1:] + errors[:-1]) & (owner[1:] != owner[:-1])
     pairs = Counter(tuple(sorted(pair)) for pair in zip(owner[:-1][close], owner[1:][close], strict=True))
     for (one, other), count in pairs.items():
-        require(count < 2, f"{seen[other][0]} has noise of {seen[one][0]} in {count} entries")
+        require(count < 2, f"{fine[other][0]} has noise of {fine[one][0]} in {count} entries")
 
 
 def scaled_residual(call: Call) -> np.ndarray | None:
