@@ -378,8 +378,9 @@ def test_what_is_wrong_here_ends_before_anybody_is_met(started, tmp_path):
         process.join()
 
 
-def test_secret_noise_differs_from_run_to_run_and_is_discrete(started, tmp_path):
-    case = Apart(TREES)
+@pytest.mark.parametrize("study", [TREES, CLIENTS])
+def test_secret_noise_differs_from_run_to_run_and_is_discrete(study, started, tmp_path):
+    case = Apart(study)
     case.network["mode"] = "release"
     parties = started(case)
     for runs in ("first", "second"):
@@ -396,8 +397,7 @@ def test_secret_noise_differs_from_run_to_run_and_is_discrete(started, tmp_path)
 def test_floating_point_noise_is_refused_before_anybody_is_met(study, started):
     case = Apart(study)
     case.network["mode"] = "release"
-    if study == "label_private":
-        case.method |= {"noise": "iid", "ridge": "fixed"}
+    case.method |= {"noise": "iid", "ridge": "fixed"} if study == "label_private" else {"protocol": "published"}
     parties = started(case)
     parties.start(case.names[0])
     told = sentence(parties.ended()[case.names[0]])
