@@ -63,7 +63,9 @@ def release_slices(
     unit = statistic.units[-1] * 2.0**moments.bits * moments.n
 
     def table(vector: np.ndarray) -> np.ndarray:
-        return np.vstack([vector[:split].reshape(moments.n_slices, moments.p).T, vector[split:] / unit])
+        made = np.empty((moments.p + 1, moments.n_slices))
+        made[:-1], made[-1] = vector[:split].reshape(moments.n_slices, moments.p).T, vector[split:] / unit
+        return made
 
     return release.post_process(table)
 

@@ -32,7 +32,7 @@ def draw_wide_integers(words: Words, sigma: float | np.ndarray, size: int | tupl
     give one normal draw rescaled and rounded.
     """
     sigmas = np.asarray(sigma, dtype=float)
-    if not (sigmas.min(initial=WIDEST) > 0 and sigmas.max(initial=0.0) <= WIDEST):
+    if sigmas.size and not (sigmas.min() > 0 and sigmas.max() <= WIDEST):
         raise ValueError(f"sigma={sigma!r} grid units must lie in (0, 2^56]; choose a coarser grid.")
     cells = draw_integers(words, 2.0**CELL_BITS, "rounded", size)
     flat = cells.reshape(-1)

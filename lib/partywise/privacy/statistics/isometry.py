@@ -13,28 +13,22 @@ import numpy as np
 
 def to_triangle(matrix: np.ndarray) -> np.ndarray:
     """Diagonal of a symmetric matrix of shape (q, q), then its upper triangle, as they are; shape (q (q + 1) / 2,)."""
-    return np.concatenate([np.diagonal(matrix), matrix[_upper(len(matrix))]])
+    return np.asarray(matrix)[_triangle(len(matrix))]
 
 
 def from_triangle(entries: np.ndarray, size: int) -> np.ndarray:
     """Inverse of `to_triangle`: the symmetric matrix of shape (size, size)."""
-    rows, columns = _upper(size)
-    matrix = np.empty((size, size))
-    matrix[rows, columns] = matrix[columns, rows] = entries[size:]
-    np.fill_diagonal(matrix, entries[:size])
-    return matrix
+    return entries[_places(size)]
 
 
 def to_vector(matrix: np.ndarray) -> np.ndarray:
     """Isometric vector of a symmetric matrix of shape (q, q); shape (q (q + 1) / 2,)."""
-    vector = to_triangle(matrix).astype(float)
-    vector[len(matrix) :] *= np.sqrt(2)
-    return vector
+    return to_triangle(matrix) * _roots(len(matrix))
 
 
 def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
     """Inverse of `to_vector`: the symmetric matrix of shape (size, size)."""
-    return from_triangle(np.concatenate([vector[:size], vector[size:] / np.sqrt(2)]), size)
+    return from_triangle(vector / _roots(size), size)
 
 
 def nearest_semidefinite(matrix: np.ndarray) -> np.ndarray:
@@ -44,8 +38,26 @@ def nearest_semidefinite(matrix: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _upper(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns above the diagonal."""
+def _triangle(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries of a triangle."""
     rows, columns = np.triu_indices(size, 1)
-    rows.flags.writeable = columns.flags.writeable = False
-    return rows, columns
+    return _read_only(np.concatenate([np.arange(size), rows])), _read_only(np.concatenate([np.arange(size), columns]))
+
+
+@cache
+def _places(size: int) -> np.ndarray:
+    """Where the entries of a matrix stand in its triangle."""
+    places, (rows, columns) = np.empty((size, size), dtype=np.intp), _triangle(size)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return _read_only(places)
+
+
+@cache
+def _roots(size: int) -> np.ndarray:
+    """Lengths in the vector of entries of the triangle: 1 on the diagonal, sqrt(2) above it."""
+    return _read_only(np.repeat([1.0, np.sqrt(2)], [size, size * (size - 1) // 2]))
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
