@@ -72,7 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if given.verb == "reference":
             return reference(given.run, given.archive, given.pack)
         if given.verb == "ledger":
-            return ledger(given.folder, given.delta, given.digest)
+            return ledger(given.folder, given.delta, given.digest, given.against)
         if given.verb in APART:
             from .experiment.plans import read_configuration
 

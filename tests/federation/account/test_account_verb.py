@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +14,7 @@ from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.spending import Budget
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
-from partywise.privacy.ledger.event import clear_event
+from partywise.privacy.ledger.event import SEVERAL, clear_event
 
 BUDGET = Budget(2.0, 1e-5, "row")
 
@@ -90,3 +92,22 @@ def test_what_is_no_account_is_refused_in_one_sentence(tmp_path, capsys, text):
     assert main(["ledger", str(tmp_path)]) == 2
     assert main(["ledger", str(tmp_path / "absent.jsonl")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_what_a_named_coalition_could_learn_of_noise_in_shares(tmp_path, capsys):
+    shares = tuple((name, "1/2") for name in ("north", "river", "hill"))
+    terms = {"owner": SEVERAL, "owners": ("north", "river", "hill"), "shares": shares, "tv": 1e-300}
+    with Account(tmp_path, party="north") as account:
+        account.began("first", "x")
+        account.charge(replace(event("sum", float(gdp_mu(2.0, 1e-5))), **terms))
+        account.record_end("outcome")
+    words = ["ledger", str(tmp_path), "--delta", "1e-5"]
+    assert main(words) == 0
+    assert number("unit row: epsilon = ", capsys.readouterr().out) == pytest.approx(2.0)
+    assert main([*words, "--against", "river,hill"]) == 0
+    told = capsys.readouterr().out
+    assert "  against hill and river:\n" in told
+    expected = gaussian_epsilon(math.sqrt(2) * gdp_mu(2.0, 1e-5), 1e-5)
+    assert number("unit row: epsilon = ", told) == pytest.approx(float(expected), rel=1e-5)
+    assert main([*words, "--against", "north,hill"]) == 2
+    assert "--against names north" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from partywise.errors import BudgetExceeded
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.spending import Budget, Spending, spent_of
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
-from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.budget import PrivacyFilter
+from partywise.privacy.ledger.event import SEVERAL, Event
 from partywise.privacy.ledger.ledger import Ledger
 
 DELTA = 1e-5
@@ -99,3 +101,90 @@ def test_runs_add_up_by_the_lesser_of_two_rules():
     assert spent_of(gauss, DELTA)["label"].epsilon == spent_of(gauss, DELTA)["row"].epsilon
     unproved = [("one", event("a", 0.3)), ("two", event("b", 0.4).without_proof)]
     assert spent_of(unproved, DELTA)["row"].epsilon == math.inf and spent_of(unproved, DELTA)["row"].n_unproved == 1
+
+
+def share(name: str, owners: tuple[str, ...], **terms: Any) -> Event:
+    """A joint release of epsilon 1 against one colluder, with shares of the noise."""
+    weight = str(Fraction(1, max(len(owners) - 1, 1)))
+    mu, shares = float(gdp_mu(1.0, DELTA)), tuple((owner, weight) for owner in owners)
+    return replace(event(name, mu), owner=SEVERAL, owners=owners, shares=shares, **({"tv": 1e-300} | terms))
+
+
+THREE = [
+    ("first", share("sum", ("north", "river", "hill"))),
+    ("second", share("other", ("north", "river"))),
+    ("third", share("last", ("north", "hill"))),
+]
+BY_COALITION = {("river",): 1.465170, ("hill",): 1.249911, ("river", "hill"): 1.834965, (): 1.088390}
+
+
+@pytest.mark.parametrize(("names", "epsilon"), BY_COALITION.items())
+def test_runs_with_shares_add_for_the_same_coalition(names, epsilon):
+    found = spent_of(THREE[:2], DELTA, party="north", against=names)["row"]
+    assert found.epsilon == pytest.approx(epsilon, abs=1e-6)
+
+
+def test_the_worst_coalition_over_runs_is_not_the_worst_of_each():
+    one = spent_of(THREE, DELTA, party="north")["row"]
+    assert one.epsilon == pytest.approx(1.658, abs=5e-4)
+    assert spent_of(THREE, DELTA, party="north", against="any")["row"].epsilon > 1.834
+    spending = Spending(Budget(1.66, DELTA, "row"), party="north")
+    for run, paid in THREE:
+        spending.require(run, [paid])
+    with pytest.raises(BudgetExceeded):
+        spending.require("fourth", [share("more", ("north", "hill"))])
+    assert spending.amount_spent == pytest.approx(one.amount, rel=1e-12)
+    with pytest.raises(BudgetExceeded):
+        Spending(Budget(1.66, DELTA, "row", against="any"), THREE[:2], party="north").require("third", [THREE[2][1]])
+    with pytest.raises(ValueError, match="against='all'"):
+        Budget(1.0, DELTA, "row", against="all")
+
+
+def test_who_knows_the_noise_is_counted_against_any_and_by_name():
+    dealt = [("first", share("sum", ("north", "river"), knows=("dealer",)))]
+    assert spent_of(dealt, DELTA, party="north")["row"].epsilon == pytest.approx(1.0, abs=1e-6)
+    for against in ("any", ("dealer",), ("river", "dealer")):
+        assert spent_of(dealt, DELTA, party="north", against=against)["row"].epsilon == math.inf
+    assert spent_of(dealt, DELTA, party="north", against=("river",))["row"].epsilon < math.inf
+
+
+def test_of_very_many_owners_each_release_counts_as_it_is_stated():
+    owners = tuple(f"client {k}" for k in range(30))
+    weight, mu = str(Fraction(1, 15)), 0.3
+    rows = [
+        replace(event(f"sum {k}", mu), owner=SEVERAL, owners=owners, shares=tuple((name, weight) for name in owners))
+        for k in range(2)
+    ]
+    found = spent_of([("first", rows[0]), ("second", rows[1])], DELTA, party="client 3")["row"]
+    assert found.amount == pytest.approx(2 * mu**2, rel=1e-12)
+
+
+def test_a_distance_is_covered_by_the_rounding_margin_or_by_the_reserve():
+    far = event("far", 0.1, tv=1e-12)
+    with pytest.raises(BudgetExceeded, match="numeric_reserve"):
+        Spending(TEN).require("first", [far])
+    factor = 1 + math.exp(10.0)
+    for reserve, fits in ((1.001 * factor * 1e-12, True), (0.999 * factor * 1e-12, False)):
+        spending = Spending(replace(TEN, numeric_reserve=reserve))
+        if fits:
+            spending.require("first", [far])
+        else:
+            with pytest.raises(BudgetExceeded, match="numeric_reserve"):
+                spending.require("first", [far])
+    near = Spending(TEN)
+    near.require("first", [event(f"near {k}", 0.1, tv=1e-300) for k in range(3)])
+    assert near.amount_spent == pytest.approx(0.03)
+    pure = PrivacyFilter(10.0, 0.0, unit="row", rule="pure")
+    assert not pure.would_fit(response("codes", 1.0, tv=1e-300))
+
+
+def test_a_budget_of_an_older_account_is_the_same_budget(tmp_path):
+    path = tmp_path / FILE
+    with Account(path, party="north", budget=TEN):
+        pass
+    older = path.read_bytes()
+    with Account(path, party="north", budget=TEN) as account:
+        assert not account.notes
+    assert path.read_bytes() == older
+    with Account(path, party="north", budget=replace(TEN, against="any")) as account:
+        assert [row.kind for row in account.rows()].count("budget") == 2

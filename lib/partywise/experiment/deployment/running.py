@@ -141,7 +141,8 @@ def _budget(deployment: Deployment) -> Budget | None:
     if stated is None:
         return None
     group = deployment.plan.rows_per_user(deployment.network.case) if stated.unit.startswith("user") else None
-    return Budget(stated.epsilon, stated.delta, stated.unit, group, numeric_reserve=stated.numeric_reserve)
+    more: dict[str, Any] = {"numeric_reserve": stated.numeric_reserve, "against": stated.against}
+    return Budget(stated.epsilon, stated.delta, stated.unit, group, **more)
 
 
 def _folder(into: Path) -> Path:

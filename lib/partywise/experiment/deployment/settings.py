@@ -38,12 +38,14 @@ class Budget:
     """What every party may spend of its own data, over all runs of its ledger together; ``unit`` says of what.
 
     numeric_reserve : part of delta for what laws do not cover, such as masks of ciphertexts
+    against : of noise in shares, so many colluders as a method declares (``declared``) or ``any`` others
     """
 
     epsilon: Positive
     delta: Delta
     unit: Questions
     numeric_reserve: Annotated[float, Range(0, 1)] = 0.0
+    against: Literal["declared", "any"] = "declared"
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -68,7 +68,7 @@ class Account:
     def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
-        self._state, self._spending, self._paying = AccountState(), Spending(budget), threading.Lock()
+        self._state, self._spending, self._paying = AccountState(), Spending(budget, party=party), threading.Lock()
         self._agreement, self._waiting = Agreement(path, party), list[Entry]()
         self._file = AccountFile(path / FILE if path.is_dir() else path, self._restore)
         try:
@@ -171,7 +171,8 @@ class Account:
         """What all paid rows cost together, by unit; ``delta`` of the epsilons, by default that of the budget."""
         group = None if self.budget is None else self.budget.rows_per_user
         at = (DELTA if self.budget is None else self.budget.delta) if delta is None else delta
-        return spent_of(paid_events(Scan(self.path)), at, group)
+        against = "declared" if self.budget is None else self.budget.against
+        return spent_of(paid_events(Scan(self.path)), at, group, party=self.party, against=against)
 
     @property
     def left(self) -> float:
@@ -244,7 +245,7 @@ class Account:
     def _state_budget(self) -> None:
         """The budget in force stands in the file; a change of it is told."""
         stated, last = None if self.budget is None else asdict(self.budget), self._state.budget
-        if stated == last:
+        if self.budget == (None if last is None else Budget(**last)):
             return
         if self._state.runs:
             before = "none" if last is None else str(Budget(**last))

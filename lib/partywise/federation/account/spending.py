@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 from ...errors import BudgetExceeded, CertificationError
 from ...privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
+from ...privacy.accounting.compose import compose
 from ...privacy.accounting.law import Law
 from ...privacy.ledger.budget import CURRENCY, PrivacyFilter
 from ...privacy.ledger.event import QUESTIONS, Event
@@ -38,6 +39,8 @@ class Budget:
         For the units of persons.
     rule, numeric_reserve
         As in `partywise.privacy.ledger.budget.PrivacyFilter`.
+    against : {"declared", "any"}
+        Of noise in shares: so many colluders as its releases say, or any others.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class Budget:
     rows_per_user: int | None = None
     rule: str = "gdp"
     numeric_reserve: float = 0.0
+    against: str = "declared"
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.epsilon):
@@ -59,13 +63,14 @@ class Budget:
             raise ValueError(f"unit=None of a budget: name what it protects, one of {QUESTIONS}.")
         self.filter()
 
-    def filter(self) -> PrivacyFilter:
-        """The filter of it, with nothing spent."""
+    def filter(self, holder: str = "") -> PrivacyFilter:
+        """The filter of it, with nothing spent, for the records of one party."""
         terms: dict[str, Any] = asdict(self)
-        return PrivacyFilter(terms.pop("epsilon"), terms.pop("delta"), **terms)
+        return PrivacyFilter(terms.pop("epsilon"), terms.pop("delta"), holder=holder, **terms)
 
     def __str__(self) -> str:
         extra = "" if self.rows_per_user is None else f", rows_per_user = {self.rows_per_user}"
+        extra += ", against any others" if self.against == "any" else ""
         return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} of unit {self.unit}{extra} by rule {self.rule}"
 
 
@@ -103,15 +108,25 @@ class UnitPayments:
 
     def within(self, budget: Budget) -> bool:
         """Whether one of the rules other than the filter has room for everything."""
-        if self.filter.numeric > budget.numeric_reserve:
+        if not self.filter.covers_tails:
             return False
         if self.pure is not None and float(self.pure) <= budget.epsilon:
             return True
         fixed = all(not event.data_dependent_parameters for event, _ in self.rows)
         if len(self.runs) != 1 or not self.alone or not fixed:
             return False
-        whole = sum_view(self.rows)
-        return whole.certified and whole.epsilon(budget.delta) <= budget.epsilon
+        return self.epsilon(budget.delta) <= budget.epsilon
+
+    def epsilon(self, delta: float) -> float:
+        """The exact composition of the first run, against the worst coalition; inf where something is unproved."""
+        wholes = [
+            sum_view(
+                (event, self.filter.law_against(event, law, view) if isinstance(law, Law) else law)
+                for event, law in self.rows
+            )
+            for view in self.filter.coalitions()
+        ]
+        return max(whole.epsilon(delta) if whole.certified else math.inf for whole in wholes)
 
 
 class Spending:
@@ -122,6 +137,8 @@ class Spending:
     budget : Budget, optional
     earlier : iterable of (run, Event)
         What was paid before: all of it counts.
+    party : str
+        Whose records it protects.
 
     Notes
     -----
@@ -140,9 +157,9 @@ class Spending:
     known before anything is drawn. If it alone is beyond the first rule, A is empty; otherwise C is.
     """
 
-    def __init__(self, budget: Budget | None, earlier: Iterable[tuple[str, Event]] = ()) -> None:
+    def __init__(self, budget: Budget | None, earlier: Iterable[tuple[str, Event]] = (), *, party: str = "") -> None:
         self.budget, self.by_run = budget, dict[str, float]()
-        self._paid = None if budget is None else UnitPayments(budget.filter())
+        self._paid = None if budget is None else UnitPayments(budget.filter(party))
         for run, event in earlier:
             self.carry(run, event)
 
@@ -223,17 +240,23 @@ class UnitCost:
 
 
 def spent_of(
-    paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None = None
+    paid: Sequence[tuple[str, Event]],
+    delta: float,
+    rows_per_user: int | None = None,
+    *,
+    party: str = "",
+    against: str | Collection[str] = "declared",
 ) -> Mapping[str, UnitCost]:
-    """What payments cost together, for every unit that can be asked about, whoever may see the releases."""
+    """What payments of a party cost together, for every unit that can be asked about, whoever may see the releases."""
     units = QUESTIONS if rows_per_user is not None else tuple(u for u in QUESTIONS if not u.startswith("user"))
-    return {unit: _unit_cost(unit, paid, delta, rows_per_user) for unit in units}
+    terms: dict[str, Any] = {"rows_per_user": rows_per_user, "holder": party, "against": against}
+    return {unit: _unit_cost(unit, paid, delta, terms) for unit in units}
 
 
-def _unit_cost(unit: str, paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None) -> UnitCost:
+def _unit_cost(unit: str, paid: Sequence[tuple[str, Event]], delta: float, terms: Mapping[str, Any]) -> UnitCost:
     """What rows cost one unit."""
     rule = "zcdp" if any(event.rho is not None for _, event in paid) else "gdp"
-    count = UnitPayments(PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, rows_per_user=rows_per_user))
+    count = UnitPayments(PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, **terms))
     unproved = sum(math.isinf(count.add(run, event)) for run, event in paid)
     amount, told = (
         count.filter.amount_spent,
@@ -243,8 +266,12 @@ def _unit_cost(unit: str, paid: Sequence[tuple[str, Event]], delta: float, rows_
     if math.isinf(amount) or left < 0:
         epsilon = math.inf
     elif len(count.runs) <= 1:
-        epsilon = sum_view(count.rows).epsilon(delta)
+        epsilon = count.epsilon(delta)
     else:
         by_filter = gaussian_epsilon(math.sqrt(amount), left) if rule == "gdp" else zcdp_epsilon(amount, left)
-        epsilon = min(float(by_filter), math.inf if count.pure is None else float(count.pure))
+        if count.filter.tv:
+            law = Law(mu=math.nextafter(math.sqrt(amount), math.inf)) if rule == "gdp" else Law(rho=amount)
+            by_filter = compose([law], count.filter.numeric, count.filter.tv).epsilon(delta)
+        pure = math.inf if count.pure is None or count.filter.tv else float(count.pure)
+        epsilon = min(float(by_filter), pure)
     return UnitCost(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])

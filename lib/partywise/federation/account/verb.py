@@ -32,17 +32,18 @@ def add_ledger(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         "folder", type=Path, nargs="+", help="the file of an account, or a folder with ledger.jsonl in it"
     )
     verb.add_argument("--delta", type=float, help="of the epsilons (default: that of the budget, or 1e-6)")
+    verb.add_argument("--against", help="names of parties that join what they know, such as river,hill")
     verb.add_argument("--digest", help="a digest that was noted before: the file must still hold its row")
 
 
-def ledger(folders: Sequence[Path], delta: float | None, digest: str | None) -> int:
+def ledger(folders: Sequence[Path], delta: float | None, digest: str | None, against: str | None = None) -> int:
     """Verify accounts and print what they hold; AccountError names the file and the row that was changed."""
     from .reading import opened_account
 
     if delta is not None and not 0 <= delta < 1:
         raise AccountError(f"--delta is {delta}: it must lie in [0, 1).")
     for path in [path for folder in folders for path in files_in(folder)]:
-        print("\n".join(summary(path, opened_account(path), delta, digest)))
+        print("\n".join(summary(path, opened_account(path), delta, digest, against)))
     return 0
 
 
@@ -56,7 +57,7 @@ def files_in(folder: Path) -> list[Path]:
     return found
 
 
-def summary(path: Path, chain: Chain, delta: float | None, digest: str | None) -> Iterator[str]:
+def summary(path: Path, chain: Chain, delta: float | None, digest: str | None, against: str | None) -> Iterator[str]:
     """Lines about one account."""
     from .account import DELTA
     from .reading import paid_events, party_of, runs_of
@@ -77,14 +78,20 @@ def summary(path: Path, chain: Chain, delta: float | None, digest: str | None) -
         yield f"  {chain.torn_bytes} bytes at the end are of a row that was never finished: it paid for nothing."
     for run in runs_of(rows):
         yield f"  {about(run, [row for row in rows if row.run == run])}"
-    group = None if budget is None else budget.rows_per_user
-    for unit, spent in spent_of(paid, at, group).items():
+    group, party = None if budget is None else budget.rows_per_user, party_of(rows)
+    counted: str | frozenset[str] = "declared" if budget is None else budget.against
+    if against is not None:
+        counted = frozenset(filter(None, map(str.strip, against.split(","))))
+        if party in counted:
+            raise AccountError(f"--against names {party}: it is the records of {party} that {path} is about.")
+        yield f"  against {' and '.join(sorted(counted)) or 'what is published alone'}:"
+    for unit, spent in spent_of(paid, at, group, party=party, against=counted).items():
         without = f", {spent.n_unproved} rows without a proof" if spent.n_unproved else f", {spent.rule}"
         yield (
             f"  spent of unit {unit}: epsilon = {spent.epsilon:.6g} at delta = {spent.delta:g}{without}; "
             f"{spent.currency} = {spent.amount:.6g}"
         )
-    spending = Spending(budget, paid)
+    spending = Spending(budget, paid, party=party)
     yield f"  {spending.summary}" + ("" if budget is None else f" Left for another run: {spending.room}.")
 
 

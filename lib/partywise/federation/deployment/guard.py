@@ -43,4 +43,5 @@ class PrepaidCosts:
 
 def _terms(event: Event) -> tuple[Any, ...]:
     """What an announcement and its draw have alike."""
-    return event.release_id, event.mechanism, event.unit, event.relation, event.law, event.delta_numeric
+    beside = event.delta_numeric, event.tv, event.shares
+    return event.release_id, event.mechanism, event.unit, event.relation, event.law, *beside

@@ -2,7 +2,9 @@
 
 import math
 import sys
+from collections.abc import Collection
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 from ...errors import BudgetExceeded, CertificationError
@@ -16,6 +18,8 @@ RULES = ("gdp", "zcdp", "pure")
 CURRENCY = {"gdp": "mu squared", "zcdp": "rho", "pure": "epsilon"}
 # Calibration rounds its budgets down by more than this (relative), so that equal shares of a budget fit into it.
 ROUNDING = {"gdp": MARGIN, "zcdp": MARGIN, "pure": 0.0}
+# Coalitions that are asked about one by one; of more each release is charged as it is stated.
+MANY = 1024
 
 
 def _square_down(mu: float) -> float:
@@ -38,11 +42,19 @@ class PrivacyFilter:
         Tobaben and Honkela 2023), of rho up to ``zcdp_rho(epsilon, delta)`` (Feldman and Zrnic 2021; Whitehouse,
         Ramdas, Rogers and Wu 2023), or of pure epsilons (Rogers, Roth, Ullman and Vadhan 2016).
     numeric_reserve : float
-        Part of ``delta`` that is kept for the ``delta_numeric`` of the events.
+        Part of ``delta`` that is kept for the ``delta_numeric`` of the events, and for (1 + e^epsilon) times their
+        ``tv``. A ``tv`` needs none of it while that multiple of all of them together is below the rounding margin of
+        the budget (`ROUNDING` times what is left of ``delta``), which the budget was rounded down by.
     rows_per_user : int, optional
         For the units of persons, ``user`` and ``user_label``.
     name : str
         Of the row that pays for releases whose laws depend on earlier ones (see `row`); without it there is none.
+    against : {"declared", "any"} or collection of str
+        Of noise in shares: against so many colluders as its releases say, whoever they are; any number of them; or
+        these. Costs of releases are added for the same coalition, and the worst one counts. Nothing is proved against
+        whoever knows the noise or the records (``knows``) and is counted.
+    holder : str
+        Whose records the budget protects, who colludes with nobody.
 
     Raises
     ------
@@ -65,7 +77,11 @@ class PrivacyFilter:
         numeric_reserve: float = 0.0,
         rows_per_user: int | None = None,
         name: str = "",
+        against: str | Collection[str] = "declared",
+        holder: str = "",
     ) -> None:
+        if isinstance(against, str) and against not in ("declared", "any"):
+            raise ValueError(f"against={against!r} of a filter is unknown; use 'declared', 'any', or names.")
         if rule not in RULES:
             raise ValueError(f"rule={rule!r} of a filter is unknown; use one of {RULES}.")
         if unit is not None and unit not in QUESTIONS:
@@ -85,7 +101,10 @@ class PrivacyFilter:
             "pure": lambda: self.epsilon,
         }[rule]()
         # Sums are exact: many small releases cannot slip through by rounding.
-        self._spent, self._numeric, self._lost = Fraction(0), Fraction(0), False
+        self._spent, self._numeric, self._lost, self._distance = Fraction(0), Fraction(0), False, Fraction(0)
+        self.against, self.holder = against, holder
+        # Releases with noise in shares, each with its cost as it is stated.
+        self._shared: tuple[tuple[Event, Fraction], ...] = ()
         self._first: tuple[str, str] | None = None
 
     @classmethod
@@ -142,7 +161,7 @@ class PrivacyFilter:
 
     def would_fit(self, event: Event) -> bool:
         """Whether `spend` would accept the event; raises `CertificationError` where that would."""
-        return self._fits(self._cost(event), event.delta_numeric)
+        return self._fits(self._cost(event), event)
 
     def spend(self, event: Event) -> None:
         """Draw an event's cost; call it before the noise is drawn.
@@ -157,18 +176,17 @@ class PrivacyFilter:
             If no unit was named and the event has another unit or relation than the first one.
         """
         cost = self._cost(event)
-        if not self._fits(cost, event.delta_numeric):
+        if not self._fits(cost, event):
+            beside = f"delta_numeric = {event.delta_numeric:.3g}" + (f", tv = {event.tv:.3g}" if event.tv else "")
             raise BudgetExceeded(
-                f"{event.mechanism} {event.release_id!r} costs {CURRENCY[self.rule]} = {cost:.6g} (and delta_numeric = "
-                f"{event.delta_numeric:.3g}); {self.remaining:.6g} of {self.budget:.6g} is left of epsilon = "
+                f"{event.mechanism} {event.release_id!r} costs {CURRENCY[self.rule]} = {float(cost):.6g} (and "
+                f"{beside}); {self.remaining:.6g} of {self.budget:.6g} is left of epsilon = "
                 f"{self.epsilon:.6g}, delta = {self.delta:.3g} (and {self._numeric_left:.3g} of the numeric reserve). "
                 "Use more noise, send an earlier release again, or state a larger budget"
-                + (" with a numeric_reserve." if event.delta_numeric > self._numeric_left else ".")
+                + ("." if self._has_room(event.delta_numeric, event.tv) else " with a numeric_reserve.")
             )
         self._first = self._first or (event.unit, event.relation)
-        if cost < math.inf:
-            self._spent += Fraction(cost)
-        self._numeric += Fraction(event.delta_numeric)
+        self._count(event, cost)
 
     def carry(self, event: Event) -> float:
         """Count what was drawn before, under whatever budget; never refused.
@@ -182,12 +200,38 @@ class PrivacyFilter:
             cost = self._cost(event)
         except CertificationError:
             cost = math.inf
+        self._lost = self._lost or math.isinf(cost)
+        self._count(event, cost)
+        return float(cost)
+
+    def _count(self, event: Event, cost: float | Fraction) -> None:
+        """Add an event, which is drawn."""
         self._numeric += Fraction(event.delta_numeric)
-        if math.isinf(cost):
-            self._lost = True
-        else:
+        if not cost:
+            return
+        self._distance += Fraction(event.tv)
+        if not math.isinf(cost):
             self._spent += Fraction(cost)
-        return cost
+            if event.shares:
+                self._shared = (*self._shared, (event, Fraction(self._stated_cost(event))))
+
+    @property
+    def tv(self) -> float:
+        """The distances of what was drawn from the stated laws, together."""
+        return float(self._distance)
+
+    @property
+    def covers_tails(self) -> bool:
+        """Whether what the laws do not cover fits beside them: ``delta_numeric`` and ``tv`` of all events."""
+        return self._has_room(0.0, 0.0)
+
+    def coalitions(self) -> list[frozenset[str] | None]:
+        """Who may join what they know of the noise so far; None where each release counts as it is stated."""
+        return self._coalitions_of([event for event, _ in self._shared])
+
+    def law_against(self, event: Event, law: Law, view: frozenset[str] | None) -> Law:
+        """The law of an event against a coalition, which leaves somebody out."""
+        return law if view is None or not event.shares else event.law_against(law, _others(event, view))
 
     @property
     def numeric(self) -> float:
@@ -198,10 +242,21 @@ class PrivacyFilter:
     def _numeric_left(self) -> float:
         return float(Fraction(self.numeric_reserve) - self._numeric)
 
-    def _fits(self, cost: float, numeric: float) -> bool:
+    def _has_room(self, numeric: float, distance: float) -> bool:
+        """Whether the numeric reserve has room for so much more, the rounding margin for a small distance."""
+        used, far = self._numeric + Fraction(numeric), self._distance + Fraction(distance)
+        if far and not math.isinf(self.budget):
+            # Beyond, (1 + e^epsilon) times the least distance that is ever stated is more than 1.
+            factor = 1 + Fraction(math.exp(self.epsilon)) if self.epsilon < 700 else Fraction(sys.float_info.max)
+            if far * factor > Fraction(ROUNDING[self.rule]) * (Fraction(self.delta) - Fraction(self.numeric_reserve)):
+                used += far * factor
+        return float(used) <= self.numeric_reserve
+
+    def _fits(self, cost: float | Fraction, event: Event) -> bool:
+        numeric, distance = event.delta_numeric, event.tv if cost else 0.0
         if self._lost:
             return cost == 0 and numeric == 0
-        if float(self._numeric + Fraction(numeric)) > self.numeric_reserve:
+        if not self._has_room(numeric, distance):
             return False
         if math.isinf(cost) or math.isinf(self.budget):
             return cost == 0 or math.isinf(self.budget)
@@ -210,7 +265,36 @@ class PrivacyFilter:
         except OverflowError:
             return False
 
-    def _cost(self, event: Event) -> float:
+    def _cost(self, event: Event) -> float | Fraction:
+        """What an event adds: of noise in shares, to the worst coalition."""
+        cost = self._stated_cost(event)
+        if not event.shares or not cost or math.isinf(cost):
+            return cost
+        return self._worst((*self._shared, (event, Fraction(cost)))) - self._worst(self._shared)
+
+    def _worst(self, shared: tuple[tuple[Event, Fraction], ...]) -> Fraction:
+        """What releases with noise in shares cost together, for the same coalition: the worst of all."""
+        views = self._coalitions_of([event for event, _ in shared])
+        sums = [
+            sum((cost if view is None else cost / _honest(event, view) for event, cost in shared), Fraction(0))
+            for view in views
+        ]
+        return max(sums)
+
+    def _coalitions_of(self, events: list[Event]) -> list[frozenset[str] | None]:
+        """Coalitions of as many as may collude, without the holder; smaller ones know less."""
+        if not isinstance(self.against, str):
+            return [frozenset(self.against)]
+        names = sorted({name for event in events for name in event.weights} - {self.holder})
+        # A later release that tolerates fewer takes nothing back.
+        most = max((event.colluders for event in events), default=0)
+        size = len(names) if self.against == "any" else min(most, len(names))
+        if math.comb(len(names), size) > MANY:
+            return [None]
+        return [frozenset(view) for view in combinations(names, size)]
+
+    def _stated_cost(self, event: Event) -> float:
+        """What an event costs as it is stated, by the rule."""
         law = self._law(event)
         if law is None:
             raise CertificationError(
@@ -233,10 +317,27 @@ class PrivacyFilter:
 
     def _law(self, event: Event) -> Law | float | None:
         if self.unit is not None:
-            return event.cost(self.unit, self.rows_per_user)
+            cost = event.cost(self.unit, self.rows_per_user)
+            known = self.against != "declared" and (
+                self.against == "any" or not set(self.against).isdisjoint(event.knows)
+            )
+            return None if known and event.knows and cost != 0.0 else cost
         if self._first not in (None, (event.unit, event.relation)):
             raise ValueError(
                 f"event {event.release_id!r} has unit {event.unit!r} and relation {event.relation!r}, the filter began "
                 f"with {self._first}; name the unit that the budget protects: PrivacyFilter(..., unit=...)."
             )
         return event.law if event.certified else None
+
+
+def _others(event: Event, view: frozenset[str]) -> frozenset[str]:
+    """A coalition as it knows the shares of an event: never all of them, but for the smallest."""
+    if view.issuperset(event.weights):
+        return view - {min(event.weights, key=lambda name: (event.weights[name], name))}
+    return view
+
+
+def _honest(event: Event, view: frozenset[str]) -> Fraction:
+    """The weight of the shares that a coalition does not know."""
+    unknown = _others(event, view)
+    return sum((weight for name, weight in event.weights.items() if name not in unknown), Fraction(0))
