@@ -493,3 +493,46 @@ def test_integers_give_the_estimate_that_floats_give(model, monkeypatch):
         losses[name] = projection_loss(basis, beta)
     assert losses["integers"] == pytest.approx(losses["floats"], rel=1e-4) and losses["floats"] > 0.05
     assert losses["integers"] != losses["floats"]
+
+
+def whitened(a, b):
+    root = np.eye(P) + 0.3 * np.ones((P, P))
+    return whole_slices(whitened_means(a, b, public_slices(fixed(EDGES)), fixed(root), fixed(C)))
+
+
+def of_ball(made):
+    return lambda a, b: made(client_moments(a, b, public_slices(fixed(EDGES)), clip=BallClip(fixed(C))))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "least"),
+    [
+        (lambda a, b: whole_slices(clipped(a, b)), 1),
+        (of_ball(whole_slices), 0.98),
+        (whitened, 0.98),
+        (lambda a, b: whole_second(clipped(a, b)), 1),
+        (of_ball(whole_second), 0.98),
+        (lambda a, b: whole_second(clipped(a, b), mirrored=True), 0.5),
+        (lambda a, b: whole_second_and_mean(clipped(a, b)), 0.9),
+        (of_ball(whole_second_and_mean), 0.9),
+    ],
+    ids=["slices", "ball", "whitened", "second", "second, ball", "mirrored", "mean", "mean, ball"],
+)
+def test_no_record_moves_whole_statistics_further_than_stated(statistic, least):
+    """Corners, axes, huge, tiny, tied and not finite records, in every slice, in exact arithmetic."""
+    numbers, half = rng("adversarial"), np.where(np.arange(P) % 2, -9.0, 9.0)
+    given = [np.full(P, 9.0), np.full(P, -9.0), half, -half, 9 * np.eye(P)[0], -9 * np.eye(P)[0], 9 * np.eye(P)[1]]
+    given += [np.zeros(P), np.full(P, 1e300), np.full(P, 1e-300), np.full(P, np.nan), np.full(P, np.inf), np.inf * half]
+    X, y = data(40)
+    found = []
+    pairs = [(a, b, s, t) for a in given for b in given for s, t in ((0.0, 0.0), (0.0, 9.0))]
+    while len(pairs) < 500:
+        a, b = 10.0 ** numbers.uniform(-2, 2) * numbers.standard_normal((2, P))
+        pairs.append((a, b, *numbers.choice([-2.0, 0.0, np.inf], 2)))
+    for *records, first, second in pairs:
+        made = []
+        for record, response in zip(records, (first, second), strict=True):
+            X[0], y[0] = record, response
+            made.append(statistic(X, y))
+        found.append(squared_move(*made))
+    assert least * made[0].squares <= max(found) <= made[0].squares
