@@ -26,13 +26,14 @@ from partywise.inverse_regression import models, projection_loss, sir
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.slices import equal_frequency
 from partywise.privacy.accounted_values import Public
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.randomness import stream
 
 SHAPES, H, D = ((50_000, 10), (5_000, 200)), 10, 2
 REQUIRED, TOLERANCE, PER_RECORD = 2.0, 1e-8, 1.1
 
 
-RADIUS = Public(1.0, because="a setting of the benchmark")
+CLIP = BoxClip(Public(1.0, because="a setting of the benchmark"))
 
 
 def cpu_seconds(works: list[Callable[[], object]], repeats: int) -> list[float]:
@@ -88,7 +89,7 @@ def clients() -> list[str]:
         draw, reduce = cpu_seconds(
             [
                 lambda name=name, rng=rng: models.draw(name, n, p, rng),  # type: ignore[misc]
-                lambda X=X, y=y, H=model.n_slices: client_moments(X, y, equal_frequency(y, H), radius=RADIUS),  # type: ignore[misc]
+                lambda X=X, y=y, H=model.n_slices: client_moments(X, y, equal_frequency(y, H), clip=CLIP),  # type: ignore[misc]
             ],
             51,
         )
