@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from every_protocol import fits, generated, planned
@@ -17,50 +18,65 @@ PAGE = ROOT / "docs" / "release_mode.md"
 HEAD = """# Methods that can release
 
 With `mode: release` in the block `network`, everything secret (noise, keys, masks, shares) comes from the operating
-system. Noise that is drawn in floating point has no such source (its low bits tell more than its law), and some methods
-draw their batches by a generator with a seed: they are for experiments and are refused in one sentence, before anybody
-connects where a rehearsal on made-up records shows it, else at the first draw. So is a method whose cipher stands for
-one in experiments and closes nothing (`cipher: sized`), or that gives records to an assumed functionality.
+system, and noise has an exact law on whole numbers. A protocol states whether it releases by such noise, draws none, or
+why it is for experiments; a rehearsal on made-up records confirms it before anybody connects. Noise that is drawn in
+floating point has no secret source (its low bits tell more than its law), batches that come from a generator with a
+seed have none either: such a method is refused in one sentence. So is one whose cipher stands for one in experiments
+and closes nothing (`cipher: sized`: this table was made with `cipher: paillier` in its place), or that gives records to
+an assumed functionality, and one with a target that is given no finite epsilon.
+
+A method without noise runs, what it costs is infinite, and its screen ends with "nothing here may be published".
 
 This table is made by `python tests/support/release_table.py` and tested: every method of the default configuration was
-tried. A method without noise runs, and what it costs is infinite.
+tried on a small case, without a limit on epsilon. `epsilon` is certified there, of one fit, against the worst declared
+coalition; `trust` says who must not join what they know for it to hold.
 
-| study | method | protocol | with `mode: release` |
-|---|---|---|---|
+| study | method | protocol | with `mode: release` | epsilon | trust | reason |
+|---|---|---|---|---|---|---|
 """
+# What a method that is refused or draws no noise has in the columns of epsilon and trust.
+NOTHING = ("", "")
 
 
-def outcome(study: str, case: str, method: str) -> str:
-    """What a method does with secret randomness."""
+def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
+    """What a method does with secret randomness: that, its epsilon, whom it trusts, why not."""
     plan = planned(study)
-    chosen = plan.cases[case]
+    chosen, protocol = plan.cases[case], plan.methods[method].protocol
     epsilon = plan.epsilons(case, method)[0]
     run = execution(plan, case, method, chosen.parties[0], 0, epsilon, generated(study, case))
     run.rng_for, run.channel.real = SecureStreams(run.rng_for), True
-    if schemes := open_ciphers(run.spec.options):
-        key, scheme = schemes[0]
-        return f"refused: `{key}: {scheme}` closes nothing; take `{key}: paillier`"
+    open_keys = [key for key, _ in open_ciphers(run.spec.options)]
+    run.spec = replace(run.spec, options=replace(run.spec.options, **dict.fromkeys(open_keys, "paillier")))
+    reason = "; ".join(f"with `{key}: paillier`" for key in open_keys)
+    if protocol.refusal:
+        return "refused", *NOTHING, protocol.refusal
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            simulate(plan.methods[method].protocol.fit, run)
+            simulate(protocol.fit, run)
     except Exception as error:
         if floating_point(error) is None:
             raise
-        return "refused: draws without a secret source"
-    noise = [event for event in run.channel.ledger.rows if event.law is not None and event.mechanism != "none"]
-    return "runs" if any(event.sampler == "secure" for event in noise) else "runs, without noise"
+        return "refused", *NOTHING, "draws without a secret source"
+    ledger = run.channel.ledger
+    noise = [event for event in ledger.rows if event.law is not None and event.mechanism != "none"]
+    if (drawn := any(event.sampler == "secure" for event in noise)) != plan.methods[method].draws_noise:
+        raise AssertionError(f"{study}/{method}: noise was drawn: {drawn}, and it states {not drawn}.")
+    if not drawn:
+        return "runs, without noise", *NOTHING, reason
+    total = ledger.worst_total(run.channel.names, plan.spec.unit, plan.delta(case))
+    return "runs", f"{total.epsilon_certified:.4g}", total.trust, reason
 
 
 def page() -> str:
     """The whole page."""
     logging.getLogger("partywise").setLevel(logging.ERROR)
-    rows: dict[tuple[str, str], str] = {}
+    rows: dict[tuple[str, str], tuple[str, str, str, str]] = {}
     for study, case, method in fits():
-        if study != "privacy_audit":
-            rows.setdefault((study, method), outcome(study, case, method))
+        if study != "privacy_audit" and (study, method) not in rows:
+            rows[study, method] = outcome(study, case, method)
     lines = [
-        f"| {study} | {method} | {planned(study).methods[method].protocol_name} | {told} |"
+        f"| {study} | {method} | {planned(study).methods[method].protocol_name} | {' | '.join(told)} |"
         for (study, method), told in rows.items()
     ]
     return HEAD + "\n".join(lines) + "\n"

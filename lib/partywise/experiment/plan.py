@@ -11,7 +11,7 @@ from ..errors import ConfigError
 from .configuration.build import as_block, build, choices, refuse_unknown
 from .configuration.grammar import Batch, Grid, StudyBlock
 from .configuration.sweep import Entry, checked_title, fill, written_out
-from .study import Lazy, Protocol, Source, Study, address_of, own
+from .study import NO_NOISE, Lazy, Protocol, Source, Study, address_of, own
 
 GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
 
@@ -36,6 +36,11 @@ class MethodPlan:
     def uses_epsilon(self) -> bool:
         """Whether the grid's epsilon is a target of the method."""
         return bool(self.options.uses_epsilon)
+
+    @property
+    def draws_noise(self) -> bool:
+        """Whether it adds noise, by what its protocol states and its options."""
+        return self.protocol.release != NO_NOISE and not getattr(self.options, "noise_free", False)
 
 
 @dataclass(frozen=True)

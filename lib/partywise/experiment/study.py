@@ -70,6 +70,8 @@ class Lazy:
 
 # A part of a study that is found by convention.
 HERE = Lazy("convention:here")
+# What a protocol does with mode ``release``; a rehearsal confirms it.
+EXACT, NO_NOISE = "exact", "no noise"
 # Variable that holds the certified epsilon of a fit, unless a study certifies its own claims.
 CERTIFIED = "epsilon_certified"
 
@@ -162,6 +164,7 @@ class Protocol:
     extra : names on the channel of those who take part without data, such as an aggregator
     study : whose data it takes, for a protocol from outside the package, which `check-method` tries on them
     file : of ``protocols``, where it has not the name of the method
+    release : what it does with mode ``release``: `EXACT` noise, `NO_NOISE` at all, or the reason why it is refused
     """
 
     options: type
@@ -169,6 +172,12 @@ class Protocol:
     extra: tuple[str, ...] = ()
     study: str | None = None
     file: str = ""
+    release: str = EXACT
+
+    @property
+    def refusal(self) -> str:
+        """Why it never releases, as it is stated; empty where it may."""
+        return "" if self.release in (EXACT, NO_NOISE) else self.release
 
     def resolve(self, name: str) -> Self:
         """With the address of its function, as a method of a study."""

@@ -79,6 +79,11 @@ class ReleaseOptions(NoiseOptions):
     sy: NotNegative = 0.0
     y_radius: Positive | None = None
 
+    @property
+    def noise_free(self) -> bool:
+        """Whether curves leave their party as they are."""
+        return self.noise == "none" and self.sy == 0
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.sy > 0 and (self.y_radius is None or self.coordinates == "raw"):

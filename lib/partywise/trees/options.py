@@ -191,6 +191,11 @@ class GatheringOptions(DeployedOptions):
             check_unread_options(self, ("budget", "redraw"), "randomise true")
 
     @property
+    def noise_free(self) -> bool:
+        """Whether what is gathered is as it is."""
+        return not self.uses_epsilon
+
+    @property
     def uses_epsilon(self) -> bool:
         """Whether the grid's epsilon is a target or a claim."""
         if self.protect == "op_boost":

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
 from deployment_cases import Apart
@@ -10,10 +14,17 @@ from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment import rehearsal
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
+from partywise.experiment.deployment.running import RunReport, Start
+from partywise.experiment.deployment.screen import screen
+from partywise.experiment.study import EXACT, NO_NOISE, available, load
 from partywise.federation.deployment.forms import form_of
 from partywise.federation.run import simulate
 from partywise.privacy.mechanisms.random import SecureRandom
 from release_table import PAGE, page
+
+STUDIES = sorted(available())
+# Protocol that is never released, and why.
+REFUSED = {"sliced_inverse_regression": ("published", "is for experiments: nothing finite is certified")}
 
 
 def test_the_page_of_methods_that_can_release_is_what_trying_them_gives():
@@ -41,6 +52,31 @@ def test_what_closes_nothing_is_refused_before_anybody_is_met(listed, words, mon
     rehearse(case.deployment(), 60)
 
 
+@pytest.mark.parametrize(("study", "words"), REFUSED.items())
+def test_what_a_protocol_states_decides_and_no_rehearsal_is_asked(study, words, monkeypatch):
+    case = Apart(study)
+    case.network["mode"] = "release"
+    case.method |= {"protocol": words[0]}
+    monkeypatch.setattr(rehearsal, "simulate", lambda *given: pytest.fail("was rehearsed"))
+    with pytest.raises(ConfigError, match=words[1]):
+        rehearse(case.deployment(), 60)
+
+
+def test_a_target_without_noise_is_refused(monkeypatch):
+    case = Apart("vertical_trees")
+    deployment = case.deployment()
+    network = replace(deployment.network, mode="release", epsilon=math.inf, budget=None)
+    with pytest.raises(ConfigError, match=r"network.epsilon is inf with mode 'release'"):
+        rehearse(replace(deployment, network=network), 60)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_protocol_states_what_it_does(study):
+    """Exact noise or none, or a reason that ends no sentence of its own."""
+    for protocol in load(study).methods.values():
+        assert protocol.release in (EXACT, NO_NOISE) or (protocol.refusal and not protocol.refusal.endswith("."))
+
+
 def test_a_rehearsal_says_what_the_messages_look_like(tmp_path, monkeypatch):
     """Of made-up records, and the same as of the parties' own."""
     case = Apart("vertical_trees")
@@ -60,3 +96,14 @@ def test_a_rehearsal_says_what_the_messages_look_like(tmp_path, monkeypatch):
     monkeypatch.setattr(run.channel, "send", seen)
     simulate(deployment.plan.methods["m"].protocol.fit, run)
     assert forms == rehearsed
+
+
+@pytest.mark.parametrize(("noise", "lines"), [(False, 1), (True, 0)])
+def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines, tmp_path):
+    case = Apart("vertical_trees")
+    deployment = case.deployment()
+    deployment = replace(deployment, network=replace(deployment.network, mode="release"))
+    start = Start(deployment, "c" * 64, case.names[0], tmp_path, tmp_path, tmp_path)
+    outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
+    told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), noise))
+    assert sum("nothing here may be published" in line for line in told) == lines

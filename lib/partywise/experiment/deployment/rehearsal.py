@@ -5,6 +5,7 @@ Tried on made-up records before anybody connects.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import warnings
@@ -41,8 +42,20 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
     """Run the method in one process on records that are made of the public settings, with secret randomness.
 
     n : records of every party, where the configuration does not say
+
+    What the protocol states decides; a rehearsal that takes too long has refuted nothing.
     """
     method = deployment.network.method
+    if reason := deployment.plan.methods[method].protocol.refusal:
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} is for experiments: {reason}; take mode experiment, or another "
+            "method (docs/release_mode.md lists them)."
+        )
+    if deployment.plan.methods[method].uses_epsilon and math.isinf(deployment.epsilon):
+        raise ConfigError(
+            f"{KEY}.epsilon is inf with mode 'release': method {method} would add no noise, and nothing would protect "
+            "the records; take a finite one of the grid, or mode experiment."
+        )
     for key, scheme in open_ciphers(deployment.plan.methods[method].options):
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "

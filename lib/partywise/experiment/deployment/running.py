@@ -69,6 +69,7 @@ class RunReport:
 
     messages : what it sent; costs : of this run, by unit, at the delta of the case; spending : of all runs of the
         account; budget : of all runs; room : what it leaves for another one, in words; files : with its arrays
+    noise : whether the method draws any
     """
 
     outcome: Outcome
@@ -78,6 +79,7 @@ class RunReport:
     budget: Budget | None
     room: str
     files: tuple[str, ...]
+    noise: bool
 
 
 def run(start: Start) -> RunReport:
@@ -174,8 +176,11 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
     )
     paid = [(owner, event) for owner, event in paid_events(rows) if owner == outcome.run]
     sent = tuple(row for row in messages if isinstance(row, SentMessage))
-    costs, spent = dict(spent_of(paid, delta, group)), dict(account.costs_by_unit())
-    return RunReport(outcome, sent, costs, spent, account.budget, account.room, tuple(files))
+    against = "declared" if account.budget is None else account.budget.against
+    costs = dict(spent_of(paid, delta, group, party=start.me, against=against))
+    noise = plan.methods[network.method].draws_noise
+    spent = dict(account.costs_by_unit())
+    return RunReport(outcome, sent, costs, spent, account.budget, account.room, tuple(files), noise)
 
 
 @contextmanager

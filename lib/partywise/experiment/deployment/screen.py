@@ -15,6 +15,8 @@ SEEDED = (
     "released costs infinity"
 )
 
+UNPROTECTED = "this method draws no noise: nothing here may be published"
+
 
 def screen(start: Start, report: RunReport) -> list[str]:
     """At most `MOST` lines."""
@@ -26,6 +28,8 @@ def screen(start: Start, report: RunReport) -> list[str]:
     ]
     if network.mode == "experiment":
         lines.append(f"WARNING: {SEEDED}.")
+    elif not report.noise:
+        lines.append(f"WARNING: {UNPROTECTED}.")
     if report.outcome.platforms:
         lines.append(f"platforms differ, so last bits may: {report.outcome.platforms}")
     lines += _message_lines(start, report)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import CheckedFields, Delta, Unit
 from ...errors import ConfigError
-from ...experiment.study import Figure, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, Protocol, Source, Study
 from ...functional.options import (
     BaselineOptions,
     CentralOptions,
@@ -108,7 +108,7 @@ STUDY = Study(
         "moments": Protocol(MomentsOptions, extra=("analyst", "dealer")),
         "roundwise": Protocol(RoundwiseOptions, file="rounds"),
         "central": Protocol(CentralOptions, file="curves"),
-        "baseline": Protocol(BaselineOptions, file="baselines"),
+        "baseline": Protocol(BaselineOptions, file="baselines", release=NO_NOISE),
     },
     measures=FunctionalMeasures,
     examples=FunctionalExamples,

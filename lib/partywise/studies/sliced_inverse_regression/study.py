@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...checks import CheckedFields
 from ...errors import ConfigError
-from ...experiment.study import Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
 from ...inverse_regression.options import (
     CertifiedOptions,
     PublishedOptions,
@@ -101,6 +101,9 @@ def _check_method(options: Any, lists: str, settings: Any) -> None:
             raise ConfigError(f"{lists}, which screens columns: the true support is unknown, so give {wanted}.")
 
 
+# Why a protocol never releases.
+UNPROVED = "nothing finite is certified: slices, centre or shape of the noise come from the data"
+
 STUDY = Study(
     __name__,
     title="Federated sliced inverse regression under differential privacy",
@@ -120,10 +123,10 @@ STUDY = Study(
         "activity": Source(ActivitySettings, resources=("watch_activity",)),
     },
     methods={
-        "published": Protocol(PublishedOptions, extra=("server",)),
+        "published": Protocol(PublishedOptions, extra=("server",), release=UNPROVED),
         "certified": Protocol(CertifiedOptions, extra=("server",)),
         "whitened": Protocol(WhitenedOptions, extra=("server",)),
-        "reference": Protocol(ReferenceOptions, extra=("server",)),
+        "reference": Protocol(ReferenceOptions, extra=("server",), release=NO_NOISE),
     },
     measures=SlicingMeasures,
     examples=SlicingExamples,

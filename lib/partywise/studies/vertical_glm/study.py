@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import CheckedFields, Delta, UserUnit
-from ...experiment.study import Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
 from ...glm.options import (
     BcdOptions,
     JointOptions,
@@ -51,15 +51,15 @@ STUDY = Study(
         "dataset": Source(DatasetSettings),
     },
     methods={
-        "reference": Protocol(ReferenceOptions, extra=ANALYST),
-        "joint": Protocol(JointOptions, extra=DEALER),
-        "bcd": Protocol(BcdOptions, extra=ANALYST),
-        "correlation": Protocol(CorrelationOptions, extra=DEALER),
+        "reference": Protocol(ReferenceOptions, extra=ANALYST, release=NO_NOISE),
+        "joint": Protocol(JointOptions, extra=DEALER, release=NO_NOISE),
+        "bcd": Protocol(BcdOptions, extra=ANALYST, release=NO_NOISE),
+        "correlation": Protocol(CorrelationOptions, extra=DEALER, release=NO_NOISE),
         "moments": Protocol(MomentsOptions, extra=DEALER),
         "noisy_predictor": Protocol(NoisyPredictorOptions, extra=DEALER),
         "noisy_newton": Protocol(NoisyNewtonOptions, extra=AGGREGATING),
         "noisy_gradient": Protocol(NoisyGradientOptions, extra=AGGREGATING),
-        "block_svd": Protocol(BlockSvdOptions, extra=ANALYST),
+        "block_svd": Protocol(BlockSvdOptions, extra=ANALYST, release=NO_NOISE),
     },
     measures=GlmMeasures,
     examples=GlmExamples,

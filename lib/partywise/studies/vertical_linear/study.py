@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...checks import CheckedFields, Delta, UserUnit
 from ...datasets.columns.check import check_columns
 from ...errors import ConfigError
-from ...experiment.study import Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from ...models.criteria import NUMBERS
 from .measures import LinearExamples, LinearMeasures
@@ -56,10 +56,10 @@ STUDY = Study(
         "table": Source.own(TableSettings, "columns"),
     },
     methods={
-        "pooled": Protocol(PooledOptions),
-        "exact": Protocol(ExactOptions, file="pooled"),
-        "certified": Protocol(CertifiedOptions, extra=("server",)),
-        "published": Protocol(PublishedOptions, extra=("server",)),
+        "pooled": Protocol(PooledOptions, release=NO_NOISE),
+        "exact": Protocol(ExactOptions, file="pooled", release=NO_NOISE),
+        "certified": Protocol(CertifiedOptions, extra=("server",), release=NO_NOISE),
+        "published": Protocol(PublishedOptions, extra=("server",), release=NO_NOISE),
     },
     measures=LinearMeasures,
     examples=LinearExamples,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...checks import CheckedFields, Delta, UserUnit
 from ...datasets.columns.settings import DatasetSettings
-from ...experiment.study import Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
 from ...trees.options import (
     ActiveOnlyOptions,
     GatheringOptions,
@@ -45,10 +45,10 @@ STUDY = Study(
         "table": Source.own(TableSettings, "columns"),
     },
     methods={
-        "pooled": Protocol(PooledOptions),
-        "active_only": Protocol(ActiveOnlyOptions),
+        "pooled": Protocol(PooledOptions, release=NO_NOISE),
+        "active_only": Protocol(ActiveOnlyOptions, release=NO_NOISE),
         "feature_gathering": Protocol(GatheringOptions, extra=("dealer",)),
-        "label_scattering": Protocol(ScatteringOptions, extra=("dealer",)),
+        "label_scattering": Protocol(ScatteringOptions, extra=("dealer",), release=NO_NOISE),
         "local_tables": Protocol(LocalTablesOptions, extra=("dealer",)),
         "tables": Protocol(TablesOptions, extra=("dealer",)),
     },
