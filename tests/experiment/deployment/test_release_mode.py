@@ -70,6 +70,20 @@ def test_a_target_without_noise_is_refused(monkeypatch):
         rehearse(replace(deployment, network=network), 60)
 
 
+def test_short_keys_and_products_that_round_are_refused(monkeypatch):
+    case = Apart("vertical_trees")
+    case.network["mode"] = "release"
+    deployment = case.deployment()
+    method = deployment.plan.methods["m"]
+    short = replace(method, options=SimpleNamespace(uses_epsilon=True, key_size=1024))
+    shorter = replace(deployment, plan=replace(deployment.plan, methods={"m": short}))
+    with pytest.raises(ConfigError, match="key_size: 1024; take 2048 bits"):
+        rehearse(shorter, 60)
+    monkeypatch.setattr(rehearsal, "products_are_exact", lambda: False)
+    with pytest.raises(ConfigError, match="do not add whole numbers exactly"):
+        rehearse(deployment, 60)
+
+
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_protocol_states_what_it_does(study):
     """Exact noise or none, or a reason that ends no sentence of its own."""

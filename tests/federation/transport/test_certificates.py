@@ -10,10 +10,12 @@ from threading import Thread
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from network_driver import addresses, credentials, ends, posted, signers
 from partywise.errors import PartyError, RefusalError, Unreachable
 from partywise.federation.transport import authority
+from partywise.federation.transport.credential import weakness
 from partywise.federation.transport.network import Network
 from partywise.federation.transport.tls import client_context, common_name, host_name, own_problem, server_context
 
@@ -208,3 +210,20 @@ def test_an_authority_is_not_made_over_another(tmp_path):
 def test_a_certificate_without_one_common_name_names_nobody(subject):
     assert common_name({"subject": subject}) == "" and common_name(None) == ""
     assert common_name({"subject": ((("organizationName", "x"),), (("commonName", "bank"),))}) == "bank"
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: rsa.generate_private_key(65537, 1024), "an RSA key of 1024 bits, fewer than 2048"),
+        (lambda: rsa.generate_private_key(65537, 2048), ""),
+        (lambda: ec.generate_private_key(ec.SECP256R1()), ""),
+        (lambda: ec.generate_private_key(ec.SECP384R1()), ""),
+        (lambda: ec.generate_private_key(ec.SECP256K1()), "a key of the curve secp256k1"),
+        (ed25519.Ed25519PrivateKey.generate, ""),
+        (ed448.Ed448PrivateKey.generate, "a key of a kind that is not used here"),
+    ],
+)
+def test_keys_that_are_short_or_unusual_sign_nothing(made, words):
+    found = weakness(made().public_key())
+    assert found.startswith(words) and bool(found) == bool(words)

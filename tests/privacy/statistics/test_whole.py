@@ -11,7 +11,14 @@ import pytest
 from partywise.errors import CertificationError
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.statistics.clips import BallClip, BoxClip, ball_squares, ball_steps
-from partywise.privacy.statistics.whole import gram_squares, least_deviation, root_up, step_bits, whole
+from partywise.privacy.statistics.whole import (
+    gram_squares,
+    least_deviation,
+    products_are_exact,
+    root_up,
+    step_bits,
+    whole,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -123,3 +130,8 @@ def test_a_printed_sensitivity_is_rounded_up():
         found = root_up(squares, step)
         assert Fraction(found) ** 2 >= squares * Fraction(step) ** 2
         assert found <= math.sqrt(squares) * step * (1 + 1e-15)
+
+
+def test_products_of_this_machine_are_exact_at_the_limit():
+    assert products_are_exact()
+    assert 2**13 * 4 ** step_bits(2**13) == 2**53

@@ -22,12 +22,15 @@ from ...federation.deployment.forms import Forms
 from ...federation.payloads import in_the_clear
 from ...federation.run import simulate
 from ...privacy.mechanisms.random import SecureRandom
+from ...privacy.statistics.whole import products_are_exact
 from .part import whole
 from .settings import KEY, Deployment
 
 # Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
 ENOUGH = 2.0
 NOBODY = ""
+# Bits of a modulus of Paillier, at least, of ciphers that leave a machine for real.
+LEAST_KEY = 2048
 
 
 class _Enough(BaseException):
@@ -55,6 +58,16 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
         raise ConfigError(
             f"{KEY}.epsilon is inf with mode 'release': method {method} would add no noise, and nothing would protect "
             "the records; take a finite one of the grid, or mode experiment."
+        )
+    if not products_are_exact():
+        raise ConfigError(
+            f"{KEY}.mode is 'release': matrix products of this machine do not add whole numbers exactly, and "
+            "certificates rest on that; use NumPy with plain OpenBLAS."
+        )
+    options = deployment.plan.methods[method].options
+    if getattr(options, "key_size", LEAST_KEY) < LEAST_KEY:
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} has key_size: {options.key_size}; take {LEAST_KEY} bits or more."
         )
     for key, scheme in open_ciphers(deployment.plan.methods[method].options):
         raise ConfigError(

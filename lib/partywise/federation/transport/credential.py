@@ -8,7 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from ...errors import PartyError
 from .tls import AUTHORITY
+
+# Keys of certificates that sign: bits of RSA at least, curves.
+LEAST_RSA, CURVES = 2048, ("secp256r1", "secp384r1")
 
 
 class Credential:
@@ -24,6 +28,8 @@ class Credential:
     ------
     ImportError
         If the package cryptography is absent.
+    PartyError
+        If the key is of a kind or a length that protects nobody.
     """
 
     def __init__(self, folder: Path | str, me: str) -> None:
@@ -32,6 +38,8 @@ class Credential:
         self.certificate = (folder / f"{me}.pem").read_text(encoding="ascii")
         self.authority = (folder / f"{AUTHORITY}.pem").read_text(encoding="ascii")
         self._key = serialization.load_pem_private_key((folder / f"{me}.key").read_bytes(), password=None)
+        if weak := weakness(self._key.public_key()):
+            raise PartyError(f"{me}.key is {weak}: make another one (python -m partywise certificates).")
 
     def sign(self, told: bytes) -> dict[str, str]:
         """Certificate and signature (hexadecimal) of some bytes."""
@@ -59,6 +67,8 @@ def signature_problem(name: str, told: bytes, head: Mapping[str, Any], authority
         if authority and not _is_issued(chain, x509.load_pem_x509_certificates(authority.encode()), failed):
             return f"is signed with a certificate that is not of the authority in {AUTHORITY}.pem"
         key = chain[0].public_key()
+        if weak := weakness(key):
+            return f"is signed with {weak}"
         key.verify(bytes.fromhex(head["signature"]), told, *_scheme(key))
     except failed:
         return "has another signature"
@@ -85,6 +95,17 @@ def _directly(one: Any, issuer: Any, failed: tuple[type[Exception], ...]) -> boo
     return True
 
 
+def weakness(key: Any) -> str:
+    """What is wrong with a kind of key or its length, as a noun; empty for RSA of 2048 bits, P-256, P-384, Ed25519."""
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+    if isinstance(key, rsa.RSAPublicKey):
+        return "" if key.key_size >= LEAST_RSA else f"an RSA key of {key.key_size} bits, fewer than {LEAST_RSA}"
+    if isinstance(key, ec.EllipticCurvePublicKey):
+        return "" if key.curve.name in CURVES else f"a key of the curve {key.curve.name}, and not one of {CURVES}"
+    return "" if isinstance(key, ed25519.Ed25519PublicKey) else "a key of a kind that is not used here"
+
+
 def _scheme(key: Any) -> tuple[Any, ...]:
     """What a kind of key needs to be told to sign or to verify."""
     from cryptography.hazmat.primitives import hashes
@@ -94,7 +115,7 @@ def _scheme(key: Any) -> tuple[Any, ...]:
         return (ec.ECDSA(hashes.SHA256()),)
     if isinstance(key, rsa.RSAPrivateKey | rsa.RSAPublicKey):
         return padding.PSS(padding.MGF1(hashes.SHA256()), padding.PSS.MAX_LENGTH), hashes.SHA256()
-    # Ed25519 and Ed448 know their own.
+    # Ed25519 knows its own.
     return ()
 
 

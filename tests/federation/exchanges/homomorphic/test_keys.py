@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from forked import checked, forked
+from partywise.errors import CertificationError
 from partywise.federation.exchanges.homomorphic.keys import drawn_key, shared_key
 from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt
-from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey
+from partywise.federation.exchanges.homomorphic.paillier_keys import PublicKey, generate_key
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.accounted_values import Clear
@@ -78,3 +79,15 @@ def test_the_public_half_alone_crosses_once_to_each(kind):
 def test_the_address_decides_the_key():
     keys = [drawn_key(("key", name), "paillier", OPTIONS, run("paillier").rng_for) for name in ("a", "a", "b")]
     assert keys[0].p == keys[1].p != keys[2].p
+
+
+@pytest.mark.parametrize("what", ["even", "short", "zero", "one", "factor", "large"])
+def test_a_public_key_that_closes_nothing_is_not_taken(what):
+    public = generate_key(256, stream(8, "key"), kind="paillier").public
+    assert PublicKey.of(public.message()).modulus == public.modulus
+    n = int(public.modulus)
+    modulus = {"even": n - 1, "short": n >> 1 | 1}.get(what, n)
+    base = {"zero": 0, "one": 1, "factor": n, "large": n * n + 2}.get(what, int(public.base))
+    told = [np.frombuffer(value.to_bytes(size, "big"), dtype=np.uint8) for value, size in ((modulus, 32), (base, 64))]
+    with pytest.raises(CertificationError, match="what is closed with it would be open"):
+        PublicKey.of((*told, public.exponent_bits))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ....errors import CertificationError
 from ....privacy.mechanisms.random import RandomSource, sampler_of
 from ....privacy.mechanisms.release import OBSERVER
 from .large_numbers import FixedBase, gmpy2, number_of, primes, random_bytes, require_gmpy2
@@ -60,11 +61,20 @@ class PublicKey:
 
     @classmethod
     def of(cls, message: tuple[np.ndarray, np.ndarray, int]) -> PublicKey:
-        """The key that a message holds."""
+        """The key that a message holds; CertificationError for one whose ciphertexts would close nothing.
+
+        A base that its holder made bad on purpose is not seen: key holders keep to the program.
+        """
         modulus, base, exponent_bits = message
         if not modulus.any():
             return cls(8 * len(modulus), int(exponent_bits))
-        return cls(8 * len(modulus), int(exponent_bits), number_of(modulus.tobytes()), number_of(base.tobytes()))
+        n, s = number_of(modulus.tobytes()), number_of(base.tobytes())
+        if not n & 1 or n.bit_length() != 8 * len(modulus) or not 1 < s < n * n or gmpy2.gcd(s, n) != 1:
+            raise CertificationError(
+                f"a public key of Paillier says it has {8 * len(modulus)} bits, and its modulus is even or shorter, or "
+                "its base 0, 1, too large or not coprime to it: what is closed with it would be open; end the run."
+            )
+        return cls(8 * len(modulus), int(exponent_bits), n, s)
 
     @cached_property
     def square(self) -> Any:
