@@ -121,3 +121,16 @@ def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
     told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), noise))
     assert sum("nothing here may be published" in line for line in told) == lines
+
+
+def test_the_screen_says_what_coalitions_can_learn(tmp_path):
+    deployment = Apart("vertical_trees").deployment()
+    start = Start(deployment, "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
+    outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
+    against = {"outsiders": 1.5768, "any other single party": 2.0, "hill and river together": 3.0186}
+    told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), True, "1/2 of it", against))
+    assert any(
+        "epsilon 1.577 against outsiders, 2.000 against any other single party, 3.019 against hill and river" in line
+        for line in told
+    )
+    assert "noise: 1/2 of it" in told

@@ -12,7 +12,7 @@ import pytest
 from accounts import event
 from partywise.errors import BudgetExceeded
 from partywise.federation.account.account import FILE, Account
-from partywise.federation.account.spending import Budget, Spending, spent_of
+from partywise.federation.account.spending import Budget, Spending, coalitions_in_words, shares_in_words, spent_of
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.event import SEVERAL, Event
@@ -188,3 +188,16 @@ def test_a_budget_of_an_older_account_is_the_same_budget(tmp_path):
     assert path.read_bytes() == older
     with Account(path, party="north", budget=replace(TEN, against="any")) as account:
         assert [row.kind for row in account.rows()].count("budget") == 2
+
+
+def test_what_a_party_is_told_of_coalitions():
+    delta = 1500**-1.1
+    mu = float(gdp_mu(2.0, delta))
+    row = replace(THREE[0][1], mu=mu)
+    views = coalitions_in_words([row], "north")
+    assert list(views) == ["outsiders", "any other single party", "hill and river together"]
+    found = [spent_of([("run", row)], delta, party="north", against=view)["row"].epsilon for view in views.values()]
+    assert found == pytest.approx([1.576781, 2.0, 3.018603], abs=1e-6)
+    assert shares_in_words([row]) == "1/2 of the full variance from each of 3 parties"
+    assert coalitions_in_words([event("own", 1.0)], "north") == {} and shares_in_words([event("own", 1.0)]) == ""
+    assert list(coalitions_in_words([THREE[1][1]], "north")) == ["outsiders", "any other single party"]

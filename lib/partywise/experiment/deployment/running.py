@@ -5,16 +5,16 @@ from __future__ import annotations
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError
 from ...federation.account.account import FILE, Account
 from ...federation.account.reading import extract_of, messages_of, paid_events
-from ...federation.account.spending import Budget, UnitCost, spent_of
+from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import run_party
 from ...federation.deployment.union import SentMessage
@@ -69,7 +69,8 @@ class RunReport:
 
     messages : what it sent; costs : of this run, by unit, at the delta of the case; spending : of all runs of the
         account; budget : of all runs; room : what it leaves for another one, in words; files : with its arrays
-    noise : whether the method draws any
+    noise : whether the method draws any; shares : what each party adds of the noise of a sum, in words
+    against : epsilon of this run of what its own unit is, by the words of who joins, where noise comes in shares
     """
 
     outcome: Outcome
@@ -80,6 +81,8 @@ class RunReport:
     room: str
     files: tuple[str, ...]
     noise: bool
+    shares: str = ""
+    against: Mapping[str, float] = field(default_factory=dict)
 
 
 def run(start: Start) -> RunReport:
@@ -180,7 +183,13 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
     costs = dict(spent_of(paid, delta, group, party=start.me, against=against))
     noise = plan.methods[network.method].draws_noise
     spent = dict(account.costs_by_unit())
-    return RunReport(outcome, sent, costs, spent, account.budget, account.room, tuple(files), noise)
+    events = [event for _, event in paid]
+    joined = {
+        words: spent_of(paid, delta, group, party=start.me, against=view)[plan.spec.unit].epsilon
+        for words, view in coalitions_in_words(events, start.me).items()
+    }
+    beside = noise, shares_in_words(events), joined
+    return RunReport(outcome, sent, costs, spent, account.budget, account.room, tuple(files), *beside)
 
 
 @contextmanager

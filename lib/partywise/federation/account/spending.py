@@ -275,3 +275,23 @@ def _unit_cost(unit: str, paid: Sequence[tuple[str, Event]], delta: float, terms
         pure = math.inf if count.pure is None or count.filter.tv else float(count.pure)
         epsilon = min(float(by_filter), pure)
     return UnitCost(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])
+
+
+def coalitions_in_words(events: Sequence[Event], party: str) -> dict[str, str | Collection[str]]:
+    """Who may learn of the records of a party, where noise comes in shares: those outside, the declared ones, all."""
+    shared = [event for event in events if event.shares]
+    others = sorted({name for event in shared for name in event.weights} - {party})
+    if not others:
+        return {}
+    most = max(event.colluders for event in shared)
+    declared = "any other single party" if most == 1 else f"any {most} other parties together"
+    found: dict[str, str | Collection[str]] = {"outsiders": (), declared: "declared"}
+    return found if most >= len(others) else found | {f"{' and '.join(others)} together": others}
+
+
+def shares_in_words(events: Sequence[Event]) -> str:
+    """What each party adds of the noise; empty where none comes in shares."""
+    told = {
+        f"{weight} of the full variance from each of {len(e.shares)} parties" for e in events for _, weight in e.shares
+    }
+    return "; ".join(sorted(told))
