@@ -22,8 +22,8 @@ system, and noise has an exact law on whole numbers. A protocol states whether i
 why it is for experiments; a rehearsal on made-up records confirms it before anybody connects. Noise that is drawn in
 floating point has no secret source (its low bits tell more than its law), batches that come from a generator with a
 seed have none either: such a method is refused in one sentence. So is one whose cipher stands for one in experiments
-and closes nothing (`cipher: sized`: this table was made with `cipher: paillier` in its place), or that gives records to
-an assumed functionality, and one with a target that is given no finite epsilon.
+and closes nothing (`cipher: sized` or `identity`: this table was made with `cipher: paillier` in its place), or that
+gives records to an assumed functionality, and one with a target that is given no finite epsilon.
 
 A method without noise runs, what it costs is infinite, and its screen ends with "nothing here may be published".
 

@@ -70,6 +70,18 @@ def test_a_target_without_noise_is_refused(monkeypatch):
         rehearse(replace(deployment, network=network), 60)
 
 
+@pytest.mark.parametrize("cipher", ["identity", "sized"])
+def test_labels_that_are_closed_by_nothing_are_refused(cipher):
+    case = Apart("vertical_trees")
+    case.network["mode"] = "release"
+    deployment = case.deployment()
+    method = deployment.plan.methods["m"]
+    protocol = load("vertical_trees").methods["label_scattering"]
+    open_labels = replace(method, protocol=protocol, options=protocol.options(cipher=cipher))
+    with pytest.raises(ConfigError, match=f"has cipher: {cipher}, which closes nothing"):
+        rehearse(replace(deployment, plan=replace(deployment.plan, methods={"m": open_labels})), 60)
+
+
 def test_short_keys_and_products_that_round_are_refused(monkeypatch):
     case = Apart("vertical_trees")
     case.network["mode"] = "release"

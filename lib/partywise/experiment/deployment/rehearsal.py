@@ -29,6 +29,8 @@ from .settings import KEY, Deployment
 # Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
 ENOUGH = 2.0
 NOBODY = ""
+# Name of a cipher option that leaves values as they are.
+UNCLOSED = "identity"
 # Bits of a modulus of Paillier, at least, of ciphers that leave a machine for real.
 LEAST_KEY = 2048
 
@@ -101,7 +103,7 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
 def open_ciphers(options: Any) -> list[tuple[str, str]]:
     """Options that name a scheme which closes nothing, with its name."""
     named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
-    return [(key, scheme) for key, scheme in named if scheme in OPEN_SCHEMES]
+    return [(key, scheme) for key, scheme in named if scheme in (*OPEN_SCHEMES, UNCLOSED)]
 
 
 def _watch(channel: Channel, forms: Forms) -> None:
