@@ -1,24 +1,29 @@
 """The one step that reads labels: sensitivity, law of the noise, events, budgets, and the baselines' releases."""
 
 import math
+from fractions import Fraction
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from error_rates import accepts_covariance, accepts_mean
-from logit_data import logistic
+from logit_data import logistic, rounding_of
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.logistic.noise import max_norm, rr_covariance
 from partywise.logistic.objective import dot_product
 from partywise.logistic.perturbation import RELATIONS, objective_perturbation, row_noise
 from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
-from partywise.logistic.release import redraw_dot_products, release_dot_product
+from partywise.logistic.release import WholeRows, redraw_dot_products, release_dot_product
 from partywise.logistic.trainers import gradient_descent
 from partywise.models.links import LOGIT
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.compose import epsilon as total
+from partywise.privacy.mechanisms import random
+from partywise.privacy.mechanisms.random import bernoulli
 from partywise.randomness import stream
 
 
@@ -82,11 +87,47 @@ def test_randomised_response_is_unbiased_with_the_stated_covariance():
     assert event.depends_on == {"label", "features"}
 
 
-def test_a_redraw_is_the_release_with_the_same_generator():
+def test_released_noise_is_that_of_the_plan_in_whole_steps():
     X, y = logistic(200, 4)
     for plan in (plan_label_dp(X, 1.0, 1e-5, distribution="gaussian"), fixed_plan(X, 1.0, 1e-5)):
-        release = release_dot_product(X, y, plan, stream(7, "same"))
-        np.testing.assert_allclose(redraw_dot_products(X, y, plan, 3, stream(7, "same"))[0], release.value, rtol=1e-12)
+        rows = WholeRows.of(X, plan)
+        values = [release_dot_product(X, y, plan, stream(7, "law", k)).value for k in range(2000)]
+        assert accepts_covariance(np.array(values) - dot_product(X, y), plan.covariance)
+        assert not accepts_covariance(1.3 * (np.array(values) - dot_product(X, y)), plan.covariance)
+        steps = np.linalg.solve(rows.root, values[0]) * len(X) / rows.step
+        np.testing.assert_allclose(steps, np.rint(steps), atol=1e-3)
+
+
+def test_a_flipped_label_moves_whole_rows_by_no_more_than_stated():
+    X, y = logistic(200, 4)
+    X[0, 1:] *= 5
+    for plan in (plan_label_dp(X, 1.0, 1e-5, distribution="gaussian"), fixed_plan(X, 1.0, 1e-5)):
+        rows, moved = WholeRows.of(X, plan), []
+        before = rows.dot_products(y)
+        for i in range(len(y)):
+            other = y.copy()
+            other[i] = 1 - other[i]
+            gap = rows.dot_products(other).integers - before.integers
+            moved.append(sum(int(k) ** 2 for k in gap))
+        assert max(moved) == before.squares == rows.squares
+        order = np.random.default_rng(5).permutation(len(y))
+        assert np.array_equal(rows.steps[order].T @ y[order], rows.steps.T @ y)
+
+
+def test_labels_are_sampled_at_exactly_the_rate():
+    for rate, size in ((0.02, 400_000), (2.0**-70, 1000), (1.0 - 2.0**-53, 1000), (0.5, 400_000)):
+        coins = bernoulli(stream(7, "coins", str(rate)), rate, size)
+        assert stats.binomtest(int(coins.sum()), size, rate).pvalue > 1e-9
+    coins = bernoulli(stream(7, "coins"), 0.02, 400_000)
+    assert stats.binomtest(int(coins.sum()), 400_000, 0.0218).pvalue < 1e-9
+
+    small = 0.3 * 2.0**-20
+    top = math.floor(Fraction(small) * 2**64)
+    rest = math.floor((Fraction(small) * 2**64 - top) * 2**64)
+    for below, expected in ((rest - 1, True), (rest, False)):
+        drawn = iter([top, below])
+        with mock.patch.object(random, "words_of", lambda rng, w=drawn: lambda n: np.array([next(w)], dtype=np.uint64)):
+            assert bernoulli(np.random.default_rng(0), small, 1).tolist() == [expected]
 
 
 def test_one_generator_at_two_noise_levels_is_one_draw_rescaled():
@@ -96,14 +137,16 @@ def test_one_generator_at_two_noise_levels_is_one_draw_rescaled():
         for epsilon in (0.5, 2.0)
     ]
     ratio = fixed_plan(X, 0.5, 1e-5).deviation / fixed_plan(X, 2.0, 1e-5).deviation
-    np.testing.assert_allclose(noises[0], ratio * noises[1], rtol=1e-9)
+    np.testing.assert_allclose(noises[0], ratio * noises[1], atol=(1 + ratio) * rounding_of(X))
 
 
 def test_without_noise_the_event_is_infinite_and_zero_features_cost_nothing():
     X, y = logistic(100, 3)
     for law in ("gaussian", "rr"):
         release = release_dot_product(X, y, plan_label_dp(X, math.inf, 1e-5, distribution=law), stream(7, "clear"))
-        np.testing.assert_allclose(release.value, dot_product(X, y), rtol=1e-12)
+        np.testing.assert_allclose(
+            release.value, dot_product(X, y), atol=rounding_of(X) if law == "gaussian" else 1e-15
+        )
         assert total([release], 1e-5) == math.inf
     zero = np.zeros((100, 3))
     for plan in (plan_label_dp(zero, 1.0, 1e-5, distribution="gaussian"), fixed_plan(zero, 1.0, 1e-5)):

@@ -23,3 +23,8 @@ def logistic(n: int, k: int, name: str = "data", signal: float = 2.0) -> tuple[n
 def objective_by_hand(X: np.ndarray, v: np.ndarray, ridge: np.ndarray, theta: np.ndarray) -> float:
     """F written out with numpy's own stable log(1 + e^z)."""
     return float(np.mean(np.logaddexp(0.0, X @ theta)) - v @ theta + 0.5 * np.sum(ridge * theta**2))
+
+
+def rounding_of(X: np.ndarray) -> float:
+    """How far an entry of a dot-product moves at most because every row was rounded: half a step, 2^-20 of a row."""
+    return 2.0**-21 * float(np.sqrt(np.einsum("ij,ij->i", X, X).max()))

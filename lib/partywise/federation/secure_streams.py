@@ -12,7 +12,7 @@ from ..privacy.payer import Payer
 from ..randomness import Seed, streams_of
 
 # What everyone may know of a run's randomness: which rows and columns were drawn, without data.
-PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "released features")
+PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "mini-batches", "probes", "released features")
 
 
 class SecureStreams:

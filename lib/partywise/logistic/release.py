@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Unpack
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ..errors import CertificationError
 from ..models.objective import check_features, check_labels
-from ..privacy.accounted_values import Public
-from ..privacy.mechanisms.gaussian import Gaussian
+from ..privacy.mechanisms.integer import IntegerGaussian
+from ..privacy.mechanisms.random import RandomSource, bernoulli
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
 from ..privacy.mechanisms.release import Release, Terms, charge_and_draw, ratio
-from ..privacy.statistics.bounded import Bounded
-from ..privacy.statistics.records import entries, label_dot_product
+from ..privacy.statistics.records import entries
+from ..privacy.statistics.whole import Whole, whole
 from .model import Plan
-from .noise import reach
+from .noise import max_norm
 
 # A plan made for these very features agrees with them to rounding; anything further off was made for others.
 SAME_FEATURES = 1e-9
-# Of the covariance of a plan.
-FEATURES = "computed from the features, which are public where the label is the unit"
+# Bits of the steps of the longest row.
+STEP_BITS = 20
 # Numbers of all redraws that are drawn at a time.
 CHUNK = 4_000_000
 
@@ -87,55 +89,86 @@ def release_dot_product(
         labels = mechanism(entries(y, depends_on=("label", "features")), rng, owner=owner, **terms)
         return labels.post_process(lambda bits: mechanism.debias(bits) @ X / len(X))
     terms.setdefault("trust_model", "central")
+    rows = WholeRows.of(X, plan)
     if plan.rate < 1:
-        return _sampled_rounds(X, y, plan, rng, owner, terms)
-    return gaussian_of(plan)(bounded_dot_products(X, y, plan), rng, owner=owner, **terms)
+        return _sampled_rounds(rows, y, plan, rng, owner, terms)
+    # Features that are all 0 have mu 0: nothing moves, and no noise is added.
+    mu = plan.mu * math.sqrt(plan.rounds) if plan.mu else math.inf
+    release = IntegerGaussian(mu=mu)(rows.dot_products(y, plan.rounds), rng, owner=owner, **terms)
+    return release.post_process(rows.unwhiten)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeRows:
+    """Public features in coordinates in which the noise of a plan is alike in all directions, as whole steps.
+
+    steps : (N, k) whole numbers in floats, L^-1 x_i over a step, where the covariance of the plan is L L'
+    step : 2^-20 times the power of two below the longest of these rows
+    root : L (k, k); None where the rows are the features themselves
+    longest : length of the longest row before it was rounded
+    """
+
+    steps: np.ndarray
+    step: float
+    root: np.ndarray | None
+    longest: float
+
+    @classmethod
+    def of(cls, X: np.ndarray, plan: Plan) -> WholeRows:
+        """The rows of a plan; `CertificationError` if it was made for other features."""
+        root, rows = None, X
+        # Rounds of samples have independent noise, which is planned for their own rate.
+        if plan.covariance is not None and plan.mu is not None and plan.rate == 1:
+            if plan.covariance.shape != (X.shape[1],) * 2:
+                raise ValueError(f"X has k={X.shape[1]} features, the plan was made for {len(plan.covariance)}.")
+            root = np.linalg.cholesky(plan.covariance)
+            rows = solve_triangular(root, X.T, lower=True, check_finite=False).T
+            _require_same_features(max_norm(rows) / len(X), plan.mu)
+        longest = max_norm(rows)
+        step = 2.0 ** (math.frexp(longest)[1] - 1 - STEP_BITS) if longest else 1.0
+        return cls(np.rint(rows / step), step, root, longest)
+
+    @cached_property
+    def squares(self) -> int:
+        """D2: the largest squared length of a row in steps, by which a flipped label moves their sum."""
+        return int(np.einsum("ij,ij->i", self.steps, self.steps).max(initial=0.0))
+
+    def dot_products(self, y: np.ndarray, rounds: int = 1) -> Whole:
+        """Sum of the rows of label 1, of shape (k,), or once for each of several rounds (rounds, k), over N."""
+        return self.whole(y @ self.steps if rounds == 1 else np.tile(y @ self.steps, (rounds, 1)), rounds)
+
+    def whole(self, sums: np.ndarray, rounds: int = 1, rate: float = 1.0) -> Whole:
+        """Sums of rows over rate N; one flip moves every round by the same +-row."""
+        source = "a flipped label moves X'y by x_i, in the geometry of the noise"
+        step, squares = self.step / (len(self.steps) * rate), rounds * self.squares
+        return whole(sums, squares, step, source, unit="label", relation="label_flip")
+
+    def unwhiten(self, value: np.ndarray) -> np.ndarray:
+        """Back to the coordinates of the features."""
+        return value if self.root is None else value @ self.root.T
 
 
 def redraw_dot_products(X, y, plan: Plan, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Independent what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged."""
+    """Independent what-if releases for the experimenter, shape (draws, k): never sent, so nothing is charged.
+
+    Gaussian noise is drawn in floating point.
+    """
     X = check_features(X)
     y = check_labels(y, len(X))
     if draws < 1 or plan.rounds > 1:
         raise ValueError(f"draws={draws!r} with {plan.rounds} rounds: give at least one draw of a plan of one round.")
-    gaussian = plan.distribution == "gaussian"
-    size, found = max(1, CHUNK // (X.shape[1] if gaussian else len(X))), []
-    bounded = bounded_dot_products(X, y, plan) if gaussian else entries(y)
-    mechanism = gaussian_of(plan) if gaussian else RandomizedResponse(plan.epsilon, 2)
+    if plan.distribution == "gaussian":
+        rows = WholeRows.of(X, plan)
+        noise = 0.0 if rows.root is None else rows.unwhiten(rng.standard_normal((draws, X.shape[1])))
+        return np.tile(y @ X / len(X), (draws, 1)) + noise
+    size, found, mechanism = max(1, CHUNK // len(X)), [], RandomizedResponse(plan.epsilon, 2)
+    bounded = entries(y)
     for start in range(0, draws, size):
         # The certificate is that of one draw; the events of what nobody sees are dropped.
         repeated = np.tile(bounded.value, (min(size, draws - start), 1))
         drawn = mechanism(replace(bounded, value=repeated), rng, owner="experimenter").value
-        found.append(drawn if isinstance(mechanism, Gaussian) else mechanism.debias(drawn) @ X / len(X))
+        found.append(mechanism.debias(drawn) @ X / len(X))
     return np.concatenate(found)
-
-
-def gaussian_of(plan: Plan) -> Gaussian:
-    """The mechanism of all rounds of a plan together, of mu sqrt(rounds)."""
-    if plan.covariance is None or plan.mu is None:
-        return Gaussian(sigma=0.0)
-    return Gaussian(mu=plan.mu * math.sqrt(plan.rounds), covariance=Public(plan.covariance, because=FEATURES))
-
-
-def bounded_dot_products(X: np.ndarray, y: np.ndarray, plan: Plan) -> Bounded:
-    """v, or v once for each of several rounds (rounds, k), with its sensitivity in the geometry of the noise.
-
-    One flip moves every round by the same +-x_i / N. The ball around these differences in the metric Sigma^-1 has
-    radius max_i sqrt(x_i' Sigma^-1 x_i) / N, which one of them reaches: nothing is lost to the ball.
-    """
-    bounded, root = label_dot_product(X, y), math.sqrt(plan.rounds)
-    value = bounded.value if plan.rounds == 1 else np.tile(bounded.value, (plan.rounds, 1))
-    if plan.covariance is None or plan.mu is None:
-        certificate = replace(bounded.certificate, value=root * bounded.certificate.value)
-        return replace(bounded, value=value, certificate=certificate)
-    if plan.covariance.shape != (X.shape[1],) * 2:
-        raise ValueError(f"X has k={X.shape[1]} features, the plan was made for {len(plan.covariance)}.")
-    found = reach(X, plan.covariance)
-    _require_same_features(found, plan.mu)
-    inverse = np.linalg.inv(plan.covariance)
-    metric = (inverse + inverse.T) / 2
-    certificate = replace(bounded.certificate, value=root * found, norm="mahalanobis", metric=metric)
-    return replace(bounded, value=value, certificate=certificate)
 
 
 def _require_same_features(found: float, planned: float) -> None:
@@ -147,19 +180,17 @@ def _require_same_features(found: float, planned: float) -> None:
         )
 
 
-def _sampled_rounds(X: np.ndarray, y: np.ndarray, plan: Plan, rng: np.random.Generator, owner: str, terms: Terms):
+def _sampled_rounds(rows: WholeRows, y: np.ndarray, plan: Plan, rng: RandomSource, owner: str, terms: Terms) -> Release:
     """Noisy label sums of Poisson samples, scaled to v, shape (rounds, k); who is in a sample stays secret."""
-    bounded = label_dot_product(X, y)
-    certificate = replace(bounded.certificate, value=bounded.certificate.value / plan.rate)
-    bounded, positive = replace(bounded, certificate=certificate), np.flatnonzero(y)
-    _require_same_features(ratio(certificate.value, plan.deviation), math.inf if plan.mu is None else plan.mu)
+    one, positive = rows.whole(np.zeros(rows.steps.shape[1]), rate=plan.rate), np.flatnonzero(y)
+    mu = plan.mu or math.inf
+    _require_same_features(ratio(rows.longest / len(y) / plan.rate, plan.deviation), mu)
+    mechanism = IntegerGaussian(mu=mu)
 
     def draw() -> np.ndarray:
-        value = np.empty((plan.rounds, X.shape[1]))
-        for step in range(plan.rounds):
-            kept = positive[rng.random(len(positive)) < plan.rate]
-            value[step] = X[kept].sum(axis=0) / (plan.rate * len(X))
-        return value + plan.deviation * rng.standard_normal(value.shape)
+        kept = [positive[bernoulli(rng, plan.rate, len(positive))] for _ in range(plan.rounds)]
+        sums = np.stack([rows.steps[chosen].sum(axis=0) for chosen in kept])
+        return mechanism.draw(rows.whole(sums, rate=plan.rate), rng)
 
-    parameters = {"mu": plan.mu, "rate": plan.rate, "count": plan.rounds}
-    return charge_and_draw(bounded, parameters, "subsampled_gaussian", draw, owner, terms, rng, preset=True)
+    parameters = {"mu": mu, "rate": plan.rate, "count": plan.rounds}
+    return charge_and_draw(one, parameters, "subsampled_gaussian", draw, owner, terms, rng, preset=True)

@@ -102,16 +102,15 @@ class IntegerGaussian:
             raise CertificationError(
                 "mu=inf or sigma=0 adds no noise, and a secure source is for what is really released."
             )
+        law, preset = self.privacy_law(statistic), self.mu is not None
+        return charge_and_draw(statistic, law, LAW, lambda: self.draw(statistic, rng), owner, terms, rng, preset=preset)
+
+    def draw(self, statistic: Whole, rng: RandomSource) -> np.ndarray:
+        """What is released, without its event: for laws of which this noise is a part."""
         deviations = self.deviations(statistic)
         fine = statistic.finer(finer_bits(deviations.values()))
-        scale = 1 << (fine.bits - statistic.bits)
-
-        def draw() -> np.ndarray:
-            steps = {weight: s * scale for weight, s in deviations.items()}
-            return noisy_integers(fine, steps, rng).astype(float) * fine.units
-
-        preset = self.mu is not None
-        return charge_and_draw(statistic, self.privacy_law(statistic), LAW, draw, owner, terms, rng, preset=preset)
+        steps = {weight: s * (1 << (fine.bits - statistic.bits)) for weight, s in deviations.items()}
+        return noisy_integers(fine, steps, rng).astype(float) * fine.units
 
     def deviations(self, statistic: Whole) -> Mapping[int, float]:
         """Deviation of the noise in steps, for every weight of the statistic; none where nothing can move."""

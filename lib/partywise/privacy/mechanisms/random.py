@@ -7,9 +7,11 @@ long a draw takes, and which memory it reads, depends on its outcome.
 """
 
 import copy
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -144,6 +146,27 @@ def integer_noise(rng: RandomSource, sigma: float, size: int | tuple[int, ...], 
     if law == "rounded" and sigma > SIGMA_RANGE[1]:
         return draw_wide_integers(words_of(rng), sigma, size)
     return draw_integers(words_of(rng), sigma, law, size)
+
+
+def bernoulli(rng: RandomSource, rate: float, size: int) -> np.ndarray:
+    """Independent coins, shape (size,), bool: True with probability ``rate``, exactly, from either source.
+
+    A uniform number is revealed by words of 64 bits until it is surely below the rate or not; one is enough but where
+    its bits are those of the rate.
+    """
+    words, threshold = words_of(rng), Fraction(rate)
+    coins, pending = np.zeros(size, dtype=bool), np.arange(size)
+    while len(pending):
+        threshold *= 1 << 64
+        whole = min(math.floor(threshold), (1 << 64) - 1)
+        drawn, sure = words(len(pending)), np.uint64(whole)
+        coins[pending[drawn < sure]] = True
+        threshold -= whole
+        # Of the last word nothing is undecided where the rate has no further bits.
+        pending = pending[drawn == sure] if threshold else pending[:0]
+        if threshold >= 1:
+            coins[pending], pending = True, pending[:0]
+    return coins
 
 
 def words_of(rng: RandomSource) -> Callable[[int], np.ndarray]:
