@@ -46,7 +46,7 @@ def test_scores(family, clip):
         beta[0] = given.eta_start.value
         bounded = mean_score(z[:1], np.array(DOMAIN[family][:1]), public(beta), clipping, given)
         bound = bounded.certificate.value
-        assert bound == pytest.approx(2 * clipping.length.value, rel=1e-15)
+        assert bound == pytest.approx(2 * clipping.size, rel=1e-15)
         found.append(moved(lambda z, y, b=beta: mean_score(z, y, public(b), clipping, given).value, records) / bound)
     assert NEAR <= max(found) <= WHOLE, found
 
@@ -62,7 +62,7 @@ def test_a_score_of_many_records_moves_by_an_nth():
     gap = np.linalg.norm(
         mean_score(z, y, beta, clipping, given).value - mean_score(*other, beta, clipping, given).value
     )
-    assert before.certificate.value == pytest.approx(2 * clipping.length.value / 20, rel=1e-15)
+    assert before.certificate.value == pytest.approx(2 * clipping.size / 20, rel=1e-15)
     assert NEAR * before.certificate.value <= gap <= before.certificate.value * WHOLE
 
 

@@ -75,7 +75,7 @@ def test_what_is_missing_is_said(run, tmp_path, capsys):
     assert "is absent: restore it" in capsys.readouterr().err
     pack(run, tmp_path / "a.tar.xz")
     assert main(["reference", str(tmp_path / "nothing"), "--archive", str(tmp_path / "a.tar.xz")]) == 2
-    assert "nothing is absent: ./run makes it" in capsys.readouterr().out
+    assert "nothing is absent: run ./run, then ./run reference again" in capsys.readouterr().out
 
 
 def test_an_archive_of_something_else_is_refused(tmp_path):
