@@ -95,7 +95,10 @@ def test_the_key_holder_closes_to_the_same_bytes_as_everybody(keys):
 @pytest.mark.parametrize("bits", [512, 1024])
 def test_exponents_of_full_length(bits):
     key = generate_key(bits, rng(3), kind="paillier", full_exponents=True)
-    assert (key.public.exponent_bits, generate_key(bits, rng(3), kind="sized").public.exponent_bits) == (bits + 64, 448)
+    assert (key.public.exponent_bits, generate_key(bits, rng(3), kind="sized").public.exponent_bits) == (
+        bits + 128,
+        448,
+    )
     assert np.array_equal(closed(key, [5, -7]).content, closed(key.public, [5, -7]).content)
     public, private = oracle(key)
     assert [signed(private.raw_decrypt(number), public.n) for number in numbers(closed(key, [5, -7]))] == [5, -7]

@@ -130,12 +130,15 @@ def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher
     return cipher_of(public, found, cipher.key_holder, cipher.made_of)
 
 
-def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource) -> Cipher:
-    """The same integers in ciphertexts that nothing connects with those they came from."""
+def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource, *, full: bool = False) -> Cipher:
+    """The same integers in ciphertexts that nothing connects with those they came from.
+
+    With ``full`` exponents not even the key holder finds a connection, whatever it can compute (up to 2^-128).
+    """
     values = values_of(public, cipher)
     if public.kind == "sized":
         return cipher
-    return cipher_of(public, public.masks(values, rng), cipher.key_holder, cipher.made_of)
+    return cipher_of(public, public.masks(values, rng, full=full), cipher.key_holder, cipher.made_of)
 
 
 def _group_products(values: Sequence[Any], groups: Sequence[int], count: int, square: Any) -> list[Any]:

@@ -21,8 +21,9 @@ from .large_numbers import FixedBase, gmpy2, number_of, primes, random_bytes, re
 Kind = Literal["paillier", "sized"]
 # Bits of a random exponent by the longest modulus they serve: four times its strength (NIST SP 800-57, table 2).
 EXPONENTS = ((2048, 448), (3072, 512), (7680, 768), (16384, 1088))
-# Exponents of full length exceed the order of the base, half the modulus, by so many bits.
-SURPLUS = 64
+# Exponents of full length have so many bits more than the modulus, and the order of the base is at most half of it: a
+# power is uniform up to 2^-128 in total variation.
+SURPLUS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +87,10 @@ class PublicKey:
         """Powers of the base."""
         return FixedBase(self.base, self.square)
 
-    def masks(self, start: Sequence[Any], rng: RandomSource) -> list[Any]:
-        """Every number times the base to a random exponent of its own."""
-        return self.powers.times(start, random_bytes(rng, len(start), self.exponent_bits // 8))
+    def masks(self, start: Sequence[Any], rng: RandomSource, *, full: bool = False) -> list[Any]:
+        """Every number times the base to a random exponent of its own, of full length where it says so."""
+        bits = self.bits + SURPLUS if full else self.exponent_bits
+        return self.powers.times(start, random_bytes(rng, len(start), bits // 8))
 
 
 @dataclass(frozen=True, eq=False)
