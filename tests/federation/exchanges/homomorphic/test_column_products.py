@@ -126,3 +126,34 @@ def test_two_thousand_records_take_two_seconds():
     found = opened(private, x, y)
     assert time.process_time() - start <= 2
     np.testing.assert_array_equal(found, (x.T @ y).astype(object))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 50])
+def test_words_add_to_the_sums_and_both_noises(n):
+    x, y, private = columns(n, 3, "x"), columns(n, 1, "y"), key(512)
+    closed = column_products.close_columns(private, x, stream(11, "closed", n), key_holder="j")
+    returned, masks = column_products.masked_products(private.public, closed, y, stream(12, "masks", n), holder="k")
+    eta = stream(13, "noise", n).integers(-(2**40), 2**40, (2, 1, 3))
+    found = column_products.open_slots(private, returned, n)[:, :3]
+    first = column_products.noisy_words(found, eta[0])
+    second = column_products.noisy_words(-masks[:, :3], eta[1])
+    total = column_products.sum_words(first, second)
+    np.testing.assert_array_equal(total, (x.T @ y).T + eta.sum(axis=0))
+
+
+def test_who_holds_the_key():
+    # Five columns fit into one ciphertext of twelve slots, 13 into two.
+    assert [column_products.first_holds_key(*sizes, 12) for sizes in ((5, 5), (5, 2), (2, 5), (13, 1), (1, 13))] == [
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_words_that_could_wrap_are_refused():
+    column_products.require_word_room(10_000, 2.0**50)
+    for n, deviation in ((2**32, 16.0), (1, 2.0**55), (1, float("nan"))):
+        with pytest.raises(OverflowError, match="64 bits"):
+            column_products.require_word_room(n, deviation)

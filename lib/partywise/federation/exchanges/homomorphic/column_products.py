@@ -107,6 +107,30 @@ def open_slots(private: PrivateKey, cipher: Cipher, n: int) -> np.ndarray:
     return split_slots(decrypt(private, cipher), slots.bits, slots.per)
 
 
+def first_holds_key(first: int, second: int, per: int) -> bool:
+    """Whether the earlier of two parties closes its columns: who makes fewer products of a ciphertext and a column."""
+    return -(-first // per) * second <= -(-second // per) * first
+
+
+def noisy_words(integers: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Words modulo 2^64 of integers of any length with noise: what a party sends to the opener, uint64."""
+    words = [(int(value) + int(one)) % (1 << 64) for value, one in zip(integers.ravel(), noise.ravel(), strict=True)]
+    return np.array(words, dtype=np.uint64).reshape(integers.shape)
+
+
+def sum_words(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Signed sums of the words of two parties, int64, where `require_word_room` holds."""
+    return (first + second).view(np.int64)
+
+
+def require_word_room(n: int, deviation: float) -> None:
+    """OverflowError if sums over n records with the noise of both parties, each of some steps, could leave a word."""
+    if not n * LARGEST**2 + 128 * deviation < 1 << 62:
+        raise OverflowError(
+            f"sums over {n} records with noise of {deviation:g} steps do not fit into words of 64 bits: use larger mu."
+        )
+
+
 def _require_columns(columns: np.ndarray) -> None:
     if columns.dtype != np.int64 or columns.ndim != 2 or not columns.size:
         raise ValueError(f"columns of type {columns.dtype} and shape {columns.shape} are not whole: give (n, p) int64.")
