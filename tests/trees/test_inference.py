@@ -7,6 +7,7 @@ import pytest
 
 from forked import checked, forked
 from inference_driver import case, trained
+from partywise.federation.exchanges.homomorphic.paillier_keys import SURPLUS
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.trees import options
@@ -187,7 +188,7 @@ def test_exponents_of_full_length_change_the_ciphertexts_and_no_score():
     scores = [simulate(trained(ensemble), run) for run, ensemble, _ in runs]
     assert scores[0].tobytes() == scores[1].tobytes()
     keys = [next(value for m, value in run.channel.view("passive 1") if m.name == "public key") for run, _, _ in runs]
-    assert [exponent_bits for _, _, exponent_bits in keys] == [448, KEY_BITS + 64]
+    assert [exponent_bits for _, _, exponent_bits in keys] == [448, KEY_BITS + SURPLUS]
 
 
 def hops_of(monkeypatch, rerandomising: bool):
