@@ -155,8 +155,8 @@ def redraw_dot_products(X, y, plan: Plan, draws: int, rng: np.random.Generator) 
     """
     X = check_features(X)
     y = check_labels(y, len(X))
-    if draws < 1 or plan.rounds > 1:
-        raise ValueError(f"draws={draws!r} with {plan.rounds} rounds: give at least one draw of a plan of one round.")
+    if draws < 1 or plan.rounds > 1 or plan.rate < 1:
+        raise ValueError(f"draws={draws!r} with {plan.rounds} rounds: give at least one draw of one unsampled round.")
     if plan.distribution == "gaussian":
         rows = WholeRows.of(X, plan)
         noise = 0.0 if rows.root is None else rows.unwhiten(rng.standard_normal((draws, X.shape[1])))

@@ -87,6 +87,8 @@ def test_a_secure_source_is_not_asked_for_no_noise():
     for mechanism in (IntegerGaussian(mu=math.inf), IntegerGaussian(sigma=0.0)):
         with pytest.raises(CertificationError, match="adds no noise"):
             mechanism(statistic(), SecureRandom(), owner="n")
+        with pytest.raises(CertificationError, match="adds no noise"):
+            mechanism.draw(statistic(), SecureRandom())
     release = IntegerGaussian(mu=1.0)(statistic(), SecureRandom(), owner="n")
     require_secure(release)
     with pytest.raises(CertificationError, match="simulation"):

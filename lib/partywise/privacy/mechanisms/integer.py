@@ -97,20 +97,26 @@ class IntegerGaussian:
                 f"IntegerGaussian takes a Whole statistic, got {type(statistic).__name__}: round every record to whole "
                 "steps first (partywise.privacy.statistics.whole)."
             )
+        # Before anybody pays.
+        self._refuse_silence(statistic, rng)
+        law, preset = self.privacy_law(statistic), self.mu is not None
+        return charge_and_draw(statistic, law, LAW, lambda: self.draw(statistic, rng), owner, terms, rng, preset=preset)
+
+    def draw(self, statistic: Whole, rng: RandomSource) -> np.ndarray:
+        """What is released, without its event: for laws of which this noise is a part; errors as of a call."""
+        self._refuse_silence(statistic, rng)
+        deviations = self.deviations(statistic)
+        fine = statistic.finer(finer_bits(deviations.values()))
+        steps = {weight: s * (1 << (fine.bits - statistic.bits)) for weight, s in deviations.items()}
+        return noisy_integers(fine, steps, rng).astype(float) * fine.units
+
+    def _refuse_silence(self, statistic: Whole, rng: RandomSource) -> None:
+        """CertificationError for no noise from a secure source."""
         silent = self.mu == math.inf or self.sigma == 0
         if silent and statistic.squares and sampler_of(rng) == "secure":
             raise CertificationError(
                 "mu=inf or sigma=0 adds no noise, and a secure source is for what is really released."
             )
-        law, preset = self.privacy_law(statistic), self.mu is not None
-        return charge_and_draw(statistic, law, LAW, lambda: self.draw(statistic, rng), owner, terms, rng, preset=preset)
-
-    def draw(self, statistic: Whole, rng: RandomSource) -> np.ndarray:
-        """What is released, without its event: for laws of which this noise is a part."""
-        deviations = self.deviations(statistic)
-        fine = statistic.finer(finer_bits(deviations.values()))
-        steps = {weight: s * (1 << (fine.bits - statistic.bits)) for weight, s in deviations.items()}
-        return noisy_integers(fine, steps, rng).astype(float) * fine.units
 
     def deviations(self, statistic: Whole) -> Mapping[int, float]:
         """Deviation of the noise in steps, for every weight of the statistic; none where nothing can move."""
