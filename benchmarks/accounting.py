@@ -1,8 +1,9 @@
 """Totals of mixed releases against dp-accounting in one run, and the total of a long ledger, on one thread.
 
-Mixed: 14 randomised responses (epsilon = 3 over 50 values) and a Gaussian of mu = 0.3, both from scratch: the laws of
-single releases, their composition and the search for epsilon at delta = 1e-5. Fails when a mixed total takes more than
-50 ms, when the two disagree by more than the other's grid, or when 100 000 Gaussian rows take more than a second.
+Mixed: 14 randomised responses (epsilon = 3 over 50 values) and a Gaussian of mu = 0.3, both from scratch: the
+distributions of single releases, their composition and the search for epsilon at delta = 1e-5. Fails when a mixed total
+takes more than 50 ms, when the two disagree by more than the other's grid, or when 100 000 Gaussian rows take more than
+a second.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 
 from partywise.privacy.accounting import compose as multiset
 from partywise.privacy.accounting import finite as composition
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 
 DELTA, STEP, RESPONSES, ROWS = 1e-5, 1e-4, 14, 100_000
-MIXED = (Law(epsilon=3.0, k=50, count=RESPONSES), Law(mu=0.3))
-SAMPLED = (Law(mu=1.0, rate=0.01, count=1000),)
+MIXED = (PrivacyProfile(epsilon=3.0, k=50, count=RESPONSES), PrivacyProfile(mu=0.3))
+SAMPLED = (PrivacyProfile(mu=1.0, rate=0.01, count=1000),)
 
 
 def median_seconds(work: Callable[[], object], repeats: int) -> float:
@@ -44,11 +45,11 @@ def median_seconds(work: Callable[[], object], repeats: int) -> float:
     return float(np.median(times))
 
 
-def ours(laws: tuple[Law, ...]) -> float:
+def ours(distributions: tuple[PrivacyProfile, ...]) -> float:
     """Epsilon with nothing kept from earlier totals."""
     multiset._epsilon.cache_clear()
     composition.lattice.cache_clear()
-    return multiset.compose(laws).epsilon(DELTA)
+    return multiset.compose(distributions).epsilon(DELTA)
 
 
 def peer_mixed() -> float:
@@ -78,19 +79,22 @@ def main() -> int:
     """Print the table; 1 when a required time is missed or two totals disagree."""
     failed = []
     print("                                  ours, ms   dp-accounting, ms   ratio   epsilon      difference")
-    for label, laws, peer, repeats in (
+    for label, distributions, peer, repeats in (
         (f"{RESPONSES} responses and a Gaussian", MIXED, peer_mixed, 5),
         ("1000 Poisson-sampled Gaussians", SAMPLED, peer_sampled, 3),
     ):
-        mine, other = median_seconds(lambda laws=laws: ours(laws), 15), median_seconds(peer, repeats)
-        found, theirs = ours(laws), peer()
+        mine, other = (
+            median_seconds(lambda distributions=distributions: ours(distributions), 15),
+            median_seconds(peer, repeats),
+        )
+        found, theirs = ours(distributions), peer()
         print(
             f"{label:32s}  {1e3 * mine:9.2f}   {1e3 * other:17.1f}   {other / mine:5.0f}   {found:.6f}   "
             f"{theirs - found:10.1e}"
         )
         if abs(theirs - found) > (RESPONSES + 1) * STEP:
             failed.append(f"{label}: totals differ by {theirs - found:.1e}")
-        if laws is MIXED and mine > 0.05:
+        if distributions is MIXED and mine > 0.05:
             failed.append(f"{label}: {1e3 * mine:.0f} ms, more than 50")
     seconds = ledger_seconds()
     print(f"{ROWS} Gaussian rows               {1e3 * seconds:9.1f}")

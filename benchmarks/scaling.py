@@ -46,7 +46,7 @@ TABLE = ROOT / "docs" / "measured" / "scaling.csv"
 FIELDS = ("curve", "what", "size", "cpu_seconds", "peak_mb", "wire_mb")
 CLIENTS, CLIENTS_MB, EXPONENT = 10_000, 400, 1.1
 ROWS, ROWS_SECONDS, DELTA = 1_000_000, 10.0, 1e-5
-LAW: dict[str, Any] = {
+DISTRIBUTION: dict[str, Any] = {
     "mechanism": "gaussian",
     "unit": "row",
     "depends_on": frozenset({"label", "features"}),
@@ -178,7 +178,7 @@ def messages(kind: str, size: int) -> Measured:
         if kind == "public":
             channel.send(owner, "server", "statistic", Public(value, because="a constant"))
         else:
-            event = Event(f"release {number}", owner, stratum=f"clients/{owner}", **LAW)
+            event = Event(f"release {number}", owner, stratum=f"clients/{owner}", **DISTRIBUTION)
             channel.send(owner, "server", "statistic", Release(value, event))
     yield f"{kind} messages", time.process_time() - begun, channel.bytes_total / 1e6
 
@@ -189,7 +189,7 @@ def ledger(owners: int, size: int) -> Measured:
     made, begun = Ledger(), time.process_time()
     for number in range(size):
         owner = names[number % owners]
-        made.append(Event(f"release {number}", owner, stratum=f"clients/{owner}", **LAW))
+        made.append(Event(f"release {number}", owner, stratum=f"clients/{owner}", **DISTRIBUTION))
     yield "rows made and appended", time.process_time() - begun, None
     for what, work in (
         ("total of one view", lambda: made.total("server", "row", DELTA)),

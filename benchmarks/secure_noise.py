@@ -1,8 +1,8 @@
 """Exact integer noise for real releases against floating-point noise and OpenDP, side by side in one run.
 
 Floating point: NumPy's ``standard_normal``, for 10^6 draws (= 1). Ours: words of the operating system, exact table, for
-both laws and four deviations in grid units. OpenDP: its discrete Gaussian on a vector of integers, exact too, for
-fewer draws and scaled to 10^6. Fails when ours takes more than 15 times as long as floating point, or is not faster
+both distributions and four deviations in grid units. OpenDP: its discrete Gaussian on a vector of integers, exact too,
+for fewer draws and scaled to 10^6. Fails when ours takes more than 15 times as long as floating point, or is not faster
 than OpenDP.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 import opendp.prelude as dp
 
 from partywise.privacy.mechanisms.random import SecureRandom
-from partywise.privacy.secure.table import LAWS
+from partywise.privacy.secure.table import DISTRIBUTIONS
 from partywise.randomness import stream
 
 DRAWS = 1_000_000
@@ -64,9 +64,14 @@ def main() -> int:
     failed = []
     for sigma in SIGMAS:
         ours = []
-        for law in LAWS:
-            source.discrete_gaussian(sigma, 1, law)
-            ours.append(median_ms(lambda law=law, sigma=sigma: source.discrete_gaussian(sigma, DRAWS, law), 9))
+        for distribution in DISTRIBUTIONS:
+            source.discrete_gaussian(sigma, 1, distribution)
+            ours.append(
+                median_ms(
+                    lambda distribution=distribution, sigma=sigma: source.discrete_gaussian(sigma, DRAWS, distribution),
+                    9,
+                )
+            )
         peer = opendp_ms(sigma)
         cells = "   ".join(f"{ms:11.1f}  {ms / floats:5.1f}" for ms in ours)
         print(f"{sigma:17.0f}   {cells}   {peer:13.0f}  {peer / floats:7.1f}")

@@ -29,7 +29,7 @@ PAGE, IMAGES = "protocols.md", "images/protocols"
 KINDS = """\
 | line | kind | what it is | in brackets |
 |---|---|---|---|
-| solid | release | a value with noise, or made of such: paid for in the ledger | its mechanism and law |
+| solid | release | a value with noise, or made of such: paid for in the ledger | its mechanism and distribution |
 | broken | cipher | closed to its receiver | who could open it |
 | dotted | public | free by a stated argument | the argument |
 | double | clear | unprotected: the ledger has infinity for it | of whom: features, labels, whole rows |

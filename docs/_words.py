@@ -18,7 +18,7 @@ WORDS = {
     "edges": "public cuts of the response, each slice between two of them",
     "end": "end of the interval of the curves",
     "epsilon": "targets of the methods that use one; `.inf` stands for none",
-    "family": "law of the response",
+    "family": "distribution of the response",
     "file": "path, from the folder of the run",
     "fold_rule": "how folds are cut",
     "folds": "number of folds; 1 trains and tests on all records",

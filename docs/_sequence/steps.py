@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 NUMBER = re.compile(r"(?<![\d.])(0|[1-9]\d*)(?![\d.])")
 # The columns of a transcript that a diagram shows; its other two are the position and the id of a row of the ledger.
 FIELDS = ("sender", "receiver", "name", "kind", "argument", "shape", "bytes")
-# Parameters of a law: they follow from numbers of records and may be others at each party.
+# Parameters of a distribution: they follow from numbers of records and may be others at each party.
 DECIMAL = re.compile(r"\b(?:\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+|inf|nan)\b")
 # Where one of them stood.
 HOLE = "\0"

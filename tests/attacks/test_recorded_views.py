@@ -64,7 +64,7 @@ def test_a1_known_rows_give_all_others(published):
     found = recover_rows(seen, np.arange(8), block[:8])
     assert np.max(np.abs(found - block)) < 1e-10
     # In the units of the source the attacker needs one row more.
-    assert attack_rows(seen, raw, np.arange(9), law="affine") == 1
+    assert attack_rows(seen, raw, np.arange(9), transformation="affine") == 1
     errors = [np.max(np.abs(one - block)) for one in candidate_rows(seen, np.arange(7), block[:7])]
     assert len(errors) == 2 and min(errors) < 1e-10 < max(errors)
     (guess,) = candidate_rows(seen, np.arange(4), block[:4])
@@ -93,7 +93,7 @@ def test_a1_to_a3_have_no_input_in_the_certified_protocol(options):
     masked = [value for message, value in run.channel.view("active") if message.name.startswith("masked")]
     residues = masked[0].content[0].astype(float)
     assert residues.shape == (N, 8) and attack_space(residues, X[:, OWN]) < 0.1
-    assert attack_rows(residues, X[:, OWN], np.arange(9), law="affine") == 0
+    assert attack_rows(residues, X[:, OWN], np.arange(9), transformation="affine") == 0
     with pytest.raises(ValueError, match="sign patterns"):
         BlockSvdOptions(matrix="correlation")
 
@@ -105,8 +105,8 @@ def test_scores_of_all_components_are_every_record_and_say_so():
         for count in (2, None)
     )
     known = np.arange(9)
-    assert attack_rows(every.views["analyst: passive 1"], X[:, OWN], known, law="affine") == 1
-    assert attack_rows(few.views["analyst: passive 1"], X[:, OWN], known, law="affine") == 0
+    assert attack_rows(every.views["analyst: passive 1"], X[:, OWN], known, transformation="affine") == 1
+    assert attack_rows(few.views["analyst: passive 1"], X[:, OWN], known, transformation="affine") == 0
     assert attack_space(few.views["analyst: passive 1"], X[:, OWN]) < attack_space(
         every.views["analyst: passive 1"], X[:, OWN]
     )

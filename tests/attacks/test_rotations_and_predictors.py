@@ -53,10 +53,10 @@ def test_one_row_fewer_does_not_determine_the_rotation():
 def test_standardising_by_unknown_scales_costs_the_attacker_one_row():
     X = block()
     message = scores_of_block(standardised(X))
-    found = recover_rows(message, np.arange(9), X[:9], law="affine")
+    found = recover_rows(message, np.arange(9), X[:9], transformation="affine")
     assert np.max(np.abs(found - X)) < 1e-9 * np.max(np.abs(X))
     with pytest.raises(ValueError, match="span 8 of 9"):
-        recover_rows(message, np.arange(8), X[:8], law="affine")
+        recover_rows(message, np.arange(8), X[:8], transformation="affine")
     assert np.max(np.abs(recover_rows(message, np.arange(8), X[:8]) - X)) > 1
 
 
@@ -97,7 +97,7 @@ def test_linear_predictors_span_the_columns_and_then_give_the_rows():
     assert basis.shape == (400, 3)
     np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-12)
     assert np.max(np.abs(mine - basis @ (basis.T @ mine))) < 1e-7
-    assert np.max(np.abs(recover_rows(basis, np.arange(3), mine[:3], law="linear") - mine)) < 1e-6
+    assert np.max(np.abs(recover_rows(basis, np.arange(3), mine[:3], transformation="linear") - mine)) < 1e-6
     # The other party's columns are not in there, and two messages span two directions only.
     other = X[:, 3:]
     assert np.max(np.abs(other - basis @ (basis.T @ other))) > 0.1
@@ -113,8 +113,8 @@ def test_no_span_of_nothing(messages):
 
 def test_bad_rows_are_refused():
     message = scores_of_block(block(n=50, k=3))
-    with pytest.raises(ValueError, match="law='shear'"):
-        recover_rows(message, [0, 1, 2], np.ones((3, 3)), law="shear")
+    with pytest.raises(ValueError, match="transformation='shear'"):
+        recover_rows(message, [0, 1, 2], np.ones((3, 3)), transformation="shear")
     with pytest.raises(ValueError, match="one row each"):
         recover_rows(message, [0, 1], np.ones((3, 3)))
     with pytest.raises(ValueError, match="maps 3 columns to as many, but rows have 2"):
@@ -168,7 +168,7 @@ def test_what_a_study_asks_of_what_was_seen():
     assert attack_rows(path, X, known) == 1 and np.median(row_errors(path, X, known)) < 1e-10
     # Centred at the party: one known row more, and a shift.
     centred = scores_of_block(standardised(X))
-    assert attack_rows(centred, X, known, law="affine") == 1 and attack_rows(centred, X, known) < 0.05
+    assert attack_rows(centred, X, known, transformation="affine") == 1 and attack_rows(centred, X, known) < 0.05
     assert attack_space(centred, X) == pytest.approx(1)
     # Too little was seen, or nothing.
     assert attack_rows(path[:, :3], X, known) == 0 and attack_rows(path, X, known[:3]) == 0

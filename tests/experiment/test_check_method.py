@@ -77,14 +77,14 @@ def test_a_method_of_a_study_from_outside_that_breaks_its_contract_is_told(monke
     assert "certified for" in found.failures["record and replay"]
 
 
-def test_a_law_that_nobody_knows_is_tried_and_the_line_says_what_was_not_checked():
-    (found,) = try_method("broken_methods:OWN_LAW")
-    assert found.failures == {} and found.own_laws == ("scaled_noise",)
+def test_a_distribution_that_nobody_knows_is_tried_and_the_line_says_what_was_not_checked():
+    (found,) = try_method("broken_methods:OWN_MECHANISM")
+    assert found.failures == {} and found.own_mechanisms == ("scaled_noise",)
     said = report([found])
-    assert "scaled_noise: no law of the library, 4000 draws on two neighbours do not refute it" in said
+    assert "scaled_noise: not a mechanism of the library, 4000 draws on two neighbours do not refute it" in said
     assert "unproved in a study that does not name it under trusted_mechanisms" in said
     (shipped,) = try_method("config.own_method")
-    assert shipped.own_laws == () and "no law of the library" not in report([shipped])
+    assert shipped.own_mechanisms == () and "not a mechanism of the library" not in report([shipped])
 
 
 @pytest.mark.parametrize(("trusted", "certified"), [([], math.inf), (["other"], math.inf), (["scaled_noise"], 1.0)])
@@ -93,7 +93,7 @@ def test_rows_of_a_mechanism_that_nobody_vouches_for_are_unproved_in_the_pipelin
     block = {
         "spec": {"delta": 1e-5, "unit": "label"},
         "methods": {
-            "own": {"protocol": "broken_methods:OWN_LAW"},
+            "own": {"protocol": "broken_methods:OWN_MECHANISM"},
             "shipped": {"protocol": "config.own_method:PROTOCOL"},
         },
         "cases": {"generated": {"settings": {"n": 200, "k": 3}, "grid": grid}},

@@ -169,9 +169,9 @@ def hardly_a_flip(one, x, y):
     bits = entries((y > 1).astype(float), unit="row")
     flipped = one.rng_for("signs").random(N) < 0.02
     made = np.where(flipped, 1 - bits.value, bits.value).astype(int)
-    law = {"epsilon": 0.5, "k": 2}
+    distribution = {"epsilon": 0.5, "k": 2}
     rng, terms = one.rng_for("signs"), {"release_id": "signs"}
-    sent(one, "signs", charge_and_draw(bits, law, "randomized_response", lambda: made, "a", terms, rng))
+    sent(one, "signs", charge_and_draw(bits, distribution, "randomized_response", lambda: made, "a", terms, rng))
 
 
 # Values that are missing.

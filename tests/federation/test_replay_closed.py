@@ -265,7 +265,7 @@ def test_a_second_draw_has_another_digest():
     "mechanism",
     [
         DiscreteGaussian(sigma=1.0, grid=0.5),
-        DiscreteGaussian(sigma=1.0, law="discrete"),
+        DiscreteGaussian(sigma=1.0, distribution="discrete"),
         DiscreteGaussian(covariance=fixed(np.eye(2))),
     ],
 )

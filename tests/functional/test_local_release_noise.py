@@ -1,4 +1,4 @@
-"""Released curves: the noise has its stated law, is drawn once for all fits, and is taken off the moments."""
+"""Released curves: the noise has its stated distribution, is drawn once for all fits, and is taken off the moments."""
 
 from dataclasses import replace
 

@@ -71,7 +71,7 @@ def test_calibrated_rounds_spend_exactly_the_target():
     assert done.estimate.epsilon_claimed == 20.0
 
 
-def test_after_the_last_round_the_mean_has_the_law_of_one_release(rounds_seen):
+def test_after_the_last_round_the_mean_has_the_distribution_of_one_release(rounds_seen):
     settings = replace(SMALL, n=400, p=20)
     data = make_data(settings)
     exact = np.stack([clip_curves(data.X[:, j], None, data.radius[j])[0] for j in range(20)], axis=1)

@@ -121,7 +121,7 @@ def test_a_penalty_can_make_a_singular_covariance_solvable():
     np.testing.assert_allclose(B, [[1.0] * 3, [2.0] * 3], rtol=1e-14)
 
 
-def test_diagonalisation_law_and_batches():
+def test_diagonalisation_distribution_and_batches():
     rng = np.random.default_rng(7)
     a = np.stack([random_spd(rng, 6) for _ in range(3)])
     mixed = 0.2 * np.eye(6) + 0.5 * second_difference_penalty(6)

@@ -97,7 +97,7 @@ def test_every_mode_sends_the_same(how, rng_for):
         heads = [[(m.sender, m.receiver, m.name, m.kind, m.shape) for m in run.channel.messages] for run, _ in runs]
         assert heads[0] == heads[1]
         assert not np.array_equal(expected.coefficients, found.coefficients)
-        rows = [event for run, _ in runs for event in run.channel.ledger.rows if event.law is not None]
+        rows = [event for run, _ in runs for event in run.channel.ledger.rows if event.profile is not None]
         assert {event.sampler for event in rows} == {"secure"}
 
 

@@ -117,4 +117,4 @@ def test_what_crosses_is_all_that_there_is():
     for name, columns in (("passive 1", [0, 3]), ("passive 2", [2, 1])):
         sent = estimate.views[f"active: {name}"]
         assert attack_space(sent, X[:, columns]) == pytest.approx(1)
-        assert attack_rows(sent, X[:, columns], np.arange(3), law="affine") == 1
+        assert attack_rows(sent, X[:, columns], np.arange(3), transformation="affine") == 1

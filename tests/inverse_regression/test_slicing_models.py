@@ -1,4 +1,4 @@
-"""The five models: directions, laws of the records, public slice edges."""
+"""The five models: directions, distributions of the records, public slice edges."""
 
 from __future__ import annotations
 

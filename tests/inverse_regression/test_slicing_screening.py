@@ -37,7 +37,7 @@ def rng(*names):
     return stream(7, "slicing screening", *names)
 
 
-def same_law(first, second) -> bool:
+def same_distribution(first, second) -> bool:
     return bool(ks_2samp(first, second).pvalue > ALPHA)
 
 
@@ -183,21 +183,21 @@ def statistics(means, counts):
     ]
 
 
-def test_both_samplers_have_one_law(samples):
+def test_both_samplers_have_one_distribution(samples):
     _, table = samples
     for column in range(table["full"].shape[1]):
-        assert same_law(table["full"][:, column], table["short"][:, column]), column
+        assert same_distribution(table["full"][:, column], table["short"][:, column]), column
 
 
 def test_a_recursion_without_its_innovation_is_rejected(samples):
     """Independent columns do not use the recursion, so that both are right there."""
     autoregressive, table = samples
-    rejected = [not same_law(table["full"][:, c], table["wrong"][:, c]) for c in range(table["full"].shape[1])]
+    rejected = [not same_distribution(table["full"][:, c], table["wrong"][:, c]) for c in range(table["full"].shape[1])]
     assert any(rejected) == autoregressive
 
 
 @pytest.mark.parametrize("model", ["III", "IV"])
-def test_completed_columns_have_their_means_and_their_law(model):
+def test_completed_columns_have_their_means_and_their_distribution(model):
     """Slice means exact; all entries with the covariance of the model, the true column before them included."""
     autoregressive = models.MODELS[model].autoregressive
     chosen = [0, 1, 4, 30]
@@ -220,7 +220,7 @@ def test_completed_columns_have_their_means_and_their_law(model):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("model", ["III", "IV"])
-def test_losses_have_one_law(model):
+def test_losses_have_one_distribution(model):
     """Screening, completing the selected columns and estimating: the loss at p = 60 from both samplers."""
     autoregressive = models.MODELS[model].autoregressive
     beta = np.zeros((S + Q, 2))
@@ -243,8 +243,8 @@ def test_losses_have_one_law(model):
             basis = np.zeros((S + Q, 2))
             basis[chosen] = classical(client_moments(kept, y, slices, clip=BoxClip(fixed(1.0))), 2).basis
             losses[name].append(projection_loss(basis, beta))
-    assert same_law(losses["full"], losses["short"])
-    assert not same_law(losses["full"], losses["screened less"])
+    assert same_distribution(losses["full"], losses["short"])
+    assert not same_distribution(losses["full"], losses["screened less"])
 
 
 def test_edges_of_the_shortcut():

@@ -21,10 +21,10 @@ BETA = np.array([1.0, 2.0, 0.0, -1.0, 0.5, 0.0])
 SHARES = (0.2, 0.5, 0.7)
 
 
-def records(law: str) -> tuple[np.ndarray, np.ndarray]:
+def records(distribution: str) -> tuple[np.ndarray, np.ndarray]:
     """Columns of sd ``SD`` about 0, and their response."""
-    rng = stream(7, "slicing shift", law)
-    if law == "uniform":
+    rng = stream(7, "slicing shift", distribution)
+    if distribution == "uniform":
         X = rng.uniform(-1.0, 1.0, (N, P)) * SD * np.sqrt(3)
     else:
         root = np.linalg.cholesky(0.3 ** np.abs(np.subtract.outer(np.arange(P), np.arange(P))))
@@ -32,7 +32,7 @@ def records(law: str) -> tuple[np.ndarray, np.ndarray]:
     return X, X @ BETA + 0.1 * rng.standard_normal(N)
 
 
-@pytest.mark.parametrize("law", ["normal", "uniform"])
+@pytest.mark.parametrize("distribution", ["normal", "uniform"])
 @pytest.mark.parametrize(
     ("protocol", "options"),
     [
@@ -46,9 +46,9 @@ def records(law: str) -> tuple[np.ndarray, np.ndarray]:
     ],
     ids=str,
 )
-def test_a_shift_of_one_standard_deviation_does_not_turn_the_direction(law, protocol, options):
+def test_a_shift_of_one_standard_deviation_does_not_turn_the_direction(distribution, protocol, options):
     """At a large epsilon the notebook's estimator lies by the pooled direction: it was 11 to 31 degrees away."""
-    X, y = records(law)
+    X, y = records(distribution)
     edges = np.quantile(y, SHARES)
     pooled = sir(X, y, len(SHARES) + 1, 1, edges=edges)
     epsilon = None if protocol == "reference" else 300.0

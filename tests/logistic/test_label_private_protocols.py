@@ -93,10 +93,10 @@ def test_an_epsilon_without_a_noise_that_floats_hold_is_refused():
 def test_randomised_response_is_pure_and_local(epsilon):
     found = run("walr", epsilon, noise="rr")
     assert found.total(delta=1e-12).epsilon_certified == pytest.approx(epsilon, rel=1e-9)
-    # At a delta above 0 a pure law costs a little less: log(e^eps - delta (1 + e^eps)).
+    # At a delta above 0 a pure distribution costs a little less: log(e^eps - delta (1 + e^eps)).
     least = np.log(np.exp(epsilon) - 1e-3 * (1 + np.exp(epsilon)))
     assert found.total(delta=1e-3).epsilon_certified == pytest.approx(least, rel=1e-9)
-    assert found.total().trust_model == "local" and found.estimate.numbers["chosen_law"] == "rr"
+    assert found.total().trust_model == "local" and found.estimate.numbers["chosen_distribution"] == "rr"
 
 
 def test_published_noise_costs_less_than_it_claims_below_its_limit_and_more_above():
@@ -172,7 +172,7 @@ def test_no_privacy_costs_infinity():
 # Fits
 
 
-def test_without_noise_every_trainer_and_law_finds_the_same_optimum():
+def test_without_noise_every_trainer_and_distribution_finds_the_same_optimum():
     data = make_data()
     truth = penalised_optimum(*data.training)
     planned = run("walr", inf, data=data, noise="shaped").estimate

@@ -1,4 +1,4 @@
-"""Plans: what the noise certifies, the shape, the ridge, the choice of the law; and that no label can reach them."""
+"""Plans: what the noise certifies, the shape, the ridge, the choice of noise; and that no label can reach them."""
 
 import inspect
 import math
@@ -106,8 +106,8 @@ def test_the_prediction_is_the_trace_formula_where_the_features_are_centred():
 def test_more_noise_is_never_predicted_to_cost_less():
     X, _ = logistic(300, 8)
     plans = [
-        plan_label_dp(X, epsilon, 1e-5, distribution=law)
-        for law in ("rr", "gaussian")
+        plan_label_dp(X, epsilon, 1e-5, distribution=distribution)
+        for distribution in ("rr", "gaussian")
         for epsilon in (8.0, 1.0, 0.3, 0.1)
     ]
     excess = np.array([plan.predicted_excess for plan in plans]).reshape(2, 4)
@@ -119,13 +119,13 @@ def test_the_prediction_does_not_depend_on_the_units_of_the_features():
     X, _ = logistic(300, 5)
     rough = X.copy()
     rough[:, 1:] /= 16
-    for law in ("gaussian", "rr"):
+    for distribution in ("gaussian", "rr"):
         fine, coarse = (
             predicted_excess(expectation(Z.T @ Z / 300, 300, 2.0), [rr_covariance(Z.T @ Z / 300, 300, 1.0)], [ridge])
             for Z, ridge in ((X, 0.1), (rough, 0.1 / 256))
         )
-        plans = [plan_label_dp(Z, 1.0, 1e-5, distribution=law) for Z in (X, rough)]
-        if law == "rr":
+        plans = [plan_label_dp(Z, 1.0, 1e-5, distribution=distribution) for Z in (X, rough)]
+        if distribution == "rr":
             assert plans[0].ridge[1] == pytest.approx(256 * plans[1].ridge[1])
     np.testing.assert_allclose(fine, coarse, rtol=1e-2)
 
@@ -158,13 +158,13 @@ def test_randomised_response_is_chosen_for_few_rows_and_the_gaussian_for_many():
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(100, 1.0), (100, 4.0), (4000, 0.3), (4000, 4.0), (600, 1.0)])
-def test_auto_takes_the_law_that_turns_out_better(n, epsilon):
+def test_auto_takes_the_distribution_that_turns_out_better(n, epsilon):
     X, y = logistic(n, 8, "train")
     realised = {}
-    for law in ("gaussian", "rr"):
-        plan = plan_label_dp(X, epsilon, 1e-5, distribution=law)
-        thetas = fit_many(X, redraw_dot_products(X, y, plan, 60, stream(7, "auto", law)), plan)
-        realised[law] = np.mean([log_loss(X, y, theta) for theta in thetas])
+    for distribution in ("gaussian", "rr"):
+        plan = plan_label_dp(X, epsilon, 1e-5, distribution=distribution)
+        thetas = fit_many(X, redraw_dot_products(X, y, plan, 60, stream(7, "auto", distribution)), plan)
+        realised[distribution] = np.mean([log_loss(X, y, theta) for theta in thetas])
     assert plan_label_dp(X, epsilon, 1e-5).distribution == min(realised, key=realised.get)
 
 
@@ -248,8 +248,8 @@ def test_the_classic_formula_wastes_noise_below():
 
 def test_plans_without_noise():
     X, _ = logistic(100, 4)
-    for law in ("auto", "gaussian", "rr"):
-        plan = plan_label_dp(X, math.inf, 1e-5, distribution=law)
+    for distribution in ("auto", "gaussian", "rr"):
+        plan = plan_label_dp(X, math.inf, 1e-5, distribution=distribution)
         assert plan.covariance is None and plan.epsilon == math.inf and plan.deviation == 0
     assert fixed_plan(X, math.inf, 1e-5, ridge="fixed").ridge[1] == 0
 

@@ -1,4 +1,4 @@
-"""The one step that reads labels: sensitivity, law of the noise, events, budgets, and the baselines' releases."""
+"""The one step that reads labels: sensitivity, noise, events, budgets, and the baselines' releases."""
 
 import math
 from fractions import Fraction
@@ -44,14 +44,14 @@ def test_a_flipped_label_moves_v_by_its_row(seed, n, k):
 
 
 @pytest.mark.parametrize("kind", ["shaped", "iid", "published"])
-def test_the_gaussian_release_has_the_planned_law_and_mu(kind):
+def test_the_gaussian_release_has_the_planned_distribution_and_mu(kind):
     X, y = logistic(300, 4)
     plan = {
         "shaped": plan_label_dp(X, 1.0, 1e-5, distribution="gaussian"),
         "iid": fixed_plan(X, 1.0, 1e-5),
         "published": fixed_plan(X, 1.0, 1e-5, sigma="classic", bound="sqrt_k"),
     }[kind]
-    noise = redraw_dot_products(X, y, plan, 100_000, stream(7, "law", kind)) - dot_product(X, y)
+    noise = redraw_dot_products(X, y, plan, 100_000, stream(7, "distribution", kind)) - dot_product(X, y)
     assert accepts_covariance(noise, plan.covariance)
     assert not accepts_covariance(noise, plan.covariance * 1.03**2)
     release = release_dot_product(X, y, plan, stream(7, "one"), owner="hospital")
@@ -91,7 +91,7 @@ def test_released_noise_is_that_of_the_plan_in_whole_steps():
     X, y = logistic(200, 4)
     for plan in (plan_label_dp(X, 1.0, 1e-5, distribution="gaussian"), fixed_plan(X, 1.0, 1e-5)):
         rows = WholeRows.of(X, plan)
-        values = [release_dot_product(X, y, plan, stream(7, "law", k)).value for k in range(2000)]
+        values = [release_dot_product(X, y, plan, stream(7, "distribution", k)).value for k in range(2000)]
         assert accepts_covariance(np.array(values) - dot_product(X, y), plan.covariance)
         assert not accepts_covariance(1.3 * (np.array(values) - dot_product(X, y)), plan.covariance)
         steps = np.linalg.solve(rows.root, values[0]) * len(X) / rows.step
@@ -142,10 +142,12 @@ def test_one_generator_at_two_noise_levels_is_one_draw_rescaled():
 
 def test_without_noise_the_event_is_infinite_and_zero_features_cost_nothing():
     X, y = logistic(100, 3)
-    for law in ("gaussian", "rr"):
-        release = release_dot_product(X, y, plan_label_dp(X, math.inf, 1e-5, distribution=law), stream(7, "clear"))
+    for distribution in ("gaussian", "rr"):
+        release = release_dot_product(
+            X, y, plan_label_dp(X, math.inf, 1e-5, distribution=distribution), stream(7, "clear")
+        )
         np.testing.assert_allclose(
-            release.value, dot_product(X, y), atol=rounding_of(X) if law == "gaussian" else 1e-15
+            release.value, dot_product(X, y), atol=rounding_of(X) if distribution == "gaussian" else 1e-15
         )
         assert total([release], 1e-5) == math.inf
     zero = np.zeros((100, 3))
@@ -198,7 +200,7 @@ def test_all_rounds_together_cost_the_target():
     release = release_dot_product(X, y, plan, stream(7, "rounds"))
     assert release.value.shape == (20, 4)
     assert total([release], 1e-5) == pytest.approx(1.0, abs=1e-9) and total([release], 1e-5) <= 1.0
-    noise = release_dot_product(X, y, label_noise_plan(X, 1.0, 1e-5, rounds=50_000), stream(7, "law")).value
+    noise = release_dot_product(X, y, label_noise_plan(X, 1.0, 1e-5, rounds=50_000), stream(7, "distribution")).value
     covariance = label_noise_plan(X, 1.0, 1e-5, rounds=50_000).covariance
     assert accepts_covariance(noise - dot_product(X, y), covariance)
     assert not accepts_covariance(noise - dot_product(X, y), covariance * 1.05**2)

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from loss_oracle import oracle_epsilon, random_laws, true_delta
+from loss_oracle import oracle_epsilon, random_distributions, true_delta
 from partywise.privacy.accounting.compose import compose
 from partywise.randomness import stream
 
@@ -23,13 +23,13 @@ COMPOSITIONS, SAMPLED, ENUMERATED = 1000, 100, 60
 def compare(address: str, number: int, *, sampled: bool) -> tuple[float, float, float]:
     """Total above the lower oracle, upper oracle above the total, CPU seconds of the total."""
     rng = stream(7, address, str(number))
-    laws, delta = random_laws(rng, sampled=sampled), float(10 ** rng.uniform(-9, -3))
+    distributions, delta = random_distributions(rng, sampled=sampled), float(10 ** rng.uniform(-9, -3))
     begun = time.process_time()
-    found = compose(laws).epsilon(delta)
+    found = compose(distributions).epsilon(delta)
     seconds = time.process_time() - begun
-    low = oracle_epsilon(laws, delta, pessimistic=False)
-    high = oracle_epsilon(laws, delta, pessimistic=True)
-    assert low <= found <= high + 1e-3, (laws, delta, low, found, high)
+    low = oracle_epsilon(distributions, delta, pessimistic=False)
+    high = oracle_epsilon(distributions, delta, pessimistic=True)
+    assert low <= found <= high + 1e-3, (distributions, delta, low, found, high)
     return found - low, high - found, seconds
 
 
@@ -43,7 +43,9 @@ def report(title: str, rows: list[tuple[float, float, float]]) -> None:
 
 
 def test_a_thousand_random_compositions():
-    report("finite laws and Gaussians", [compare("long", number, sampled=False) for number in range(COMPOSITIONS)])
+    report(
+        "finite distributions and Gaussians", [compare("long", number, sampled=False) for number in range(COMPOSITIONS)]
+    )
 
 
 def test_random_compositions_with_sampled_gaussians():
@@ -55,11 +57,11 @@ def test_random_compositions_against_fifty_digits():
     while done < ENUMERATED:
         rng = stream(7, "long exact", str(number))
         number += 1
-        laws, delta = random_laws(rng), float(10 ** rng.uniform(-12, -2))
-        if sum(law.count for law in laws if law.epsilon is not None) > 7:
+        distributions, delta = random_distributions(rng), float(10 ** rng.uniform(-12, -2))
+        if sum(distribution.count for distribution in distributions if distribution.epsilon is not None) > 7:
             continue
-        found = compose(laws).epsilon(delta)
-        assert true_delta(laws, found) <= delta
-        assert found == 0 or true_delta(laws, found * (1 - 1e-8) - 1e-12) > delta
+        found = compose(distributions).epsilon(delta)
+        assert true_delta(distributions, found) <= delta
+        assert found == 0 or true_delta(distributions, found * (1 - 1e-8) - 1e-12) > delta
         done += 1
     print(f"{done} compositions agree with 50 digits: never below the least epsilon, above it by less than 1e-8 of it")

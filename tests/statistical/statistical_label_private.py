@@ -1,4 +1,5 @@
-"""Long statistical checks of label-private logistic regression: utility, choice of the law, shares without minimiser.
+"""Long statistical checks of label-private logistic regression: utility, choice of the distribution, shares without
+minimiser.
 
 Not collected by the normal run (``./run long``).  Every number is a mean over replicates (another split or another
 data set, and another draw of the noise) and is printed with its standard error over replicates.  One replicate has
@@ -172,7 +173,7 @@ def test_sampled_noisy_gradients_stay_behind():
     assert loss("adult", "S", 1.0) > loss("adult", "P", 1.0) + 0.003
 
 
-def test_the_planner_takes_the_better_law():
+def test_the_planner_takes_the_better_distribution():
     """Realised mean log-loss on the training labels over noise draws, against what `auto` chose without labels."""
     cells = [
         ("generated", n, k, e) for n, k in ((100, 10), (500, 10), (2000, 20), (10_000, 20)) for e in (0.3, 1.0, 4.0)
@@ -186,10 +187,12 @@ def test_the_planner_takes_the_better_law():
         else:
             X, y, Xt, yt = split(name, 0)
         losses = {}
-        for law in ("gaussian", "rr"):
-            plan = plan_label_dp(X, epsilon, DELTA[name], distribution=law)
-            dots = redraw_dot_products(X, y, plan, 12 if name == "adult" else 60, stream(7, "choice", law, n, k))
-            losses[law] = float(np.mean([log_loss(Xt, yt, theta) for theta in fit_many(X, dots, plan)]))
+        for distribution in ("gaussian", "rr"):
+            plan = plan_label_dp(X, epsilon, DELTA[name], distribution=distribution)
+            dots = redraw_dot_products(
+                X, y, plan, 12 if name == "adult" else 60, stream(7, "choice", distribution, n, k)
+            )
+            losses[distribution] = float(np.mean([log_loss(Xt, yt, theta) for theta in fit_many(X, dots, plan)]))
         chosen = plan_label_dp(X, epsilon, DELTA[name]).distribution
         right.append(losses[chosen] == min(losses.values()))
         print(f"{name:14s} n={n:<6d} k={k:<3d} epsilon={epsilon:<4g} {losses} chosen {chosen} right {right[-1]}")

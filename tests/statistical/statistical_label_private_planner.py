@@ -79,12 +79,12 @@ def delta_of(name: str) -> float:
 # at least 1 / (4 N); the release as it came.
 
 
-def old_plan(X: np.ndarray, epsilon: float, delta: float, law: str = "auto") -> Plan:
+def old_plan(X: np.ndarray, epsilon: float, delta: float, distribution: str = "auto") -> Plan:
     n, k = X.shape
     gram, mu = X.T @ X / n, certified_mu(epsilon, delta)
     candidates = [("gaussian", covariance) for _, covariance in gaussian_shapes(X, gram, mu)]
     candidates.append(("rr", rr_covariance(gram, n, epsilon)))
-    candidates = [one for one in candidates if law in ("auto", one[0])]
+    candidates = [one for one in candidates if distribution in ("auto", one[0])]
     best = (np.inf, None, None)
     for strength in 10.0 ** np.arange(0.0, 6.01, 0.125) / (4 * n):
         ridge = ridge_vector(float(strength), k)
@@ -106,32 +106,33 @@ def old_fits(X: np.ndarray, dots: np.ndarray, plan: Plan) -> list[np.ndarray]:
 
 
 def losses(part: Split, plan: Plan, draws: int, fits, *names: str | int) -> float:
-    """Mean test log-loss over draws of the noise; plans of one law share them."""
+    """Mean test log-loss over draws of the noise; plans of one distribution share them."""
     X, y, Xt, yt = part
     dots = redraw_dot_products(X, y, plan, draws, stream(23, "planner", "noise", plan.distribution, *names))
     return float(np.mean([log_loss(Xt, yt, theta) for theta in fits(X, dots, plan)]))
 
 
 def compare(name: str, epsilons: tuple[float, ...], draws: int = DRAWS) -> dict[tuple[str, float], np.ndarray]:
-    """(splits, 2) log-losses of the old rule and the rule in force for each law and epsilon, printed."""
+    """(splits, 2) log-losses of the old rule and the rule in force for each distribution and epsilon, printed."""
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for number in range(SPLITS):
         part = split(name, number)
         for epsilon in epsilons:
             old, new = {}, {}
-            for law in ("gaussian", "rr"):
-                plan = old_plan(part[0], epsilon, delta_of(name), law)
-                old[law] = plan.predicted_excess, losses(part, plan, draws, old_fits, name, number)
-                plan = plan_label_dp(part[0], epsilon, delta_of(name), distribution=law)
-                new[law] = plan.predicted_excess, losses(part, plan, draws, fit_many, name, number)
-                found.setdefault((law, epsilon), []).append((old[law][1], new[law][1]))
-            # Each rule takes the law that it predicts to be better.
+            for distribution in ("gaussian", "rr"):
+                plan = old_plan(part[0], epsilon, delta_of(name), distribution)
+                old[distribution] = plan.predicted_excess, losses(part, plan, draws, old_fits, name, number)
+                plan = plan_label_dp(part[0], epsilon, delta_of(name), distribution=distribution)
+                new[distribution] = plan.predicted_excess, losses(part, plan, draws, fit_many, name, number)
+                found.setdefault((distribution, epsilon), []).append((old[distribution][1], new[distribution][1]))
+            # Each rule takes the distribution that it predicts to be better.
             found.setdefault(("auto", epsilon), []).append((min(old.values())[1], min(new.values())[1]))
     result = {key: np.array(pairs) for key, pairs in found.items()}
-    for (law, epsilon), pairs in result.items():
+    for (distribution, epsilon), pairs in result.items():
         (old_mean, new_mean), worst, (change, error) = pairs.mean(axis=0), pairs.max(axis=0), paired(pairs)
         print(
-            f"{name:24s} epsilon={epsilon:<4g} {law:9s} old {old_mean:.4f} (worst {worst[0]:.3g})  new {new_mean:.4f} "
+            f"{name:24s} epsilon={epsilon:<4g} {distribution:9s} old {old_mean:.4f} (worst {worst[0]:.3g})  "
+            f"new {new_mean:.4f} "
             f"(worst {worst[1]:.3g})  change {change:+.4f} +- {error:.4f}  ({len(pairs)} splits)",
             flush=True,
         )
@@ -177,10 +178,10 @@ COST = 0.004
 
 
 def assert_none_loses(found: dict[tuple[str, float], np.ndarray]) -> None:
-    """Where each rule takes its own law, no data set loses more than its error allows; forced laws are printed."""
-    for (law, epsilon), pairs in found.items():
+    """Where each rule takes its own distribution, no data set loses more than its error; forced ones are printed."""
+    for (distribution, epsilon), pairs in found.items():
         change, error = paired(pairs)
-        assert law != "auto" or change <= max(2 * error, COST), epsilon
+        assert distribution != "auto" or change <= max(2 * error, COST), epsilon
 
 
 @pytest.mark.parametrize(
@@ -197,18 +198,20 @@ def test_no_data_set_loses_more_than_its_error_allows(name, epsilons, draws):
     assert_none_loses(compare(name, epsilons, draws))
 
 
-@pytest.mark.parametrize(("law", "sigma", "bound"), [("rr", "analytic", "max_norm"), ("gaussian", "classic", "sqrt_k")])
-def test_no_split_of_breast_cancer_runs_off_with_its_intercept(law, sigma, bound):
+@pytest.mark.parametrize(
+    ("distribution", "sigma", "bound"), [("rr", "analytic", "max_norm"), ("gaussian", "classic", "sqrt_k")]
+)
+def test_no_split_of_breast_cancer_runs_off_with_its_intercept(distribution, sigma, bound):
     """Fixed ridge sigma sqrt(k) / 10, epsilon .3: `rr` and the published noise once ended at log-losses above 100."""
     pairs = []
     for number in range(2 * SPLITS):
         part = split("breast_cancer", number)
-        plan = fixed_plan(part[0], 0.3, 1e-3, distribution=law, sigma=sigma, bound=bound, ridge="fixed")
+        plan = fixed_plan(part[0], 0.3, 1e-3, distribution=distribution, sigma=sigma, bound=bound, ridge="fixed")
         pairs.append([losses(part, plan, DRAWS, fits, "runs off", number) for fits in (old_fits, fit_many)])
     (old, new), (worst_old, worst_new) = np.mean(pairs, axis=0), np.max(pairs, axis=0)
     change, error = paired(np.array(pairs))
     print(
-        f"breast_cancer epsilon=0.3 {law} {sigma}, fixed ridge: old {old:.3f} (worst split {worst_old:.3g})  "
+        f"breast_cancer epsilon=0.3 {distribution} {sigma}, fixed ridge: old {old:.3f} (worst split {worst_old:.3g})  "
         f"new {new:.3f} (worst split {worst_new:.3g})  change {change:+.3f} +- {error:.3f}  ({len(pairs)} splits)"
     )
     assert worst_new < 2 and new <= old

@@ -317,6 +317,6 @@ def test_the_examples_run_as_they_stand(example):
     assert losses["planned_release"]["log_loss"] == pytest.approx(losses["unprotected"]["log_loss"], abs=0.02)
     # At this target the plan randomises labels, whose pure epsilon is a hair less at a delta above 0.
     assert (
-        losses["planned_release"]["chosen_law"] == "rr"
+        losses["planned_release"]["chosen_distribution"] == "rr"
         and 15.9 < losses["planned_release"]["epsilon_certified"] <= 16.0
     )

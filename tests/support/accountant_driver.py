@@ -21,11 +21,11 @@ from toy import toy_plan  # noqa: E402
 
 
 def totals() -> dict[str, dict[str, float]]:
-    """Epsilons of a Gaussian of mu = 2, and of a law that the accountant does not know."""
+    """Epsilons of a Gaussian of mu = 2, and of a profile that the accountant does not know."""
 
-    def total(**law: float) -> dict[str, float]:
+    def total(**profile: float) -> dict[str, float]:
         told = {"unit": "row", "depends_on": frozenset({"features"}), "audience": ("*",), "certificate": "of a test"}
-        event = Event(release_id="r", owner="a", mechanism="gaussian", **told, **law)
+        event = Event(release_id="r", owner="a", mechanism="gaussian", **told, **profile)
         return dict(Ledger([event]).total((), "row", 1e-5).epsilons)
 
     return {"gaussian": total(mu=2.0), "pure": total(epsilon=1.0)}

@@ -38,9 +38,9 @@ def binary_column(
 ) -> tuple[np.ndarray, float]:
     """A column (n,) of two values, standardised, in the column space of a message, without any known row.
 
-    No law has a smaller kurtosis than that of two equally frequent values, so the direction of least kurtosis is looked
-    for, its records are parted in two, and the parting is made exact. Beside it the share of its variance that the
-    message does not explain: 0, to rounding, where the column was found.
+    No distribution has a smaller kurtosis than that of two equally frequent values, so the direction of least kurtosis
+    is looked for, its records are parted in two, and the parting is made exact. Beside it the share of its variance
+    that the message does not explain: 0, to rounding, where the column was found.
     """
     white = np.linalg.svd(message - message.mean(axis=0), full_matrices=False)[0] * np.sqrt(len(message))
     return min(

@@ -105,7 +105,7 @@ FORGETS_A_CLIENT = Protocol(
 
 
 def law_of_his_own(share, mechanism="scaled_noise"):
-    """A label sum whose noise is so much of what its event states, under a law of its own name."""
+    """A label sum whose noise is so much of what its event states, under a distribution of its own name."""
 
     def summed(measurer, train, X, mu, rng_for):
         bounded, rng = label_dot_product(X, measurer.block["y"][train]), rng_for("one step")
@@ -120,7 +120,7 @@ def law_of_his_own(share, mechanism="scaled_noise"):
     return summed
 
 
-def fit_states_a_law_of_its_own(run):
+def fit_states_a_mechanism_of_its_own(run):
     return one_step(run, summed=law_of_his_own(1.0))
 
 
@@ -160,7 +160,7 @@ def fit_shares_noise_in_part(run):
     return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
 
 
-OWN_LAW = Protocol(OneStepOptions, Lazy("broken_methods:fit_states_a_law_of_its_own"), study=LABEL)
+OWN_MECHANISM = Protocol(OneStepOptions, Lazy("broken_methods:fit_states_a_mechanism_of_its_own"), study=LABEL)
 TWENTIETH = Protocol(OneStepOptions, Lazy("broken_methods:fit_draws_a_twentieth_of_its_own_noise"), study=LABEL)
 NO_NOISE = Protocol(OneStepOptions, Lazy("broken_methods:fit_draws_no_noise_of_its_own"), study=LABEL)
 BY_HAND = Protocol(OneStepOptions, Lazy("broken_methods:fit_writes_a_release_by_hand"), study=LABEL)

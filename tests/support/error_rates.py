@@ -1,7 +1,7 @@
 """Statistical checks with stated error rates.
 
-One ALPHA for the whole suite: a check of a true law fails with probability ALPHA, and each test also shows that a
-named wrong law is rejected. Seeds are fixed, so neither error is ever seen twice.
+One ALPHA for the whole suite: a check of a true distribution fails with probability ALPHA, and each test also shows
+that a named wrong distribution is rejected. Seeds are fixed, so neither error is ever seen twice.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ def accepts_sigma(sample, sigma: float) -> bool:
     """Whether independent centred Gaussian draws agree with a standard deviation (two-sided chi-square)."""
     sample = np.asarray(sample, dtype=float).ravel()
     statistic = float(np.sum((sample / sigma) ** 2))
-    law = chi2(len(sample))
-    return bool(2 * min(law.cdf(statistic), law.sf(statistic)) > ALPHA)
+    distribution = chi2(len(sample))
+    return bool(2 * min(distribution.cdf(statistic), distribution.sf(statistic)) > ALPHA)
 
 
 def accepts_mean(sample, mean: float, sigma: float) -> bool:
@@ -38,10 +38,11 @@ def accepts_covariance(sample, covariance) -> bool:
     return bool(accepts_sigma(white, 1.0) and max(off.max(initial=0.0), diagonal.max()) < threshold)
 
 
-def accepts_law(counts, probabilities, alpha: float = ALPHA) -> bool:
-    """Whether counts of independent draws agree with a finite law (chi-square; cells below 50 expected are pooled).
+def accepts_distribution(counts, probabilities, alpha: float = ALPHA) -> bool:
+    """Whether counts of independent draws agree with a finite distribution (chi-square; cells below 50 expected are
+    pooled).
 
-    The chi-square tail holds for large cells only. An outcome of probability 0 that was drawn rejects the law.
+    The chi-square tail holds for large cells only. An outcome of probability 0 that was drawn rejects the distribution.
     """
     counts, expected = np.asarray(counts, dtype=float), np.asarray(probabilities, dtype=float)
     if np.any(counts[expected == 0] > 0):

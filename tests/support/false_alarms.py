@@ -10,9 +10,9 @@ from partywise.randomness import stream
 
 
 def randomised_response(epsilon, k):
-    law = np.full((k, k), 1 / (math.exp(epsilon) + k - 1))
-    np.fill_diagonal(law, math.exp(epsilon) / (math.exp(epsilon) + k - 1))
-    return law
+    distribution = np.full((k, k), 1 / (math.exp(epsilon) + k - 1))
+    np.fill_diagonal(distribution, math.exp(epsilon) / (math.exp(epsilon) + k - 1))
+    return distribution
 
 
 def alarms_of(kind, k, confidence=0.999):
@@ -22,9 +22,9 @@ def alarms_of(kind, k, confidence=0.999):
         scores = rng.standard_normal((2, 1000))
         return audit_pair(scores[0] + 0.5, scores[1], 0.01, confidence=confidence).mu_lower > 0.5
     if kind == "counts":
-        law = randomised_response(1.0, 4)
-        worlds = [rng.choice(4, 1000, p=law[x]) for x in (0, 1)]
-        ratios = np.log(law[0] / law[1])
+        distribution = randomised_response(1.0, 4)
+        worlds = [rng.choice(4, 1000, p=distribution[x]) for x in (0, 1)]
+        ratios = np.log(distribution[0] / distribution[1])
         first, second = (ratios[world] for world in worlds)
         return audit_pair(first, second, 0.0, gaussian=False, confidence=confidence).eps_lower > 1.0
     bits = rng.integers(0, 2, 200)

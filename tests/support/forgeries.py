@@ -26,8 +26,8 @@ def rewritten(rows: Sequence[Row], edit: Callable[[Row, Fields], Fields], *, hea
 
 def cheaper(event: Mapping[str, Any], factor: float = 0.1) -> Fields:
     """An event that costs a tenth."""
-    laws = {name: factor * event[name] for name in ("mu", "epsilon", "rho") if event[name] is not None}
-    return {**event, **laws}
+    distributions = {name: factor * event[name] for name in ("mu", "epsilon", "rho") if event[name] is not None}
+    return {**event, **distributions}
 
 
 def paid_less(row: Row, fields: Fields) -> Fields:

@@ -123,7 +123,8 @@ def plan_delta(fit: Fit) -> float:
 def _guess(words: str, units: str, fit: Fit, shape: tuple[int, int, int]) -> np.ndarray | None:
     """Values of the size that the words and units of a variable promise; None for texts."""
     if any(
-        kind in words for kind in ("law of", "what changes", "how the", "what corrects", "document", "what stopped")
+        kind in words
+        for kind in ("distribution of", "what changes", "how the", "what corrects", "document", "what stopped")
     ):
         return None
     noise = fit.rng.uniform(0.9, 1.1, shape)

@@ -10,46 +10,46 @@ from dataclasses import replace
 import mpmath
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 
 mpmath.mp.dps = 50
 
 
-def one_law(law: Law, step: float, pessimistic: bool):
+def one_profile(profile: PrivacyProfile, step: float, pessimistic: bool):
     """The loss distribution of one application in dp-accounting."""
-    if law.epsilon is not None:
-        k = law.k or 2
+    if profile.epsilon is not None:
+        k = profile.k or 2
         return pld.from_randomized_response(
-            k / (math.exp(law.epsilon) + k - 1),
+            k / (math.exp(profile.epsilon) + k - 1),
             k,
             pessimistic_estimate=pessimistic,
             value_discretization_interval=step,
         )
     return pld.from_gaussian_mechanism(
-        1 / law.mu,
+        1 / profile.mu,
         pessimistic_estimate=pessimistic,
         value_discretization_interval=step,
-        sampling_prob=law.rate,
+        sampling_prob=profile.rate,
         use_connect_dots=pessimistic,
     )
 
 
-def composed(laws, step: float, pessimistic: bool):
+def composed(profiles, step: float, pessimistic: bool):
     """All applications, one compose call after another: version 0.6.0 ignores the count of randomised responses."""
     parts = []
-    for law in laws:
-        if law.epsilon is None and law.rate == 1:
-            parts.append(one_law(replace(law, mu=law.mu * math.sqrt(law.count)), step, pessimistic))
-        elif law.epsilon is None:
-            parts.append(one_law(law, step, pessimistic).self_compose(law.count))
+    for profile in profiles:
+        if profile.epsilon is None and profile.rate == 1:
+            parts.append(one_profile(replace(profile, mu=profile.mu * math.sqrt(profile.count)), step, pessimistic))
+        elif profile.epsilon is None:
+            parts.append(one_profile(profile, step, pessimistic).self_compose(profile.count))
         else:
-            parts += [one_law(law, step, pessimistic)] * law.count
+            parts += [one_profile(profile, step, pessimistic)] * profile.count
     return functools.reduce(lambda left, right: left.compose(right), parts)
 
 
-def oracle_epsilon(laws, delta: float, *, step: float = 1e-3, pessimistic: bool) -> float:
+def oracle_epsilon(profiles, delta: float, *, step: float = 1e-3, pessimistic: bool) -> float:
     """An upper (pessimistic) or lower (optimistic) bound of the true epsilon."""
-    return float(composed(laws, step, pessimistic).get_epsilon_for_delta(delta))
+    return float(composed(profiles, step, pessimistic).get_epsilon_for_delta(delta))
 
 
 def _gaussian_delta(mu, epsilon):
@@ -59,7 +59,7 @@ def _gaussian_delta(mu, epsilon):
 
 
 def merged_losses(kinds) -> dict[mpmath.mpf, mpmath.mpf]:
-    """Loss -> probability of finite laws (epsilon, k or None, count), equal losses merged, with 50 digits."""
+    """Loss -> probability of finite profiles (epsilon, k or None, count), equal losses merged, with 50 digits."""
     total = {mpmath.mpf(0): mpmath.mpf(1)}
     for epsilon, k, count in kinds:
         loss, weight = mpmath.mpf(epsilon), mpmath.exp(epsilon) + (k or 2) - 1
@@ -73,16 +73,16 @@ def merged_losses(kinds) -> dict[mpmath.mpf, mpmath.mpf]:
     return total
 
 
-def true_delta(laws, epsilon: float) -> mpmath.mpf:
-    """Delta of Gaussians and finite laws by enumerating every outcome of every finite law, with 50 digits."""
-    mu = mpmath.sqrt(sum(mpmath.mpf(law.mu) ** 2 * law.count for law in laws if law.mu is not None))
+def true_delta(profiles, epsilon: float) -> mpmath.mpf:
+    """Delta of Gaussians and finite profiles by enumerating every outcome of every finite profile, with 50 digits."""
+    mu = mpmath.sqrt(sum(mpmath.mpf(profile.mu) ** 2 * profile.count for profile in profiles if profile.mu is not None))
     parts = []
-    for law in laws:
-        if law.epsilon is not None:
-            loss, others = mpmath.mpf(law.epsilon), (law.k or 2) - 1
+    for profile in profiles:
+        if profile.epsilon is not None:
+            loss, others = mpmath.mpf(profile.epsilon), (profile.k or 2) - 1
             keep = mpmath.exp(loss) / (mpmath.exp(loss) + others)
             flip = keep * mpmath.exp(-loss)
-            parts += [[(loss, keep), (-loss, flip), (mpmath.mpf(0), (others - 1) * flip)]] * law.count
+            parts += [[(loss, keep), (-loss, flip), (mpmath.mpf(0), (others - 1) * flip)]] * profile.count
     total = mpmath.mpf(0)
     for outcome in itertools.product(*parts):
         probability = mpmath.fprod(p for _, p in outcome)
@@ -91,15 +91,15 @@ def true_delta(laws, epsilon: float) -> mpmath.mpf:
     return total
 
 
-def random_laws(rng, *, sampled: bool = False) -> list[Law]:
-    """One to four laws with counts, small enough for the oracle."""
-    laws = []
+def random_profiles(rng, *, sampled: bool = False) -> list[PrivacyProfile]:
+    """One to four profiles with counts, small enough for the oracle."""
+    profiles = []
     for _ in range(rng.integers(1, 4)):
         k = [None, 2, 3, 10, 50][rng.integers(5)]
-        laws.append(Law(epsilon=float(10 ** rng.uniform(-1.5, 0.6)), k=k, count=int(rng.integers(1, 9))))
+        profiles.append(PrivacyProfile(epsilon=float(10 ** rng.uniform(-1.5, 0.6)), k=k, count=int(rng.integers(1, 9))))
     if rng.random() < 0.6:
-        laws.append(Law(mu=float(10 ** rng.uniform(-1.5, 0.4)), count=int(rng.integers(1, 6))))
+        profiles.append(PrivacyProfile(mu=float(10 ** rng.uniform(-1.5, 0.4)), count=int(rng.integers(1, 6))))
     if sampled:
         rate, count = float(10 ** rng.uniform(-2, -0.2)), int(10 ** rng.uniform(0, 2))
-        laws = [*laws[:1], Law(mu=float(10 ** rng.uniform(-0.5, 0.3)), rate=rate, count=count)]
-    return laws
+        profiles = [*profiles[:1], PrivacyProfile(mu=float(10 ** rng.uniform(-0.5, 0.3)), rate=rate, count=count)]
+    return profiles

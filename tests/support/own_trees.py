@@ -34,8 +34,8 @@ def local_bins(passive: Party, train: np.ndarray, share: float, spec: Any, rng_f
     """Bins (n,) of the first column by declared edges, randomised: one record has one at each party."""
     edges = spec.public.columns[passive.columns[0]].edges
     bounded = bin_index(passive.block["X"][train, 0], edges)
-    law = RandomizedResponse(share, len(edges.value) + 1)
-    return law(bounded, rng_for("first", passive.name), owner=passive.name, release_id=f"first/{passive.name}")
+    distribution = RandomizedResponse(share, len(edges.value) + 1)
+    return distribution(bounded, rng_for("first", passive.name), owner=passive.name, release_id=f"first/{passive.name}")
 
 
 def local_mean(passive: Party, train: np.ndarray) -> Public:

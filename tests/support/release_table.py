@@ -18,12 +18,12 @@ PAGE = ROOT / "docs" / "release_mode.md"
 HEAD = """# Methods that can release
 
 With `mode: release` in the block `network`, everything secret (noise, keys, masks, shares) comes from the operating
-system, and noise has an exact law on whole numbers. A protocol states whether it releases by such noise, draws none, or
-why it is for experiments; a rehearsal on made-up records confirms it before anybody connects. Noise that is drawn in
-floating point has no secret source (its low bits tell more than its law), batches that come from a generator with a
-seed have none either: such a method is refused in one sentence. So is one whose cipher stands for one in experiments
-and closes nothing (`cipher: sized` or `identity`: this table was made with `cipher: paillier` in its place), or that
-gives records to an assumed functionality, and one with a target that is given no finite epsilon.
+system, and noise has an exact distribution on whole numbers. A protocol states whether it releases by such noise, draws
+none, or why it is for experiments; a rehearsal on made-up records confirms it before anybody connects. Noise that is
+drawn in floating point has no secret source (its low bits tell more than its distribution), batches that come from a
+generator with a seed have none either: such a method is refused in one sentence. So is one whose cipher stands for one
+in experiments and closes nothing (`cipher: sized` or `identity`: this table was made with `cipher: paillier` in its
+place), or that gives records to an assumed functionality, and one with a target that is given no finite epsilon.
 
 A method without noise runs, what it costs is infinite, and its screen ends with "nothing here may be published".
 
@@ -59,7 +59,7 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
             raise
         return "refused", *NOTHING, "draws without a secret source"
     ledger = run.channel.ledger
-    noise = [event for event in ledger.rows if event.law is not None and event.mechanism != "none"]
+    noise = [event for event in ledger.rows if event.profile is not None and event.mechanism != "none"]
     if (drawn := any(event.sampler == "secure" for event in noise)) != plan.methods[method].draws_noise:
         raise AssertionError(f"{study}/{method}: noise was drawn: {drawn}, and it states {not drawn}.")
     if not drawn:

@@ -1,7 +1,7 @@
 """How private algorithm 2 of seed 001 really is: hockey-stick divergences of its noise at two neighbouring data sets.
 
-delta(epsilon) = E_D[(1 - e^(epsilon - L))_+] with L = log p_D / p_D'. Both laws are Gaussian with known means and
-covariances, so L is exact and only the expectation is simulated. The neighbour is chosen on other draws than those
+delta(epsilon) = E_D[(1 - e^(epsilon - L))_+] with L = log p_D / p_D'. Both distributions are Gaussian with known means
+and covariances, so L is exact and only the expectation is simulated. The neighbour is chosen on other draws than those
 that give the number, so it is an unbiased estimate of a lower bound.
 """
 
@@ -30,7 +30,7 @@ class Divergence:
 
 
 def hockey_stick(first, second, epsilon: float, draws: int, rng: np.random.Generator) -> tuple[float, float]:
-    """delta(epsilon) and its standard error for two laws (mean (H, p), covariance (p, p)), rows independent."""
+    """delta(epsilon) and its standard error for two Gaussians (mean (H, p), covariance (p, p)), rows independent."""
     (mean, covariance), (other_mean, other_covariance) = first, second
     root, other_root = np.linalg.cholesky(covariance), np.linalg.cholesky(other_covariance)
     z = rng.standard_normal((draws, *mean.shape))
@@ -55,7 +55,7 @@ def charitable_delta(X, y, n_slices, n_directions, epsilon, delta, radius, rng, 
     slices = public_slices(fixed(edges)) if public else equal_frequency(y, n_slices)
     base = client_moments(X, y, slices, clip=BoxClip(fixed(radius))).means
 
-    def law(means):
+    def distribution(means):
         return means.T, vgm_covariance(means, n_directions, floor)
 
     def neighbour():
@@ -80,7 +80,11 @@ def charitable_delta(X, y, n_slices, n_directions, epsilon, delta, radius, rng, 
         return np.sum(gaps[:n_directions] * turned**2)
 
     pool = sorted((neighbour() for _ in range(POOL)), key=rotation)[-NEIGHBOURS:]
-    pairs = [pair for moved in pool for pair in ((law(base), law(moved)), (law(moved), law(base)))]
+    pairs = [
+        pair
+        for moved in pool
+        for pair in ((distribution(base), distribution(moved)), (distribution(moved), distribution(base)))
+    ]
     scores = [hockey_stick(*pair, epsilon, SEARCH_DRAWS, rng)[0] for pair in pairs]
     best = pairs[int(np.argmax(scores))]
     value, error = hockey_stick(*best, epsilon, FINAL_DRAWS, rng)

@@ -144,11 +144,11 @@ def test_the_nearest_shares(values, total):
     assert (values[~kept] <= taken.mean() + 1e-9).all()
 
 
-def cut_variance(law):
-    """Variance of debiased cumulated shares of evenly spread records, by the inverse of a law, at every cut."""
-    k = len(law)
-    weights = np.linalg.inv(law) @ np.triu(np.ones((k, k)))
-    shares = np.full(k, 1 / k) @ law
+def cut_variance(distribution):
+    """Variance of debiased cumulated shares of evenly spread records, by the inverse of the response, at every cut."""
+    k = len(distribution)
+    weights = np.linalg.inv(distribution) @ np.triu(np.ones((k, k)))
+    shares = np.full(k, 1 / k) @ distribution
     return (shares @ weights**2 - (shares @ weights) ** 2)[:-1]
 
 

@@ -280,7 +280,7 @@ def test_one_message_a_passive_party_in_the_smallest_integers(changes, width, ki
     assert estimate.numbers["features_released"] == 3
 
 
-def test_released_indices_follow_randomised_response_and_integers_their_law():
+def test_released_indices_follow_randomised_response_and_integers_their_distribution():
     X, y = table(n=40_000, d=2, digits=None)
     cuts = [np.array([-1.0, 0.0, 1.0]), np.array([0.0])]
     options = GatheringOptions(protect="dp", budget="feature", num_of_trees=1, max_tree_depth=1)

@@ -194,7 +194,7 @@ def test_noise_from_the_operating_system_is_never_the_same_and_certified_at_the_
         run.rng_for = SecureStreams(3)
         simulate(local_tables.fit, run)
         sent.append(run.channel.view("active")[0][1])
-        assert {row.sampler for row in run.channel.ledger.rows if row.law is not None} == {"secure"}
+        assert {row.sampler for row in run.channel.ledger.rows if row.profile is not None} == {"secure"}
         assert 6.0 * (1 - 2e-8) <= total(run).epsilon_certified <= 6.0
     # The sets are those of the seed, so that as many codes cross.
     assert sent[0].shape == sent[1].shape and not np.array_equal(*sent)

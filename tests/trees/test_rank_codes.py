@@ -106,19 +106,22 @@ def planned(epsilon=1.0, d=3, n=100, **options):
     return protection(GatheringOptions(**options), facts, n, range(d), epsilon, 1e-5)
 
 
-def test_the_law_of_a_column_is_that_of_its_budget():
+def test_the_distribution_of_a_column_is_that_of_its_budget():
     plan = planned(protect="op_boost", epsilon=3.0, budget="feature")
     assert plan.mechanisms[0].epsilon == 3.0 and plan.epsilon == 3 * 99 / 2 and plan.epsilon_claimed == 3.0
     plan = planned(protect="op_boost", epsilon=3.0)
     assert plan.mechanisms[2].epsilon == pytest.approx(2 * plan.epsilon / 99) and plan.epsilon >= 1.0
     plan = planned(protect="op_boost", variant="adjusting", epsilon=3.0, epsilon_prt=1.0, epsilon_ner=0.25)
-    law = plan.mechanisms[1]
-    assert law.epsilon_prt == pytest.approx(4 * law.epsilon_ner) and law.epsilon_pure == plan.epsilon
+    distribution = plan.mechanisms[1]
+    assert (
+        distribution.epsilon_prt == pytest.approx(4 * distribution.epsilon_ner)
+        and distribution.epsilon_pure == plan.epsilon
+    )
     assert planned(protect="dp", epsilon=3.0, budget="feature").mechanisms[0].k == 4
 
 
 @given(st.floats(0.05, 5), st.floats(0.05, 5), st.sampled_from([1, 2, 5, 10]), st.floats(0.01, 50))
-def test_a_scaled_law_of_adjusting_loses_what_it_may_and_hardly_less(prt, ner, parts, whole):
+def test_a_scaled_distribution_of_adjusting_loses_what_it_may_and_hardly_less(prt, ner, parts, whole):
     scale = adjusting_scale(prt, ner, parts, (1, 20), whole)
     ends = fixed((1, 20))
     assert AdjustedDistanceExponential(scale * prt, scale * ner, parts, ends).epsilon_pure <= whole

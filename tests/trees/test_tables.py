@@ -271,7 +271,7 @@ def test_masks_are_uniform_and_their_cost_is_stated():
     # A gradient moves two cells of each of three pairs by at most 2^32; 40 bits hide all sums.
     assert share.mask_delta == 6 * 2.0**32 / (2 * half)
     assert half >= 2.0**38 * 150 * 2**32
-    (row,) = (row for row in fitted(2)[1].channel.ledger.rows if row.law is not None)
+    (row,) = (row for row in fitted(2)[1].channel.ledger.rows if row.profile is not None)
     assert row.delta_numeric == share.mask_delta
 
 
@@ -457,7 +457,7 @@ def test_noise_masks_and_keys_of_a_release_come_from_the_system():
         run = started(3, cipher="paillier")
         run.rng_for = SecureStreams(5)
         simulate(tables.fit, run)
-        assert [row.sampler for row in run.channel.ledger.rows if row.law is not None] == ["secure"] * 2
+        assert [row.sampler for row in run.channel.ledger.rows if row.profile is not None] == ["secure"] * 2
         assert total(run).epsilon_certified == pytest.approx(1.0, rel=1e-9)
         released.append([row.noise_digest for row in run.channel.ledger.rows if row.noise_digest])
     assert not set(released[0]) & set(released[1])

@@ -112,7 +112,7 @@ def test_a_round_that_lacks_too_much_is_none():
     assert not any(isinstance(step, Loop) for step in folded(rows, NAMES))
 
 
-def test_equal_messages_are_counted_and_sizes_and_laws_are_spans():
+def test_equal_messages_are_counted_and_sizes_and_distributions_are_spans():
     rows = [row("client 1", "server", "moments")] * 11
     rows += [row(f"client {k}", "server", "sums", argument=f"gaussian, mu = 0.{k}", size=k * 8) for k in (1, 2, 3)]
     first, second = lines(folded(rows, NAMES))

@@ -34,8 +34,8 @@ def attack_metrics(
 ) -> dict[str, float | None]:
     """The entries of `ATTACK` of one fit: members are the training records, as many held-out records the non-members.
 
-    ``references`` are fresh data sets of the same law, on which ``fit`` makes models like ``predict``. All entries are
-    None where no record is held out or a loss is not finite.
+    ``references`` are fresh data sets of the same distribution, on which ``fit`` makes models like ``predict``. All
+    entries are None where no record is held out or a loss is not finite.
     """
     X, Y = records
     losses = _losses(predict, X, Y)

@@ -19,8 +19,8 @@ def column_space(messages: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarra
 
     Every iteration of block coordinate descent sends one more vector of the column space of X_k (seed 004, "The BCD
     algorithm", step 3). Once they span all of it, the receiver can regress on X_k as its owner could, and k known rows
-    give all others (`recover_rows` with ``law="linear"``). Directions below ``tolerance`` of the largest are rounding
-    errors.
+    give all others (`recover_rows` with ``transformation="linear"``). Directions below ``tolerance`` of the largest are
+    rounding errors.
     """
     sent = np.asarray(messages, dtype=float)
     if sent.ndim != 2 or not np.all(np.isfinite(sent)) or not np.any(sent):
@@ -53,16 +53,23 @@ def space_by_iteration(seen: np.ndarray, X: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def row_errors(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str = "linear") -> np.ndarray | None:
+def row_errors(
+    seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, transformation: str = "linear"
+) -> np.ndarray | None:
     """Errors of the rows that the attacker does not know, each the largest of its entries in deviations of the column.
 
-    ``seen`` are messages (n, t) of one party: its linear predictors, or U_k D_k. ``affine`` is the law where it had
+    ``seen`` are messages (n, t) of one party: its linear predictors, or U_k D_k. ``affine`` where it had
     centred its columns, which takes one known row more. None where the known rows do not determine the map.
     """
     if not seen.shape[1] or not np.any(seen):
         return None
     try:
-        found = recover_rows(column_space(_centre(seen) if law == "affine" else seen), known, X[known], law=law)
+        found = recover_rows(
+            column_space(_centre(seen) if transformation == "affine" else seen),
+            known,
+            X[known],
+            transformation=transformation,
+        )
     except ValueError:
         return None
     hidden = np.ones(len(X), dtype=bool)
@@ -72,9 +79,9 @@ def row_errors(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str =
     return np.max(np.abs(found - X)[hidden] / scale, axis=1)
 
 
-def attack_rows(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str = "linear") -> float:
+def attack_rows(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, transformation: str = "linear") -> float:
     """Share of the rows unknown to the attacker that messages give back exactly (`row_errors`)."""
-    errors = row_errors(seen, X, known, law=law)
+    errors = row_errors(seen, X, known, transformation=transformation)
     return 0.0 if errors is None else float(np.mean(errors < EXACT))
 
 

@@ -9,21 +9,23 @@ from __future__ import annotations
 import numpy as np
 
 
-def recover_rows(message: np.ndarray, known: np.ndarray, rows: np.ndarray, *, law: str = "rotation") -> np.ndarray:
+def recover_rows(
+    message: np.ndarray, known: np.ndarray, rows: np.ndarray, *, transformation: str = "rotation"
+) -> np.ndarray:
     """All rows (n, p) of a block from a message (n, k) that is a linear image of it, and a few rows the attacker knows.
 
-    The law links message and data: X = message V' with orthogonal V (U_k D_k of the very data); any linear map (a basis
-    of the column space); or a linear map and a shift (U_k D_k of data that the party has standardised by its own means
-    and scales; needs one more known row). ValueError if the known rows do not determine the map.
+    The transformation links message and data: X = message V' with orthogonal V (U_k D_k of the very data); any linear
+    map (a basis of the column space); or a linear map and a shift (U_k D_k of data that the party has standardised by
+    its own means and scales; needs one more known row). ValueError if the known rows do not determine the map.
     """
     image, values = np.asarray(message, dtype=float), np.asarray(rows, dtype=float)
-    if law not in ("rotation", "linear", "affine"):
-        raise ValueError(f"law={law!r} must be 'rotation', 'linear' or 'affine'.")
+    if transformation not in ("rotation", "linear", "affine"):
+        raise ValueError(f"transformation={transformation!r} must be 'rotation', 'linear' or 'affine'.")
     if image.ndim != 2 or values.ndim != 2 or len(values) != len(np.atleast_1d(known)):
         raise ValueError(f"message of shape {image.shape}, rows of shape {values.shape}: give (n, k) and one row each.")
-    if law == "rotation" and values.shape[1] != image.shape[1]:
+    if transformation == "rotation" and values.shape[1] != image.shape[1]:
         raise ValueError(f"a rotation maps {image.shape[1]} columns to as many, but rows have {values.shape[1]}.")
-    if law == "affine":
+    if transformation == "affine":
         image = np.column_stack([np.ones(len(image)), image])
     # Columns of like size: the rank of the known rows is then no matter of units.
     scale = np.sqrt(np.mean(image**2, axis=0))
@@ -34,7 +36,7 @@ def recover_rows(message: np.ndarray, known: np.ndarray, rows: np.ndarray, *, la
             f"the known rows span {rank} of {image.shape[1]} directions; give more or more different rows."
         )
     mapping = mapping / scale[:, None]
-    return image @ (_nearest_rotation(mapping) if law == "rotation" else mapping)
+    return image @ (_nearest_rotation(mapping) if transformation == "rotation" else mapping)
 
 
 def _nearest_rotation(mapping: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..federation.channel import Channel
 from ..federation.place_checks import PlacedRun, together
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import OF_PERSONS
-from .noise import check_noise, check_own_laws, own_distance, untried_laws
+from .noise import check_noise, check_own_mechanisms, own_distance, untried_mechanisms
 from .replay import compare, record, replay
 
 UNITS = ("label", "features", "row")
@@ -143,7 +143,7 @@ def check_neighbours(
                 farthest = (moved, second) if moved > farthest[0] else farthest
             # Draws are many: the neighbour that moves such a statistic most stands for all, of the first data set.
             if seed == 0 and farthest[0]:
-                check_own_laws(first, farthest[1], subject.delta)
+                check_own_mechanisms(first, farthest[1], subject.delta)
     if any(map(isfinite, totals.values())):
         check_noise(tapes)
     return totals
@@ -178,9 +178,9 @@ def draws_noise(fit: Callable[[Any], Any], run: Run) -> bool:
     return any(cost is not None and 0 < cost < inf for cost in costs)
 
 
-def laws_beyond_replay(subject: Subject) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Laws of a run whose noise no replay looks at: of the library, and of others, which draws try."""
-    known, own = untried_laws(record(subject.channel(subject.data(0), 0)))
+def mechanisms_beyond_replay(subject: Subject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Mechanisms of a run whose noise no replay looks at: of the library, and of others, which draws try."""
+    known, own = untried_mechanisms(record(subject.channel(subject.data(0), 0)))
     return tuple(sorted(known)), tuple(sorted(own))
 
 

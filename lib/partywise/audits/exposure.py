@@ -25,7 +25,7 @@ class Verdict:
 
     lower : lower bound, inf where one output tells the worlds apart with certainty
     mu_lower : bound on mu of a Gaussian mechanism, or None; exact : epsilon of this pair, where it is computed
-    kind : ``counts``, ``gaussian`` (counts, and mu), ``exact`` (enumeration), ``certain`` or ``no_law``
+    kind : ``counts``, ``gaussian`` (counts, and mu), ``exact`` (enumeration), ``certain`` or ``no_distribution``
     draws : releases that certify a bound; at_limit : whether more draws would give a larger one
     """
 
@@ -116,7 +116,7 @@ def public_settings(settings: Any, *names: str) -> Public:
 
 
 def unproved_release(value: np.ndarray, owner: str, unit: str, mechanism: str, rng: np.random.Generator) -> Release:
-    """A release whose law proves nothing: the ledger counts it as infinite, and the payer of ``rng`` is asked."""
+    """A release whose noise proves nothing: the ledger counts it as infinite, and the payer of ``rng`` is asked."""
     event = Event(
         release_id=f"{mechanism} of {owner}",
         owner=owner,

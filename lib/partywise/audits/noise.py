@@ -1,6 +1,7 @@
-"""Whether draws are as noisy as their events state: additive and randomised laws by residuals, others by attacks.
+"""Whether draws are as noisy as their events state: additive noise and randomised response by residuals, others by
+attacks.
 
-A law that is not the library's is drawn on two neighbours and attacked; that it holds is shown by nothing here.
+A mechanism that is not the library's is drawn on two neighbours and attacked; that it holds is shown by nothing here.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from .replay import Call, Tape, distance, require
 
 # Error rate of every test of the noise.
 ALPHA = 1e-9
-# Draws of a law that is not the library's on each of two neighbours, and the error rate of what they show.
+# Draws of a mechanism that is not the library's on each of two neighbours, and the error rate of what they show.
 DRAWS, SAMPLED_ALPHA = 4000, 1e-6
 # Residuals with fewer digits than this are equal by chance.
 FINE = 1e-8
-# Gaussian laws that add their noise to the statistic itself.
+# Gaussian mechanisms that add their noise to the statistic itself.
 ADDITIVE = (
     "gaussian",
     "symmetric_gaussian",
@@ -61,7 +62,7 @@ def _check_made(tape: Tape) -> None:
     """Every release that was sent and is said to cost something finite was drawn where an observer sees it."""
     followed = {call.event.release_id for call in tape.calls if call.event is not None}
     for event in tape.sent_releases:
-        if event.certified and event.law is not None and not event.law.free:
+        if event.certified and event.profile is not None and not event.profile.free:
             require(event.release_id in followed, f"{event.release_id} of {event.owner} was drawn by no mechanism")
 
 
@@ -97,7 +98,7 @@ def _check_shared(seen: Sequence[tuple[str, np.ndarray, float]]) -> None:
 
 
 def scaled_residual(call: Call) -> np.ndarray | None:
-    """What was drawn less the statistic, over the least deviation that the event allows; None without such a law."""
+    """What was drawn less the statistic, over the least deviation that the event allows; None of other mechanisms."""
     event, certificate = call.event, call.bounded.certificate
     if call.mechanism not in ADDITIVE or event is None or event.mu is None or not 0 < event.mu < np.inf:
         return None
@@ -122,29 +123,29 @@ def _enough(name: str, squares: float, entries: int) -> None:
     require(low > ALPHA, f"the noise of {name} is {share:.3g} of what its event states (probability {low:.1e})")
 
 
-def untried_laws(tape: Tape) -> tuple[set[str], set[str]]:
-    """Names of the library's laws whose noise `check_noise` does not look at, and of those that are not its own."""
+def untried_mechanisms(tape: Tape) -> tuple[set[str], set[str]]:
+    """Names of the library's mechanisms whose noise `check_noise` does not look at, and of all others."""
     names = {call.mechanism for call in tape.calls if call.event is not None and call.event.certified}
     known = {*ADDITIVE, "randomized_response"}
     return (names & MECHANISMS) - known, names - MECHANISMS
 
 
 def own_distance(first: Tape, second: Tape) -> float:
-    """How far statistics under laws that are not the library's moved, the farthest in units of its certificate."""
+    """How far statistics of mechanisms that are not the library's moved, the farthest in units of its certificate."""
     pairs = zip(first.calls, second.calls, strict=True)
     own = [(one.bounded, other.bounded) for one, other in pairs if one.mechanism not in MECHANISMS and not one.closed]
     return max((distance(*pair) / pair[0].certificate.value for pair in own if pair[0].certificate.value), default=0.0)
 
 
-def check_own_laws(first: Tape, second: Tape, delta: float) -> None:
-    """Draws of every law that is not the library's, on two neighbours, do not refute what it says that it costs."""
+def check_own_mechanisms(first: Tape, second: Tape, delta: float) -> None:
+    """Draws of every mechanism that is not the library's, on two neighbours, do not refute the cost it states."""
     for one, other in zip(first.calls, second.calls, strict=True):
         event = one.event
-        if one.mechanism in MECHANISMS or one.closed or event is None or not event.certified or event.law is None:
+        if one.mechanism in MECHANISMS or one.closed or event is None or not event.certified or event.profile is None:
             continue
         if not distance(one.bounded, other.bounded):
             continue
-        claim = compose([event.law], event.delta_numeric).epsilon(delta)
+        claim = compose([event.profile], event.delta_numeric).epsilon(delta)
         # Both generators live at one address: the second goes beyond the numbers that the first will use.
         for _ in range(DRAWS):
             other.draw()
@@ -154,7 +155,8 @@ def check_own_laws(first: Tape, second: Tape, delta: float) -> None:
         )
         require(
             not shown.refutes(claim),
-            f"{one.name} says epsilon {claim:.4g} at delta {delta:g} by its law {one.mechanism!r}, and {DRAWS} draws "
+            f"{one.name} says epsilon {claim:.4g} at delta {delta:g} by its mechanism {one.mechanism!r}, and "
+            f"{DRAWS} draws "
             f"on each of two neighbours show at least {shown.epsilon_lower:.4g}",
         )
 

@@ -148,8 +148,8 @@ class ResponsePair:
 
 
 @dataclass(frozen=True)
-class LawPair:
-    """Two laws on the same finite set of outputs, compared exactly: nothing is drawn."""
+class DistributionPair:
+    """Two distributions on the same finite set of outputs, compared exactly: nothing is drawn."""
 
     first: np.ndarray
     second: np.ndarray
@@ -161,7 +161,7 @@ class LawPair:
 
 
 @dataclass(frozen=True)
-class ResponseLawPair(ResponsePair):
+class ResponseDistributionPair(ResponsePair):
     """The same pair compared exactly."""
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
@@ -184,12 +184,12 @@ class ClearPair:
 
 
 @dataclass(frozen=True)
-class NoLaw:
-    """A formula that is not a probability law: there is nothing to draw from."""
+class NoDistribution:
+    """A formula that is not a probability distribution: there is nothing to draw from."""
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
         """Nothing can be said."""
-        return Verdict(None, "no_law")
+        return Verdict(None, "no_distribution")
 
 
 def canaries(pair: GaussianPair, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:

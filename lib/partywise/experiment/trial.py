@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..audits.contract import PAIRS, SEEDS, Subject, contract_violations, draws_noise, laws_beyond_replay, promises
+from ..audits.contract import (
+    PAIRS,
+    SEEDS,
+    Subject,
+    contract_violations,
+    draws_noise,
+    mechanisms_beyond_replay,
+    promises,
+)
 from ..audits.noise import DRAWS
 from ..errors import ConfigError
 from ..federation.folds import Fold
@@ -124,7 +132,7 @@ class Outcome:
 
     totals : certified epsilon by unit, at the target of the trial
     failures : reason by name of the check; pooled : whether the pooled answer was asked for
-    library_laws, own_laws : names of laws whose noise the replay does not look at
+    library_mechanisms, own_mechanisms : names of mechanisms whose noise the replay does not look at
     """
 
     name: str
@@ -132,8 +140,8 @@ class Outcome:
     totals: Mapping[str, float]
     failures: Mapping[str, str]
     pooled: bool
-    library_laws: tuple[str, ...] = ()
-    own_laws: tuple[str, ...] = ()
+    library_mechanisms: tuple[str, ...] = ()
+    own_mechanisms: tuple[str, ...] = ()
 
 
 def try_method(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
@@ -170,8 +178,8 @@ def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any], **el
     one = subject(made, "tried", "own", trial)
     failures = contract_violations(one)
     whole = "ledger" not in failures
-    laws = laws_beyond_replay(one) if whole else ((), ())
-    return Outcome(label, trial, promises(one) if whole else {}, failures, one.silent is not None, *laws)
+    mechanisms = mechanisms_beyond_replay(one) if whole else ((), ())
+    return Outcome(label, trial, promises(one) if whole else {}, failures, one.silent is not None, *mechanisms)
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
@@ -185,7 +193,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
             "places": "no value is used where it is not",
             "ledger": f"certified at the target {one.trial.epsilon:g}: {', '.join(proved) or 'nothing'}",
             "federation equals pooling": _pooling(one),
-            "record and replay": f"{PAIRS} neighbours of {SEEDS} data sets for {_units(proved)}{_laws(one)}",
+            "record and replay": f"{PAIRS} neighbours of {SEEDS} data sets for {_units(proved)}{_mechanisms(one)}",
         }
         for check, said in kept.items():
             failed = one.failures.get(check)
@@ -201,17 +209,19 @@ def _pooling(one: Outcome) -> str:
     return "not asked, the method draws noise where no target is set"
 
 
-def _laws(one: Outcome) -> str:
-    """What was tried of laws that the replay does not know, and what was not."""
+def _mechanisms(one: Outcome) -> str:
+    """What was tried of mechanisms that the replay does not know, and what was not."""
     said = ""
-    if one.own_laws:
+    if one.own_mechanisms:
         said += (
-            f"; {', '.join(one.own_laws)}: no law of the library, {DRAWS} draws on two neighbours do not refute it, "
+            f"; {', '.join(one.own_mechanisms)}: not a mechanism of the library, {DRAWS} draws on two neighbours do "
+            "not "
+            "refute it, "
             "that it holds was not checked; its rows are unproved in a study that does not name it under "
             "trusted_mechanisms"
         )
-    if one.library_laws:
-        said += f"; the noise of {', '.join(one.library_laws)} was not checked here, the library's own tests do"
+    if one.library_mechanisms:
+        said += f"; the noise of {', '.join(one.library_mechanisms)} was not checked here, the library's own tests do"
     return said
 
 

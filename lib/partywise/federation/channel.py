@@ -31,7 +31,7 @@ class Message:
         From whom, to whom, what.
     kind : {"release", "cipher", "public", "clear"}
     argument : str
-        Mechanism and law of a release, key holder of a cipher, reason of a public value, units of a clear one.
+        Mechanism and profile of a release, key holder of a cipher, reason of a public value, units of a clear one.
     event : str
         Id of its row in the ledger, the first of several; empty where there is none.
     shape : tuple of int

@@ -15,12 +15,12 @@ KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public"
 
 
 def argument_of(payload: Payload) -> str:
-    """What a payload says for itself: mechanism and law, key holder, reason, or units."""
+    """What a payload says for itself: mechanism and profile, key holder, reason, or units."""
     if isinstance(payload, Cipher):
         return f"key: {payload.key_holder}"
     if isinstance(payload, Release):
         event = payload.event
-        return event.mechanism if event.law is None else f"{event.mechanism}, {event.law}"
+        return event.mechanism if event.profile is None else f"{event.mechanism}, {event.profile}"
     return "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
 
 

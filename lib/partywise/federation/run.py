@@ -300,7 +300,7 @@ class Run:
         holders : sequence of Party or str
             Whose data go in.
         *events : Event
-            Public (`partywise.privacy.mechanisms.release.announcement`): their laws were fixed in advance.
+            Public (`partywise.privacy.mechanisms.release.announcement`): their profiles were fixed in advance.
         """
         for place in holders:
             self.check_place(place)

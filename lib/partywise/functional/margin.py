@@ -16,8 +16,8 @@ import numpy as np
 from .moments import Moments
 from .paths import A_ON_B, B_ON_A, FULL, PathState
 
-# One-sided 80 % point of the normal law: a stricter level loses more than 2 % where little is known, a laxer one is
-# worse than the mean curve by more than 5 % where nothing is.
+# One-sided 80 % point of the normal distribution: a stricter level loses more than 2 % where little is known, a laxer
+# one is worse than the mean curve by more than 5 % where nothing is.
 LEVEL = 0.8416
 
 

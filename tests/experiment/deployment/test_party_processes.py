@@ -134,7 +134,7 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     second = parties.all()
     assert {one.code for one in second.values()} == {0}, second
     paid = re.search(r"budget: epsilon (\S+) of 5 \(unit features, delta 1e-05, 2 runs added; ", second["shop"].out)
-    left = re.search(r"or epsilon (\S+) of pure laws\)", second["shop"].out)
+    left = re.search(r"or epsilon (\S+) of pure distributions\)", second["shop"].out)
     assert paid and left and float(paid[1]) == pytest.approx(4, abs=2e-4)
     assert float(left[1]) == pytest.approx(5 - float(paid[1]), abs=1e-5)
     before = read_record(tmp_path / "out" / "shop")
@@ -215,7 +215,7 @@ FORGERIES = {
         {"payload": {"kind": "Public", "value": 0, "because": "x", "made_of": [[]]}},
         "row 4 (sent) of ",
     ),
-    "a law beyond numbers": ({}, {"event": {"mu": 10**400}}, "row 4 (sent) of "),
+    "a distribution beyond numbers": ({}, {"event": {"mu": 10**400}}, "row 4 (sent) of "),
     "a release of another name": ({}, {"event": {"release_id": "\x1b[2J"}}, "sends release '\\x1b[2J', which no row"),
     "a receiver that is nobody": (
         {},
@@ -389,7 +389,7 @@ def test_secret_noise_differs_from_run_to_run_and_is_discrete(study, started, tm
             assert "WARNING" not in told.out + told.err
     found = [join_results([tmp_path / runs / name for name in case.names]) for runs in ("first", "second")]
     assert found[0].channel.ledger.digest != found[1].channel.ledger.digest
-    assert {event.sampler for event in found[0].channel.ledger.rows if event.law is not None} == {"secure"}
+    assert {event.sampler for event in found[0].channel.ledger.rows if event.profile is not None} == {"secure"}
     assert [m.shape for m in found[0].channel.messages[:2]] == [m.shape for m in found[1].channel.messages[:2]]
 
 

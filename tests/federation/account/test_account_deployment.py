@@ -63,7 +63,7 @@ def rows(folder: Path, name: str):
 
 
 def mu(folder: Path, name: str) -> float:
-    return math.hypot(*(event.law.mu for _, event in paid_events(rows(folder, name))))
+    return math.hypot(*(event.profile.mu for _, event in paid_events(rows(folder, name))))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -83,7 +83,7 @@ def test_the_union_of_accounts_is_the_simulation_and_every_party_pays_the_whole_
         paid = {event.release_id for _, event in paid_events(rows(tmp_path, name))}
         assert {row.release_id for row in drawn} <= paid <= {row.release_id for row in (*drawn, *shared)}
     active = plain.parties[0].name
-    assert mu(tmp_path, active) == pytest.approx(math.hypot(*(row.law.mu for row in (*own[active], *shared))))
+    assert mu(tmp_path, active) == pytest.approx(math.hypot(*(row.profile.mu for row in (*own[active], *shared))))
 
 
 @pytest.mark.parametrize("method", METHODS[:2])
@@ -105,7 +105,7 @@ def test_a_party_whose_budget_is_too_small_gives_nothing_away_and_nothing_is_rel
 
 
 def test_masks_of_ciphertexts_need_a_reserve_in_a_budget(tmp_path):
-    """What a law does not cover is a probability of its own: no budget pays for it unasked."""
+    """What a profile does not cover is a probability of its own: no budget pays for it unasked."""
     fit = "vertical_trees", "generated", "certified_tables"
     found = apart(fit[2], tmp_path / "without", {"passive 1": Budget(5.0, 1e-5, "features")}, fit[:2])
     assert isinstance(found["passive 1"], BudgetExceeded) and "with a numeric_reserve" in str(found["passive 1"])
@@ -118,7 +118,7 @@ def test_masks_of_ciphertexts_need_a_reserve_in_a_budget(tmp_path):
 
 @pytest.mark.parametrize("change", [{"delta_numeric": 1e-9}, {"mu": 2.0}, {"release_id": "another"}, {}], ids=str)
 def test_a_draw_with_other_terms_than_the_announced_ones_is_refused(change):
-    """Name, law and delta are what its owners paid for; one announcement serves one draw."""
+    """Name, profile and delta are what its owners paid for; one announcement serves one draw."""
     event = Event("sum", "aggregator", "gaussian", "row", frozenset({"label", "features"}), mu=1.0)
     paid, placed = [], SimpleNamespace(announced=[event])
     payer = PrepaidCosts(SimpleNamespace(charge=lambda *events: paid.extend(events)), placed)

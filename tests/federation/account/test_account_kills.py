@@ -114,8 +114,8 @@ def test_thirty_kills_and_restarts_lose_no_paid_release_and_pay_none_twice(tmp_p
             drawn, left = happened(tmp_path, name, number)
             paid = Counter(row.fields["event"]["release_id"] for row in rows if row.kind == "paid")
             # At most one was paid and not drawn, and none was drawn and not paid.
-            laws = [row for row in rows if row.kind == "paid" and row.fields["event"]["mechanism"] != "none"]
-            assert set(paid.values()) <= {1} and drawn <= len(laws) <= drawn + 1
+            profiles = [row for row in rows if row.kind == "paid" and row.fields["event"]["mechanism"] != "none"]
+            assert set(paid.values()) <= {1} and drawn <= len(profiles) <= drawn + 1
             sent = [row.fields["step"] for row in rows if row.kind == "sent"]
             assert left == sent[: len(left)] and len(sent) <= len(left) + 1
             assert not any(row.kind == "ended" for row in rows)

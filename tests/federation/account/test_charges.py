@@ -18,7 +18,7 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Place, Run, name_of
 from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 from partywise.privacy.mechanisms.release import OBSERVER
-from partywise.privacy.mechanisms.shared_gaussian import LAW, NoiseKey
+from partywise.privacy.mechanisms.shared_gaussian import MECHANISM, NoiseKey
 
 # A budget that is reserved, and a radius whose noisy counts one charge pays: no method of the default has them.
 PRIVATE_RADII = ("functional_boosting", "simulated", "private_radii")
@@ -63,7 +63,7 @@ class Watch:
         for event in events:
             if event.mechanism == "none":
                 self.clear.append(event)
-            elif event.law is None:
+            elif event.profile is None:
                 # Made without a mechanism and proved of nothing: it is drawn already, and leaves later.
                 self.draws.append((self.run.place, event, event))
             else:
@@ -72,7 +72,7 @@ class Watch:
     def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """A draw that is not a part of another is of what was just charged; a dealer's noise was drawn before."""
         if self.depth == 0:
-            expected = [] if mechanism == LAW else [(mechanism, owner)]
+            expected = [] if mechanism == MECHANISM else [(mechanism, owner)]
             assert [(event.mechanism, event.owner) for event in self.pending] == expected
         self.depth += 1
         value = draw()
@@ -81,14 +81,14 @@ class Watch:
 
     def add_event(self, event: Event) -> None:
         """The event of what was drawn."""
-        if self.depth == 0 and event.mechanism != LAW:
+        if self.depth == 0 and event.mechanism != MECHANISM:
             self.draws.append((self.run.place, self.pending.pop(), event))
 
     def add_key(self, key: Any) -> None:
         """Noise that a dealer has drawn."""
         if isinstance(key, NoiseKey):
             paid = self.pending.pop()
-            assert (paid.release_id, paid.mechanism, self.pending) == (key.name, LAW, [])
+            assert (paid.release_id, paid.mechanism, self.pending) == (key.name, MECHANISM, [])
             self.draws.append((self.run.place, paid, paid))
 
 
@@ -118,7 +118,15 @@ def watched(fit: Sequence[str]) -> Watch:
 
 def terms(event: Event) -> tuple[Any, ...]:
     """What decides what an event costs."""
-    return event.owner, event.mechanism, event.unit, event.relation, event.depends_on, event.law, event.delta_numeric
+    return (
+        event.owner,
+        event.mechanism,
+        event.unit,
+        event.relation,
+        event.depends_on,
+        event.profile,
+        event.delta_numeric,
+    )
 
 
 @pytest.mark.parametrize("fit", FITS, ids="/".join)
@@ -138,8 +146,8 @@ def test_every_draw_is_charged_once_and_before_it_and_no_row_of_the_ledger_is_un
         assert drawn[row.release_id] == 1, "one charge and one draw, to however many it was sent"
         paid = next(paid for _, paid, event in watch.draws if event.release_id == row.release_id)
         if budgets & set(row.data_dependent_parameters):
-            # The row of a budget pays in the ledger; whoever holds an account pays the law of the draw.
-            assert row.law.free and not paid.law.free
+            # The row of a budget pays in the ledger; whoever holds an account pays the profile of the draw.
+            assert row.profile.free and not paid.profile.free
             paid = replace(paid, mu=row.mu, delta_numeric=row.delta_numeric)
         assert terms(paid) == terms(row)
 
@@ -175,7 +183,7 @@ def test_the_fits_hold_every_kind_of_draw():
         "subsampled_gaussian",
         "quantile_radius",
         "objective_perturbation",
-        LAW,
+        MECHANISM,
     }
     assert {"dealer", "aggregator"} <= {place for place, _ in draws}
     assert any(row.mechanism == "budget" for row in watched(PRIVATE_RADII).run.channel.ledger.rows)

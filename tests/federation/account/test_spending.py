@@ -54,14 +54,14 @@ def test_a_budget_of_10_lets_randomised_response_at_4_through_twice_and_over_res
             assert account.costs_by_unit()["row"].epsilon == pytest.approx(epsilon, abs=1e-3)
     with Account(tmp_path / FILE, party="clinic", budget=TEN) as account:
         account.began("run 3", "c")
-        with pytest.raises(BudgetExceeded, match=r"It has room for mu squared 0, or epsilon 2 of pure laws\."):
+        with pytest.raises(BudgetExceeded, match=r"It has room for mu squared 0, or epsilon 2 of pure profiles\."):
             account.charge(response("codes", 4.0))
         with pytest.raises(BudgetExceeded):
             account.charge(event("sum", 0.1))
         account.charge(response("codes", 2.0))
 
 
-def test_a_run_that_is_composed_exactly_is_the_only_one_with_a_law_that_is_not_pure():
+def test_a_run_that_is_composed_exactly_is_the_only_one_with_a_distribution_that_is_not_pure():
     """600 responses at .1 cost 60 by their sum, more than the filter has, and less than 10 exactly; no more fits."""
     many = response("codes", 0.1, count=600)
     exact = Ledger([many]).total("server", "row", DELTA).epsilon_certified
@@ -84,7 +84,7 @@ def test_what_began_within_the_filter_stays_with_it():
     spending.require("another", [event("sum", math.sqrt(gdp_mu(10.0, DELTA) ** 2 - 0.25 - 1e-9))])
 
 
-def test_a_law_that_depends_on_a_release_is_not_composed_exactly():
+def test_a_distribution_that_depends_on_a_release_is_not_composed_exactly():
     spending = Spending(TEN)
     many = response("codes", 0.1, count=600)
     with pytest.raises(BudgetExceeded):

@@ -143,7 +143,7 @@ def apart(folder: Path, make: Callable[[], Run], fit: Any) -> tuple[Channel, dic
 
 
 def check_accounts(channel: Channel, accounts: dict[str, Notes], holders: set[str]) -> None:
-    """What every party paid is what the union charges it for: values in the clear, and laws of noise on its data."""
+    """What every party paid is what the union charges it for: values in the clear, and the noise on its data."""
     rows = channel.ledger.rows
     for name, notes in accounts.items():
         paid = {event.release_id for event in notes.paid if event.mechanism == "none"}
@@ -151,10 +151,10 @@ def check_accounts(channel: Channel, accounts: dict[str, Notes], holders: set[st
         assert paid == {row.release_id for row in rows if row.mechanism == "none" and f"/{name}>" in row.release_id}
         assert sent <= paid | {row.release_id for row in rows if row.mechanism == "post_processing"}
         if name in holders:
-            drawn = Counter((e.mechanism, e.law) for e in notes.paid if e.mechanism != "none")
-            charged = [row for row in rows if row.owner in (name, UNNAMED) and row.law is not None]
+            drawn = Counter((e.mechanism, e.profile) for e in notes.paid if e.mechanism != "none")
+            charged = [row for row in rows if row.owner in (name, UNNAMED) and row.profile is not None]
             kept = [row for row in charged if row.mechanism not in ("post_processing", "budget")]
-            assert drawn == Counter((row.mechanism, row.law) for row in kept), name
+            assert drawn == Counter((row.mechanism, row.profile) for row in kept), name
 
 
 def test_every_method_that_the_page_accepts_is_tapped():

@@ -179,5 +179,5 @@ def test_secure_streams_draw_masks_and_noise_from_the_system():
     assert not np.array_equal(one[0], other[0])
     run = a_run(integers(), SecureStreams(3), mu=0.5)
     simulate(fit, run)
-    assert {event.sampler for event in run.channel.ledger.rows if event.law is not None} == {"secure"}
+    assert {event.sampler for event in run.channel.ledger.rows if event.profile is not None} == {"secure"}
     assert isinstance(SecureStreams(3)("noise", 0, 0), SecureRandom)

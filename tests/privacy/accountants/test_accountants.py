@@ -11,14 +11,14 @@ import pytest
 from dp_accounting import rdp
 
 from ledger_driver import event
-from loss_oracle import random_laws
+from loss_oracle import random_profiles
 from partywise.errors import CertificationError
 from partywise.privacy import accountants as room
 from partywise.privacy.accountants import Accountant, accountants
 from partywise.privacy.accountants.exact import Exact
 from partywise.privacy.accountants.renyi import ORDERS, RDP, divergences
 from partywise.privacy.accounting.compose import Composition, compose, cost
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.ledger.total import MEANINGS, REPORTED
 from pipeline import ROOT, environment
@@ -36,8 +36,8 @@ def test_the_room_holds_four_ways_and_the_formula_for_comparison():
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"exact"}))
 @pytest.mark.parametrize("seed", range(6))
 def test_no_accountant_is_below_the_exact_one(name, seed):
-    laws = random_laws(np.random.default_rng(seed), sampled=seed > 3)
-    composition = compose(laws)
+    profiles = random_profiles(np.random.default_rng(seed), sampled=seed > 3)
+    composition = compose(profiles)
     least = Exact(composition).epsilon(DELTA)
     assert least == composition.epsilon(DELTA) and 0 < least < math.inf
     # On a grid both libraries round up, each by its own steps.
@@ -51,13 +51,17 @@ def test_dp_accounting_composes_to_nearly_the_exact_epsilon():
 
 
 @pytest.mark.parametrize(
-    ("laws", "events", "relation"),
+    ("profiles", "events", "relation"),
     [
-        ([Law(mu=0.5, count=7)], [dp.SelfComposedDpEvent(dp.GaussianDpEvent(2.0), 7)], "ADD_OR_REMOVE_ONE"),
-        ([Law(rho=0.1, count=3)], [dp.ZCDpEvent(0.3)], "ADD_OR_REMOVE_ONE"),
-        ([Law(epsilon=0.7, k=5, count=4)], [dp.SelfComposedDpEvent(dp.RandomizedResponseDpEvent(0.0, 5), 4)], None),
+        ([PrivacyProfile(mu=0.5, count=7)], [dp.SelfComposedDpEvent(dp.GaussianDpEvent(2.0), 7)], "ADD_OR_REMOVE_ONE"),
+        ([PrivacyProfile(rho=0.1, count=3)], [dp.ZCDpEvent(0.3)], "ADD_OR_REMOVE_ONE"),
         (
-            [Law(mu=1.25, rate=0.01, count=500), Law(mu=0.2)],
+            [PrivacyProfile(epsilon=0.7, k=5, count=4)],
+            [dp.SelfComposedDpEvent(dp.RandomizedResponseDpEvent(0.0, 5), 4)],
+            None,
+        ),
+        (
+            [PrivacyProfile(mu=1.25, rate=0.01, count=500), PrivacyProfile(mu=0.2)],
             [
                 dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.01, dp.GaussianDpEvent(0.8)), 500),
                 dp.GaussianDpEvent(5.0),
@@ -67,10 +71,10 @@ def test_dp_accounting_composes_to_nearly_the_exact_epsilon():
     ],
     ids=["gaussian", "zcdp", "response", "sampled"],
 )
-def test_renyi_divergences_are_those_of_the_other_library(laws, events, relation):
+def test_renyi_divergences_are_those_of_the_other_library(profiles, events, relation):
     """At whole orders, where both have the same formulas; a mu of one percent more is another number."""
     whole = ORDERS[(np.round(ORDERS) == ORDERS) & (ORDERS < 100)]
-    found = divergences(compose(laws))[np.isin(ORDERS, whole)]
+    found = divergences(compose(profiles))[np.isin(ORDERS, whole)]
     if relation is None:
         keep = math.exp(0.7) / (math.exp(0.7) + 4)
         p, q = np.array([keep, *[(1 - keep) / 4] * 4]), np.array([(1 - keep) / 4, keep, *[(1 - keep) / 4] * 3])
@@ -86,8 +90,8 @@ def test_renyi_divergences_are_those_of_the_other_library(laws, events, relation
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_what_has_no_noise_is_infinite_and_nothing_costs_nothing(name):
-    for law in ({"mu": math.inf}, {"epsilon": math.inf}):
-        assert ALL[name](cost(**law)).epsilon(DELTA) == math.inf
+    for profile in ({"mu": math.inf}, {"epsilon": math.inf}):
+        assert ALL[name](cost(**profile)).epsilon(DELTA) == math.inf
     assert ALL[name](Composition()).epsilon(DELTA) == 0
     with pytest.raises(ValueError, match=r"delta=1\.5 must lie in \[0, 1\)"):
         ALL[name](MIXED).epsilon(1.5)
@@ -96,22 +100,22 @@ def test_what_has_no_noise_is_infinite_and_nothing_costs_nothing(name):
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"simple_zcdp"}))
 def test_what_is_added_to_delta_is_taken_off_it(name):
     """The simple formula is one of rho and delta alone, as its meaning says."""
-    loose = compose([Law(mu=1.0)], delta_numeric=DELTA / 2)
-    bare = ALL[name](compose([Law(mu=1.0)]))
+    loose = compose([PrivacyProfile(mu=1.0)], delta_numeric=DELTA / 2)
+    bare = ALL[name](compose([PrivacyProfile(mu=1.0)]))
     assert ALL[name](loose).epsilon(DELTA) == bare.epsilon(DELTA / 2) > bare.epsilon(DELTA)
     assert ALL[name](loose).epsilon(DELTA / 4) == math.inf
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_only_compositions_are_accounted(name):
-    for unknown in (event(mu=1.0), Law(mu=1.0), [Law(mu=1.0)], None):
+    for unknown in (event(mu=1.0), PrivacyProfile(mu=1.0), [PrivacyProfile(mu=1.0)], None):
         with pytest.raises(TypeError, match="give a Composition"):
             ALL[name](unknown)
 
 
-def test_a_law_without_a_rule_raises_and_is_infinite_in_a_total():
+def test_a_distribution_without_a_rule_raises_and_is_infinite_in_a_total():
     rho = cost(rho=0.1) + cost(mu=0.5)
-    with pytest.raises(CertificationError, match="'dp_accounting' has no rule for a law"):
+    with pytest.raises(CertificationError, match="'dp_accounting' has no rule for Composition"):
         ALL["dp_accounting"](rho)
     known, unknown = [event("a", mu=0.5)], [event("a", mu=0.5), event("b", mu=None, rho=0.1)]
     total = Ledger(unknown).total("active", "row", DELTA)
@@ -122,7 +126,7 @@ def test_a_law_without_a_rule_raises_and_is_infinite_in_a_total():
 def test_a_total_holds_every_reported_epsilon_and_answers_the_others():
     rows = [event("a", mu=0.5), event("b", mu=None, epsilon=0.3), event("c", mu=0.7, stratum="clients/x")]
     total = Ledger(rows).total("active", "row", DELTA)
-    whole = compose([Law(mu=0.5), Law(mu=0.7), Law(epsilon=0.3)])
+    whole = compose([PrivacyProfile(mu=0.5), PrivacyProfile(mu=0.7), PrivacyProfile(epsilon=0.3)])
     assert total.epsilons == {name: kind(whole).epsilon(DELTA) for name, kind in REPORTED.items()}
     assert total.epsilon_certified == total.epsilons["exact"] < total.epsilons["simple_zcdp"]
     assert total.epsilon_by(RDP) == RDP(whole).epsilon(DELTA)

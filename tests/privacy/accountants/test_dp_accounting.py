@@ -1,4 +1,4 @@
-"""Events of dp-accounting and laws of this library: totals agree with the other library's own accountants."""
+"""Events of dp-accounting and profiles of this library: totals agree with the other library's own accountants."""
 
 import math
 
@@ -10,7 +10,7 @@ from dp_accounting import dp_event, pld, rdp
 from partywise.privacy.accountants.dp_accounting import from_dp_event, to_dp_event
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.compose import epsilon
 from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms import Gaussian
@@ -31,7 +31,7 @@ FAMILIES = {
     "randomised response": dp.ComposedDpEvent([dp.RandomizedResponseDpEvent(0.5, 4)] * 3),
     "nothing": dp.NoOpDpEvent(),
 }
-# Only the epsilon of these laws is used, which dominates them.
+# Only the epsilon of these profiles is used, which dominates them.
 ABOVE = {
     "laplace": dp.SelfComposedDpEvent(dp.LaplaceDpEvent(4.0), 8),
     "discrete laplace": dp.SelfComposedDpEvent(dp_event.DiscreteLaplaceDpEvent(0.25, 1), 8),
@@ -84,11 +84,11 @@ def test_a_repeated_response_is_written_out():
     assert ours == pytest.approx(3 * math.log(5), rel=1e-3) and ours > 2 * response_epsilon(repeated)
     assert response_epsilon(to_dp_event(from_dp_event(repeated))) == pytest.approx(ours, rel=2e-3)
     with pytest.raises(ValueError, match="10001 times"):
-        to_dp_event([Law(epsilon=0.1, count=10_001)])
+        to_dp_event([PrivacyProfile(epsilon=0.1, count=10_001)])
 
 
 def test_zcdp_is_zcdp():
-    assert from_dp_event(dp.ZCDpEvent(0.3)) == [Law(rho=0.3)]
+    assert from_dp_event(dp.ZCDpEvent(0.3)) == [PrivacyProfile(rho=0.3)]
     total = compose(from_dp_event(dp.SelfComposedDpEvent(dp.ZCDpEvent(0.01), 5))).epsilon(DELTA)
     assert total <= renyi(dp.ZCDpEvent(0.05)) * (1 + 1e-9)
     # The best order over a fine grid gives what they have no order for.
@@ -138,24 +138,24 @@ def test_a_parameter_out_of_range_is_named(event):
 
 def test_what_is_no_event_is_named():
     with pytest.raises(TypeError, match="give an event of dp-accounting"):
-        from_dp_event(Law(mu=1.0))
-    with pytest.raises(TypeError, match="give laws, events or releases"):
+        from_dp_event(PrivacyProfile(mu=1.0))
+    with pytest.raises(TypeError, match="give profiles, events or releases"):
         to_dp_event([1.0])
 
 
-LAWS = {
-    "gaussians": [Law(mu=0.5), Law(mu=0.25, count=4)],
-    "sampled": [Law(mu=1.0, rate=0.05, count=30)],
-    "response": [Law(epsilon=0.7, k=3, count=5)],
-    "pure": [Law(epsilon=0.4, count=3)],
-    "zcdp": [Law(rho=0.05)],
+PROFILES = {
+    "gaussians": [PrivacyProfile(mu=0.5), PrivacyProfile(mu=0.25, count=4)],
+    "sampled": [PrivacyProfile(mu=1.0, rate=0.05, count=30)],
+    "response": [PrivacyProfile(epsilon=0.7, k=3, count=5)],
+    "pure": [PrivacyProfile(epsilon=0.4, count=3)],
+    "zcdp": [PrivacyProfile(rho=0.05)],
 }
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_laws_cost_the_same_over_there_and_come_back(name):
-    laws, event = LAWS[name], to_dp_event(LAWS[name])
-    ours = compose(laws).epsilon(DELTA)
+@pytest.mark.parametrize("name", PROFILES)
+def test_profiles_cost_the_same_over_there_and_come_back(name):
+    profiles, event = PROFILES[name], to_dp_event(PROFILES[name])
+    ours = compose(profiles).epsilon(DELTA)
     assert compose(from_dp_event(event)).epsilon(DELTA) == pytest.approx(ours, rel=1e-9)
     if name == "zcdp":
         assert ours == pytest.approx(renyi(event), rel=0.02)
@@ -165,8 +165,8 @@ def test_laws_cost_the_same_over_there_and_come_back(name):
         assert ours == pytest.approx(theirs(event), rel=2e-3)
 
 
-def event(release_id: str = "r", **law) -> Event:
-    return Event(release_id, "a", "m", "row", frozenset({"label", "features"}), **law)
+def event(release_id: str = "r", **profile) -> Event:
+    return Event(release_id, "a", "m", "row", frozenset({"label", "features"}), **profile)
 
 
 def test_releases_and_events_of_a_ledger_go_over():

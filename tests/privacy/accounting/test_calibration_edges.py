@@ -26,7 +26,7 @@ from partywise.privacy.accounting.calibration import (
     zcdp_rho,
 )
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.compose import epsilon
 from partywise.privacy.ledger.event import Event
 
@@ -128,11 +128,13 @@ def test_squares_never_vanish_and_what_overflows_is_infinite():
         square = mp.mpf(mu) ** 2
         assert rho_from_mu(mu) >= square / 2 * (1 - 1e-15) and compose_mu([mu]) >= mu * (1 - 1e-15)
         assert compose_mu([mu] * 4) >= 2 * mu * (1 - 1e-15)
-        assert Law(mu=mu).mu_squared >= square * (1 - 1e-15) and Law(mu=mu).zcdp >= square / 2 * (1 - 1e-15)
-        assert Law(epsilon=mu).zcdp > 0
-        both = compose([Law(mu=mu), Law(mu=mu)])
+        assert PrivacyProfile(mu=mu).mu_squared >= square * (1 - 1e-15) and PrivacyProfile(mu=mu).zcdp >= square / 2 * (
+            1 - 1e-15
+        )
+        assert PrivacyProfile(epsilon=mu).zcdp > 0
+        both = compose([PrivacyProfile(mu=mu), PrivacyProfile(mu=mu)])
         assert both.mu >= mu and both.epsilon(0.0) == math.inf and both.delta(1e3) > 0
-    assert rho_from_mu(1e160) == math.inf == compose_mu([1e160]) == Law(mu=1e160).mu_squared
+    assert rho_from_mu(1e160) == math.inf == compose_mu([1e160]) == PrivacyProfile(mu=1e160).mu_squared
     assert rho_from_mu(0) == compose_mu([]) == compose_mu([0.0]) == 0
     assert mu_from_rho(LARGEST) == math.inf and simple_zcdp_epsilon(LARGEST, 1e-300) >= LARGEST
     assert simple_zcdp_epsilon(5e-324, 1 - 2**-53) > 1e-170
@@ -178,7 +180,7 @@ def test_a_budget_that_was_shared_certifies_at_most_its_target(delta):
         for made in shares:
             # Sensitivity over noise, as a mechanism states it.
             charged = [3.7 / (3.7 / one) for one in made]
-            assert compose([Law(mu=one) for one in charged]).epsilon(delta) <= target, (target, len(made))
+            assert compose([PrivacyProfile(mu=one) for one in charged]).epsilon(delta) <= target, (target, len(made))
             assert gaussian_epsilon(compose_mu(charged), delta) <= target
         sigma = analytic_gaussian_sigma(target, delta, 1.3)
         event = Event("r", "p1", "gaussian", "row", frozenset({"features"}), mu=1.3 / sigma)

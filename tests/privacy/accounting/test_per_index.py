@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
 from partywise.privacy.accounting.per_index import index_epsilon
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 
@@ -34,7 +34,7 @@ def test_the_ledger_keeps_the_budget_and_a_millionth_more_breaks_it(ks, epsilon)
     assert one >= epsilon / len(ks) * (1 - 1e-12)
 
 
-def test_equal_alphabets_count_as_one_law_of_many_applications():
+def test_equal_alphabets_count_as_one_distribution_of_many_applications():
     assert index_epsilon([(50, 14)], 1.0, DELTA) == index_epsilon([(50, 1)] * 14, 1.0, DELTA)
     assert index_epsilon([(7, 2), (3, 1)], 1.0, DELTA) == index_epsilon([(3, 1), (7, 1), (7, 1)], 1.0, DELTA)
 
@@ -42,17 +42,19 @@ def test_equal_alphabets_count_as_one_law_of_many_applications():
 def test_without_delta_the_budget_is_divided_evenly():
     for count in (1, 7, 350):
         assert index_epsilon([(50, count)], 3.0, 0.0) == pytest.approx(3.0 / count, rel=2e-8)
-        assert compose([Law(epsilon=index_epsilon([(50, count)], 3.0, 0.0), k=50, count=count)]).pure <= 3.0
+        assert compose([PrivacyProfile(epsilon=index_epsilon([(50, count)], 3.0, 0.0), k=50, count=count)]).pure <= 3.0
 
 
 def test_the_inverse_of_the_totals_of_the_specification():
     """14 features in 50 bins at 3 a feature are 35.1824 at 1e-5, 7 features 20.9414."""
     for count, whole in ((14, 35.1824), (7, 20.9414)):
-        assert compose([Law(epsilon=3.0, k=50, count=count)]).epsilon(DELTA) == pytest.approx(whole, abs=5e-5)
+        assert compose([PrivacyProfile(epsilon=3.0, k=50, count=count)]).epsilon(DELTA) == pytest.approx(
+            whole, abs=5e-5
+        )
         assert index_epsilon([(50, count)], whole, DELTA) == pytest.approx(3.0, abs=1e-4)
 
 
-def test_other_pure_laws_are_bounded_by_two_outcomes():
+def test_other_pure_profiles_are_bounded_by_two_outcomes():
     assert index_epsilon([(None, 14)], 1.0, DELTA) == index_epsilon([(2, 14)], 1.0, DELTA)
     assert index_epsilon([(None, 14)], 1.0, DELTA) <= index_epsilon([(50, 14)], 1.0, DELTA)
 
@@ -65,8 +67,8 @@ def test_other_pure_laws_are_bounded_by_two_outcomes():
 )
 def test_any_mixture_keeps_its_budget(indices, epsilon, delta):
     one = index_epsilon(indices, epsilon, delta)
-    laws = [Law(epsilon=one, k=k, count=count) for k, count in indices]
-    assert compose(laws).epsilon(delta) <= epsilon
+    profiles = [PrivacyProfile(epsilon=one, k=k, count=count) for k, count in indices]
+    assert compose(profiles).epsilon(delta) <= epsilon
     assert one * sum(count for _, count in indices) >= epsilon * (1 - 1e-11)
 
 

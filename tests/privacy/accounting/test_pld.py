@@ -1,4 +1,4 @@
-"""Laws of losses: exact lattices, and grids that never err towards less privacy loss."""
+"""Profiles of losses: exact lattices, and grids that never err towards less privacy loss."""
 
 import math
 
@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loss_oracle import oracle_epsilon, random_laws
+from loss_oracle import oracle_epsilon, random_profiles
 from partywise.privacy.accounting.calibration import gaussian_delta
 from partywise.privacy.accounting.compose import compose, loss_parts
 from partywise.privacy.accounting.convolution import grid_delta, grid_epsilon
 from partywise.privacy.accounting.finite import Atoms, lattice, sum_atoms
-from partywise.privacy.accounting.law import Law
 from partywise.privacy.accounting.pld import place_atoms, sampled_gaussian
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.randomness import stream
 
 DELTAS = [1e-3, 1e-6, 1e-12]
 
 
 def profile(loss, mass, lost, epsilon):
-    """Delta of a finite law of losses."""
+    """Delta of a finite profile of losses."""
     return float(mass @ np.maximum(-np.expm1(epsilon - loss), 0.0)) + lost
 
 
@@ -29,7 +29,7 @@ def profile(loss, mass, lost, epsilon):
 
 
 @pytest.mark.parametrize(("epsilon", "k", "count"), [(3.0, 50, 14), (0.1, 2, 7), (1.0, None, 30), (0.02, 3, 200)])
-def test_a_lattice_is_the_law_of_the_sum(epsilon, k, count):
+def test_a_lattice_is_the_distribution_of_the_sum(epsilon, k, count):
     found = lattice(epsilon, k, count)
     assert found.infinity_mass == 0 and found.mass.sum() == pytest.approx(1, rel=1e-13)
     # Under the second world the masses are exp(-loss) of these, and they sum to 1 too.
@@ -63,9 +63,11 @@ def test_a_long_lattice_charges_what_it_cuts():
     found = lattice(0.001, None, 100_000)
     assert 0 < found.infinity_mass < 1e-50 and len(found.mass) < 12_000
     assert found.mass.sum() + found.infinity_mass == pytest.approx(1, rel=1e-9)
-    mu = compose([Law(mu=0.001 * math.sqrt(100_000))])
+    mu = compose([PrivacyProfile(mu=0.001 * math.sqrt(100_000))])
     # Many small pure losses approach the Gaussian of the same variance.
-    assert compose([Law(epsilon=0.001, count=100_000)]).epsilon(1e-6) == pytest.approx(mu.epsilon(1e-6), rel=1e-3)
+    assert compose([PrivacyProfile(epsilon=0.001, count=100_000)]).epsilon(1e-6) == pytest.approx(
+        mu.epsilon(1e-6), rel=1e-3
+    )
 
 
 def test_sums_of_lattices_stop_at_the_limit():
@@ -122,54 +124,54 @@ def test_a_sampled_gaussian_on_a_grid_lies_just_above_its_profile(mu, rate, remo
 
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize(
-    "laws",
+    "profiles",
     [
-        (Law(mu=0.2, count=20),),
-        (Law(epsilon=3.0, k=50, count=14),),
-        (Law(epsilon=3.0, k=50, count=14), Law(mu=1.0)),
-        (Law(epsilon=0.1),),
-        (Law(epsilon=0.3, count=12), Law(epsilon=1.0, k=4, count=5), Law(mu=0.05)),
+        (PrivacyProfile(mu=0.2, count=20),),
+        (PrivacyProfile(epsilon=3.0, k=50, count=14),),
+        (PrivacyProfile(epsilon=3.0, k=50, count=14), PrivacyProfile(mu=1.0)),
+        (PrivacyProfile(epsilon=0.1),),
+        (PrivacyProfile(epsilon=0.3, count=12), PrivacyProfile(epsilon=1.0, k=4, count=5), PrivacyProfile(mu=0.05)),
     ],
 )
-def test_the_grid_agrees_with_the_exact_sum(laws, delta):
-    law = compose(laws)
-    exact, found = law.epsilon(delta), grid_epsilon(loss_parts(law), delta)
+def test_the_grid_agrees_with_the_exact_sum(profiles, delta):
+    profile = compose(profiles)
+    exact, found = profile.epsilon(delta), grid_epsilon(loss_parts(profile), delta)
     # The exact route itself is rounded up by a relative 1e-13.
     assert exact * (1 - 1e-12) <= found <= exact + 1e-5
     at = 0.9 * exact
-    assert law.delta(at) * (1 - 1e-9) <= grid_delta(loss_parts(law), at) <= law.delta(at) * (1 + 1e-4)
+    assert profile.delta(at) * (1 - 1e-9) <= grid_delta(loss_parts(profile), at) <= profile.delta(at) * (1 + 1e-4)
 
 
-def test_finite_laws_that_are_too_many_to_enumerate_go_to_the_grid():
-    laws = [Law(epsilon=0.2 + 0.05 * j, k=2 + j, count=3) for j in range(6)]
-    assert sum_atoms([lattice(*part) for part in compose(laws).finite], 4096) is None
+def test_finite_profiles_that_are_too_many_to_enumerate_go_to_the_grid():
+    profiles = [PrivacyProfile(epsilon=0.2 + 0.05 * j, k=2 + j, count=3) for j in range(6)]
+    assert sum_atoms([lattice(*part) for part in compose(profiles).finite], 4096) is None
     for delta in DELTAS[:2]:
-        found = compose(laws).epsilon(delta)
-        assert oracle_epsilon(laws, delta, pessimistic=False) <= found
-        assert found <= oracle_epsilon(laws, delta, pessimistic=True) + 1e-4
+        found = compose(profiles).epsilon(delta)
+        assert oracle_epsilon(profiles, delta, pessimistic=False) <= found
+        assert found <= oracle_epsilon(profiles, delta, pessimistic=True) + 1e-4
 
 
 @pytest.mark.parametrize("number", range(8))
 def test_sampled_totals_lie_between_two_oracles(number):
     rng = stream(7, "sampled", str(number))
-    laws, delta = random_laws(rng, sampled=True), float(10 ** rng.uniform(-8, -3))
-    found = compose(laws).epsilon(delta)
-    assert oracle_epsilon(laws, delta, pessimistic=False) <= found
-    assert found <= oracle_epsilon(laws, delta, pessimistic=True) + 1e-3
+    profiles, delta = random_profiles(rng, sampled=True), float(10 ** rng.uniform(-8, -3))
+    found = compose(profiles).epsilon(delta)
+    assert oracle_epsilon(profiles, delta, pessimistic=False) <= found
+    assert found <= oracle_epsilon(profiles, delta, pessimistic=True) + 1e-3
 
 
 def test_ten_thousand_sampled_steps_keep_their_digits():
     """Rounding every loss up would cost half a step a step: 10^4 of them at 1e-4 would add 0.5."""
-    law = Law(mu=1.0, rate=0.01, count=10_000)
-    low, high = (oracle_epsilon([law], 1e-5, step=step, pessimistic=True) for step in (5e-5, 5e-4))
-    found = compose([law]).epsilon(1e-5)
+    profile = PrivacyProfile(mu=1.0, rate=0.01, count=10_000)
+    low, high = (oracle_epsilon([profile], 1e-5, step=step, pessimistic=True) for step in (5e-5, 5e-4))
+    found = compose([profile]).epsilon(1e-5)
     assert found == pytest.approx(low, abs=2e-4) and found <= high + 1e-6
 
 
 def test_both_directions_of_sampling_count():
-    law = compose([Law(mu=2.0, rate=0.3, count=3)])
-    one_way = [grid_epsilon(loss_parts(law), delta) for delta in DELTAS]
-    assert one_way == [law.epsilon(delta) for delta in DELTAS]
+    profile = compose([PrivacyProfile(mu=2.0, rate=0.3, count=3)])
+    one_way = [grid_epsilon(loss_parts(profile), delta) for delta in DELTAS]
+    assert one_way == [profile.epsilon(delta) for delta in DELTAS]
     added = sampled_gaussian(2.0, 0.3, 1e-3, 1e-14, removed=False)
     removed = sampled_gaussian(2.0, 0.3, 1e-3, 1e-14, removed=True)
     # The added direction cannot lose more than -log(1 - rate) a step; the removed one has no such end.

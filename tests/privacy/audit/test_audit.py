@@ -204,46 +204,56 @@ def test_randomised_response_is_exact(epsilon, k):
 
 def test_exact_audit_is_the_largest_log_ratio():
     """Against a loop over all pairs, without and with restricted neighbours, however they are named."""
-    law = stream(9, "law").dirichlet(np.ones(7), 12)
-    loss = np.abs(np.log(law[:, None, :]) - np.log(law[None, :, :]))
-    result = audit_exact(law)
+    distribution = stream(9, "distribution").dirichlet(np.ones(7), 12)
+    loss = np.abs(np.log(distribution[:, None, :]) - np.log(distribution[None, :, :]))
+    result = audit_exact(distribution)
     assert result.epsilon == pytest.approx(loss.max(), abs=1e-12)
     assert loss[(*result.pair, result.output)] == pytest.approx(result.epsilon)
-    assert law[result.pair[0], result.output] > law[result.pair[1], result.output]
+    assert distribution[result.pair[0], result.output] > distribution[result.pair[1], result.output]
     steps = [(x, x + 1) for x in range(11)]
     matrix = np.eye(12, k=1, dtype=bool)
-    near = audit_exact(law, neighbours=steps)
-    assert near == audit_exact(law, neighbours=matrix) == audit_exact(law, neighbours=matrix.T | np.eye(12, dtype=bool))
+    near = audit_exact(distribution, neighbours=steps)
+    assert (
+        near
+        == audit_exact(distribution, neighbours=matrix)
+        == audit_exact(distribution, neighbours=matrix.T | np.eye(12, dtype=bool))
+    )
     assert near.epsilon == pytest.approx(max(loss[x, y].max() for x, y in steps), abs=1e-12)
     assert near.epsilon < result.epsilon
-    assert near.epsilon == pytest.approx(np.log(law[near.pair[0], near.output] / law[near.pair[1], near.output]))
+    assert near.epsilon == pytest.approx(
+        np.log(distribution[near.pair[0], near.output] / distribution[near.pair[1], near.output])
+    )
 
 
 def test_impossible_outputs():
     """Possible for one input only: infinite; for neither: no evidence."""
-    law = np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.0, 1.0, 0.0]])
-    result = audit_exact(law)
+    distribution = np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [0.0, 1.0, 0.0]])
+    result = audit_exact(distribution)
     assert result.epsilon == math.inf and result.pair[1] == 2 and result.output == 0
-    finite = audit_exact(law, neighbours=[(1, 0)])
+    finite = audit_exact(distribution, neighbours=[(1, 0)])
     assert finite.epsilon == pytest.approx(math.log(2)) and finite.pair == (0, 1)
-    assert audit_exact(law, neighbours=[(1, 2)]).epsilon == math.inf
-    assert audit_exact(law[[0, 0]]).epsilon == audit_exact(law[[0, 0]], neighbours=[(0, 1)]).epsilon == 0
+    assert audit_exact(distribution, neighbours=[(1, 2)]).epsilon == math.inf
+    assert (
+        audit_exact(distribution[[0, 0]]).epsilon == audit_exact(distribution[[0, 0]], neighbours=[(0, 1)]).epsilon == 0
+    )
 
 
 def test_exact_audit_bounds_the_sampled_one():
-    law = randomised_response(2.0, 5)
+    distribution = randomised_response(2.0, 5)
     rng = stream(10, "sampled")
-    first, second = (np.log(law[0] / law[1])[rng.choice(5, 200_000, p=law[x])] for x in (0, 1))
+    first, second = (
+        np.log(distribution[0] / distribution[1])[rng.choice(5, 200_000, p=distribution[x])] for x in (0, 1)
+    )
     sampled = audit_pair(first, second, 0.0, gaussian=False)
     assert isinstance(sampled, AuditResult)
-    assert 0.9 * 2.0 < sampled.eps_lower <= audit_exact(law).epsilon
+    assert 0.9 * 2.0 < sampled.eps_lower <= audit_exact(distribution).epsilon
 
 
 @pytest.mark.parametrize(
     ("matrix", "neighbours", "message"),
     [
         (np.full((3, 3), 0.37), None, "3 of 3 row sums differ from 1 .row 0: 1.11"),
-        (np.array([[0.5, 0.5], [0.5, 0.5 + 1e-8]]), None, "not a law: 1 of 2 row sums"),
+        (np.array([[0.5, 0.5], [0.5, 0.5 + 1e-8]]), None, "not a distribution: 1 of 2 row sums"),
         (np.array([[1.5, -0.5], [0.5, 0.5]]), None, "none of them negative"),
         (np.array([[np.nan, 1], [0.5, 0.5]]), None, "finite probabilities"),
         (np.ones((1, 1)), None, "at least two"),
@@ -256,6 +266,6 @@ def test_exact_audit_bounds_the_sampled_one():
         (np.eye(3), [(1, 1)], "not a neighbour of itself"),
     ],
 )
-def test_what_is_no_law_or_no_pair_is_refused(matrix, neighbours, message):
+def test_what_is_no_distribution_or_no_pair_is_refused(matrix, neighbours, message):
     with pytest.raises(ValueError, match=message):
         audit_exact(matrix, neighbours=neighbours)

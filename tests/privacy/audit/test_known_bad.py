@@ -99,10 +99,10 @@ def test_001_quantile_slices():
     assert not refuted(public) and public["control"]
 
 
-def test_001_the_printed_covariance_has_no_law():
+def test_001_the_printed_covariance_has_no_distribution():
     settings = {"n": 1000, "truncation": 1.0}
     bad = scalars("printed_covariance", settings)
-    assert bad["least_variance"] < 0 and bad["audit_kind"] == "no_law" and bad["certified_for_claim"] == inf
+    assert bad["least_variance"] < 0 and bad["audit_kind"] == "no_distribution" and bad["certified_for_claim"] == inf
     slice_mean = np.diag([0.3, 0.1, 0.0])
     certificate = SensitivityCertificate(1.0, "l2", "row", "replace_one", frozenset(("label", "features")))
     with pytest.raises(ValueError, match=r"not positive semi-definite: lambda_min = -0\.19"):
@@ -179,10 +179,10 @@ def test_003_distance_privacy_is_no_local_privacy():
     assert holds(scalars("distance", {}, "corrected", 2.0), 2.0)
 
 
-def test_003_the_adjusting_law_as_printed():
+def test_003_the_adjusting_distribution_as_printed():
     mechanism = AdjustedDistanceExponential(0.1, 0.1, 10, fixed((1, 100)))
     bins, _ = mechanism.printed_matrix()
-    with pytest.raises(ValueError, match="matrix is not a law"):
+    with pytest.raises(ValueError, match="matrix is not a distribution"):
         audit_exact(bins)
     assert audit_exact(mechanism.matrix()).epsilon == pytest.approx(mechanism.epsilon_pure, rel=1e-12)
     assert scalars("adjusting", {}, epsilon=2.0)["certified_for_claim"] == inf

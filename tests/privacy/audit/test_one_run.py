@@ -25,9 +25,9 @@ def separated(m, seed=1, wrong=0):
 
 def published_tail(correct, guesses, canaries, epsilon, delta):
     """The bound summed term by term, apart from the library's vectorised form."""
-    law = scipy.stats.binom(guesses, 1 / (1 + math.exp(-epsilon)))
-    beta = law.sf(correct - 1)
-    steepest = max(((law.sf(correct - i - 1) - beta) / i for i in range(1, correct + 1)), default=0.0)
+    distribution = scipy.stats.binom(guesses, 1 / (1 + math.exp(-epsilon)))
+    beta = distribution.sf(correct - 1)
+    steepest = max(((distribution.sf(correct - i - 1) - beta) / i for i in range(1, correct + 1)), default=0.0)
     return min(beta + 2 * canaries * delta * steepest, 1.0)
 
 

@@ -12,7 +12,7 @@ import pytest
 from ledger_driver import DELTA, event
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.accounting.tally import Tally
 from partywise.privacy.ledger import reach
 from partywise.privacy.ledger.coalitions import ANYBODY, FEW
@@ -20,11 +20,19 @@ from partywise.privacy.ledger.event import UNNAMED, Event, clear_event, closed_e
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.randomness import stream
 
-LAWS = [{"mu": 0.5}, {"mu": 1.0}, {"epsilon": 1.0, "k": 2}, {"mu": 0.0}, {"rho": 0.2}, {"mu": 0.3}, {"mu": math.inf}]
+PROFILES = [
+    {"mu": 0.5},
+    {"mu": 1.0},
+    {"epsilon": 1.0, "k": 2},
+    {"mu": 0.0},
+    {"rho": 0.2},
+    {"mu": 0.3},
+    {"mu": math.inf},
+]
 
 
 def anything(rng: np.random.Generator, names: list[str], doubt: float) -> Ledger:
-    """A ledger of other laws, some rows computed from others or closed: in cells of two partitions, public or not."""
+    """Rows of several profiles, some computed from others or closed: in cells of two partitions, public or not."""
     rows: list[Event] = []
     for number in range(int(rng.integers(0, 3 * len(names) + 1))):
         owner = UNNAMED if rng.random() < 0.1 else str(rng.choice(names))
@@ -38,10 +46,10 @@ def anything(rng: np.random.Generator, names: list[str], doubt: float) -> Ledger
             named = tuple(f"release {k}" for k in rng.integers(number, size=2)) if number else ()
             stratum = str(rng.choice([f"clients/{owner}", "chunks/0", "chunks/1", "*"]))
             knows = (str(rng.choice(names)),) if rng.random() < 0.1 else ()
-            law = LAWS[rng.integers(len(LAWS) if doubt else 5)]
+            profile = PROFILES[rng.integers(len(PROFILES) if doubt else 5)]
             parents = named if rng.random() < 0.4 else ()
             terms = {"audience": audience, "stratum": stratum, "knows": knows, "data_dependent_parameters": parents}
-            rows.append(event(f"release {number}", owner=owner, **{"mu": None} | law, **terms))
+            rows.append(event(f"release {number}", owner=owner, **{"mu": None} | profile, **terms))
     return Ledger(rows)
 
 
@@ -165,17 +173,27 @@ def test_a_party_named_twice_is_refused():
 
 def test_a_tally_rounds_once():
     rng = stream(7, "tally")
-    laws = [Law(mu=float(mu)) for mu in np.exp(rng.normal(0, 9, 40))] + [Law(mu=5e-324), Law(mu=1e-160), Law(mu=1e150)]
-    laws += [Law(rho=0.1), Law(epsilon=0.5, k=3), Law(epsilon=0.5, k=2, count=4), Law(mu=0.2, rate=0.1), Law(mu=0.0)]
+    profiles = [PrivacyProfile(mu=float(mu)) for mu in np.exp(rng.normal(0, 9, 40))] + [
+        PrivacyProfile(mu=5e-324),
+        PrivacyProfile(mu=1e-160),
+        PrivacyProfile(mu=1e150),
+    ]
+    profiles += [
+        PrivacyProfile(rho=0.1),
+        PrivacyProfile(epsilon=0.5, k=3),
+        PrivacyProfile(epsilon=0.5, k=2, count=4),
+        PrivacyProfile(mu=0.2, rate=0.1),
+        PrivacyProfile(mu=0.0),
+    ]
     whole, one, other = Tally(), Tally(), Tally()
-    for place, law in enumerate(laws):
-        whole.add(law, 1e-9)
-        (one, other)[place % 2].add(law, 1e-9)
+    for place, profile in enumerate(profiles):
+        whole.add(profile, 1e-9)
+        (one, other)[place % 2].add(profile, 1e-9)
     one.join(other)
-    assert whole.composition == one.composition == compose(laws, math.fsum([1e-9] * len(laws)))
+    assert whole.composition == one.composition == compose(profiles, math.fsum([1e-9] * len(profiles)))
     three = Tally()
-    three.add(Law(mu=math.sqrt(0.1)), times=3)
-    square = Law(mu=math.sqrt(0.1)).mu_squared
+    three.add(PrivacyProfile(mu=math.sqrt(0.1)), times=3)
+    square = PrivacyProfile(mu=math.sqrt(0.1)).mu_squared
     assert Fraction(three.composition.mu_squared) != 3 * Fraction(square)
     assert three.composition.mu_squared == math.fsum([square] * 3)
 

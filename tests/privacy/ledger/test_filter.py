@@ -29,13 +29,13 @@ def event(release_id="r", **fields):
     return Event(release_id=release_id, **values)
 
 
-LAWS = st.one_of(
+PROFILES = st.one_of(
     st.tuples(st.just("mu"), st.floats(0.01, 1)),
     st.tuples(st.just("epsilon"), st.floats(0.01, 1)),
 )
 
 
-@given(st.lists(st.tuples(LAWS, st.integers(1, 4)), max_size=25), st.sampled_from(["gdp", "zcdp"]))
+@given(st.lists(st.tuples(PROFILES, st.integers(1, 4)), max_size=25), st.sampled_from(["gdp", "zcdp"]))
 @settings(deadline=None, max_examples=50)
 def test_what_was_let_through_never_exceeds_the_budget(asked, rule):
     budget = PrivacyFilter(2.0, DELTA, rule=rule)
@@ -52,7 +52,7 @@ def test_what_was_let_through_never_exceeds_the_budget(asked, rule):
             with pytest.raises(BudgetExceeded):
                 budget.spend(row)
             assert (budget.remaining, budget.amount_spent) == before
-    # The accountant knows the whole law and finds no more than the filter allowed.
+    # The accountant knows the whole profile and finds no more than the filter allowed.
     assert accounting.epsilon(passed, DELTA) <= 2.0
     assert budget.amount_spent <= budget.budget * (1 + 1e-12)
 
@@ -97,7 +97,7 @@ def test_no_noise_is_drawn_for_what_does_not_fit():
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 3.0, 10.0, 40.0, 600.0])
-def test_the_gaussian_of_a_pure_law_passes_through_its_kink(epsilon):
+def test_the_gaussian_of_a_pure_distribution_passes_through_its_kink(epsilon):
     mu = pure_mu(epsilon)
     with mpmath.workdps(50):
         kink = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
@@ -134,7 +134,7 @@ def test_the_price_of_an_event(rule, fields, cost):
 
 
 @pytest.mark.parametrize(("rule", "fields"), [("gdp", {"rho": 0.1}), ("pure", {"mu": 0.1}), ("pure", {"rho": 0.1})])
-def test_laws_that_a_rule_cannot_charge_are_refused(rule, fields):
+def test_profiles_that_a_rule_cannot_charge_are_refused(rule, fields):
     with pytest.raises(CertificationError, match=f"rule '{rule}' cannot charge") as caught:
         PrivacyFilter(1.0, DELTA, rule=rule).spend(event(**fields))
     assert not isinstance(caught.value, BudgetExceeded)
@@ -211,7 +211,7 @@ def a_radius(audience="*"):
     return QuantileRadius(0.5)(np.full(20, 1.5), stream(3, "r"), owner="p1", release_id="radius", audience=audience)
 
 
-def test_a_budget_that_was_fixed_in_advance_is_charged_whole_for_releases_whose_law_was_not():
+def test_a_budget_that_was_fixed_in_advance_is_charged_whole_for_releases_whose_distribution_was_not():
     budget, radius = PrivacyFilter.of_mu(2.0, unit="features", name="budget"), a_radius()
     first, second = (adaptive(budget, radius, name) for name in ("first", "second"))
     assert 0 < budget.amount_spent < budget.budget == 4.0
@@ -244,6 +244,7 @@ def test_the_row_of_a_budget_is_the_budget(rule):
     member = event("member", mu=0.0, data_dependent_parameters=("budget",))
     found.append(member)
     cost = found.total("p2", "row", DELTA).epsilon_certified
-    # A pure law is a little cheaper at this delta, and zCDP was bounded more loosely by the filter than by the ledger.
+    # A pure profile is a little cheaper at this delta, and zCDP was bounded more loosely by the filter than by the
+    # ledger.
     assert {"gdp": 1.4999999, "pure": 1.4999, "zcdp": 1.0}[rule] < cost <= 1.5
     assert Ledger.from_rows(found.to_rows()).total("p2", "row", DELTA).epsilon_certified == cost

@@ -1,4 +1,4 @@
-"""What a ledger adds up: composition of laws, strata in parallel, one row for a release, and how fast."""
+"""What a ledger adds up: composition of profiles, strata in parallel, one row for a release, and how fast."""
 
 import math
 import time
@@ -17,7 +17,7 @@ from partywise.errors import CertificationError
 from partywise.privacy.accounted_values import UNPROVED
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon, simple_zcdp_epsilon
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.records import clipped_coefficients
@@ -109,11 +109,11 @@ def mixed_rows():
     ]
 
 
-def test_other_laws_compose_by_stratum():
+def test_other_profiles_compose_by_stratum():
     total = Ledger(mixed_rows()).total("active", "row", DELTA)
-    common = [Law(rho=0.01), Law(mu=0.2)]
-    strata = [[*common, Law(mu=0.5)], [*common, Law(epsilon=1.0, k=5, count=3)]]
-    expected = max(compose(laws, 1e-7).epsilon(DELTA) for laws in strata)
+    common = [PrivacyProfile(rho=0.01), PrivacyProfile(mu=0.2)]
+    strata = [[*common, PrivacyProfile(mu=0.5)], [*common, PrivacyProfile(epsilon=1.0, k=5, count=3)]]
+    expected = max(compose(profiles, 1e-7).epsilon(DELTA) for profiles in strata)
     assert total.epsilon_certified == total.epsilon_certified_part == expected
     assert math.isnan(total.mu_total)
     assert total.rho_total == pytest.approx(0.01 + 0.02 + 3 * 0.5, rel=1e-12)
@@ -126,7 +126,7 @@ def test_other_laws_compose_by_stratum():
     assert elsewhere.total("active", "row", DELTA).epsilon_certified == gaussian_epsilon(1.0, DELTA)
 
 
-def test_an_unproved_row_beside_other_laws_shows_the_proved_part():
+def test_an_unproved_row_beside_other_profiles_shows_the_proved_part():
     proved = Ledger(mixed_rows()).total("active", "row", DELTA)
     total = Ledger([*mixed_rows(), event("e", mu=None, certified=False)]).total("active", "row", DELTA)
     assert total.epsilon_certified == total.mu_total == total.rho_total == total.epsilons["simple_zcdp"] == math.inf
@@ -144,7 +144,7 @@ ROWS = st.one_of(
 @given(st.lists(st.tuples(ROWS, CELLS), min_size=1, max_size=4), CELLS)
 @settings(deadline=None, max_examples=40)
 def test_moving_any_row_never_goes_below_the_largest_stratum(rows, target):
-    events = [event(f"r{k}", stratum=stratum, **law) for k, (law, stratum) in enumerate(rows)]
+    events = [event(f"r{k}", stratum=stratum, **profile) for k, (profile, stratum) in enumerate(rows)]
     moved = [replace(events[0], stratum=target), *events[1:]]
     largest = max(epsilon_of([e for e in moved if e.stratum in ("*", s)]) for s in ("c/A", "c/B", "c/C"))
     assert epsilon_of(moved) == pytest.approx(largest, rel=1e-9)

@@ -151,8 +151,8 @@ def test_a_digest_leaves_nothing_behind_in_any_row():
     assert taken < 10 * len(ledger)
 
 
-def test_events_of_one_law_share_it():
-    """Whole numbers and floats are told apart: a law says what its event says."""
-    laws = [event(f"release {k}", mu=mu).law for k, mu in enumerate([0.5, 0.5, 1, 1.0])]
-    assert laws[0] is laws[1] and laws[2] is not laws[3]
-    assert [type(law.mu) for law in laws] == [float, float, int, float]
+def test_events_of_one_distribution_share_it():
+    """Whole numbers and floats are told apart: a profile says what its event says."""
+    profiles = [event(f"release {k}", mu=mu).profile for k, mu in enumerate([0.5, 0.5, 1, 1.0])]
+    assert profiles[0] is profiles[1] and profiles[2] is not profiles[3]
+    assert [type(profile.mu) for profile in profiles] == [float, float, int, float]

@@ -8,7 +8,7 @@ import pytest
 from ledger_driver import BOTH, DELTA, epsilon_of, event
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
 
@@ -59,19 +59,23 @@ def test_add_remove_doubles_mu_and_label_flips_count_for_rows():
 
 
 @pytest.mark.parametrize(
-    ("law", "users", "added"),
+    ("profile", "users", "added"),
     [
-        ({"mu": 0.3}, Law(mu=0.9), Law(mu=0.6)),
-        ({"mu": 0.3, "count": 4}, Law(mu=0.9, count=4), Law(mu=0.6, count=4)),
-        ({"epsilon": 0.3}, Law(epsilon=0.9), Law(epsilon=0.6)),
-        ({"epsilon": 0.3, "k": 50, "count": 2}, Law(epsilon=0.9, count=2), Law(epsilon=0.6, count=2)),
-        ({"rho": 0.1}, Law(rho=0.9), Law(rho=0.4)),
+        ({"mu": 0.3}, PrivacyProfile(mu=0.9), PrivacyProfile(mu=0.6)),
+        ({"mu": 0.3, "count": 4}, PrivacyProfile(mu=0.9, count=4), PrivacyProfile(mu=0.6, count=4)),
+        ({"epsilon": 0.3}, PrivacyProfile(epsilon=0.9), PrivacyProfile(epsilon=0.6)),
+        (
+            {"epsilon": 0.3, "k": 50, "count": 2},
+            PrivacyProfile(epsilon=0.9, count=2),
+            PrivacyProfile(epsilon=0.6, count=2),
+        ),
+        ({"rho": 0.1}, PrivacyProfile(rho=0.9), PrivacyProfile(rho=0.4)),
         # Nothing is gained by sampling in a group: every record may be included.
-        ({"mu": 0.3, "rate": 0.1}, Law(mu=0.9), Law(mu=0.6)),
+        ({"mu": 0.3, "rate": 0.1}, PrivacyProfile(mu=0.9), PrivacyProfile(mu=0.6)),
     ],
 )
-def test_the_table_of_groups(law, users, added):
-    row = event(**{"mu": None, **law})
+def test_the_table_of_groups(profile, users, added):
+    row = event(**{"mu": None, **profile})
 
     def total(unit, rows=(row,), **users):
         return Ledger(rows).total("active", unit, DELTA, **users).epsilon_certified
@@ -101,13 +105,13 @@ def test_sampling_is_credited_where_one_neighbour_contributes_nothing():
     flipped = {"unit": "label", "depends_on": ("label",), "relation": "label_flip"}
     sampled = event(mu=1.0, rate=0.05, count=20, **flipped)
     found = epsilon_of([sampled], "label")
-    assert found == compose([Law(mu=1.0, rate=0.05, count=20)]).epsilon(DELTA)
+    assert found == compose([PrivacyProfile(mu=1.0, rate=0.05, count=20)]).epsilon(DELTA)
     assert found == epsilon_of([sampled], "row")
     replaced = event(mu=1.0, rate=0.05, count=20)
     assert epsilon_of([replaced]) == gaussian_epsilon(math.sqrt(20), DELTA) > 3 * found
 
 
-def test_what_lies_outside_a_law_has_no_group_rule():
+def test_what_lies_outside_a_distribution_has_no_group_rule():
     row = event(mu=0.3, delta_numeric=1e-9)
     assert epsilon_of([row]) == gaussian_epsilon(0.3, DELTA - 1e-9)
     assert epsilon_of([replace(row, relation="add_remove")]) == math.inf

@@ -16,7 +16,7 @@ from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 
-def test_the_worst_view_weighs_different_laws_by_their_epsilon():
+def test_the_worst_view_weighs_different_profiles_by_their_epsilon():
     ledger = Ledger(
         [
             event("a", audience=("x",), mu=0.4),
@@ -93,7 +93,7 @@ def test_a_release_without_noise_is_infinite_though_its_mechanism_is_known():
     assert total.epsilon_certified == math.inf and total.certified and total.rho_total == math.inf
 
 
-def test_a_law_that_cannot_be_composed_is_refused_and_not_dropped():
+def test_a_distribution_that_cannot_be_composed_is_refused_and_not_dropped():
     response = event("flip", mechanism="randomized_response", mu=None)
     with pytest.raises(CertificationError, match="'randomized_response' carries no mu"):
         Ledger([response])

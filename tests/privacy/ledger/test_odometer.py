@@ -62,13 +62,17 @@ def test_compositions_add_and_are_repeated():
             gaussian * wrong
     with pytest.raises(TypeError):
         gaussian + 1.0
-    for words, message in (({}, "states no law"), ({"mu": -1.0}, "mu=-1.0"), ({"mu": 1.0, "rho": 1.0}, "exactly one")):
+    for words, message in (
+        ({}, "states no profile"),
+        ({"mu": -1.0}, "mu=-1.0"),
+        ({"mu": 1.0, "rho": 1.0}, "exactly one"),
+    ):
         with pytest.raises(ValueError, match=message):
             pw.cost(**words)
 
 
 def test_sampling_that_gains_nothing_is_said():
-    """634 where 1.83 was meant: the same law, under a relation for which no gain by sampling is proved."""
+    """634 where 1.83 was meant: the same profile, under a relation for which no gain by sampling is proved."""
     steps = event("steps", mu=1.0, rate=0.01, count=1000)
     with pytest.warns(UserWarning, match=r"rate=0.01 of release 'steps' is not credited under relation='replace_one'"):
         assert pw.Ledger([steps]).total("analyst", "row", DELTA).epsilon_certified == pytest.approx(633.93, abs=0.01)

@@ -30,10 +30,10 @@ def test_cells_of_different_partitions_add_up():
 
 
 def test_the_total_is_the_largest_choice_of_one_cell_a_partition():
-    laws = ({"mu": 0.7}, {"mu": None, "epsilon": 1.0, "k": 3}, {"mu": None, "rho": 0.05}, {"mu": 0.3})
+    profiles = ({"mu": 0.7}, {"mu": None, "epsilon": 1.0, "k": 3}, {"mu": None, "rho": 0.05}, {"mu": 0.3})
     cells = [f"{partition}/{cell}" for partition in ("a", "b", "c") for cell in range(3)]
     rows = [
-        event(f"{cell} {k}", stratum=cell, **laws[(place + k) % 4])
+        event(f"{cell} {k}", stratum=cell, **profiles[(place + k) % 4])
         for place, cell in enumerate(cells)
         for k in range(2)
     ]

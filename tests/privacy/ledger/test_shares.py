@@ -158,24 +158,24 @@ def test_many_parties_have_a_bound():
     assert found.mu_total == pytest.approx(math.sqrt(1 + 0.25 / (11 / 9)), rel=1e-12)
 
 
-def test_a_person_with_several_rows_costs_as_many_times_the_law():
+def test_a_person_with_several_rows_costs_as_many_times_the_profile():
     row = shared(CLIENTS, 0.2)
     one, three = (Ledger([row]).total(("river",), "user", 1e-5, rows_per_user=m).mu_total for m in (1, 3))
     assert three == pytest.approx(3 * one, rel=1e-12) and one == pytest.approx(0.2, rel=1e-12)
 
 
 def test_a_distance_takes_its_part_of_delta():
-    law = Composition(mu_squared=1.0)
-    assert replace(law, tv=1e-300).epsilon(1e-5) == pytest.approx(law.epsilon(1e-5), rel=2e-12)
+    profile = Composition(mu_squared=1.0)
+    assert replace(profile, tv=1e-300).epsilon(1e-5) == pytest.approx(profile.epsilon(1e-5), rel=2e-12)
     for tv in (1e-9, 1e-8):
-        epsilon = replace(law, tv=tv).epsilon(1e-5)
-        assert law.delta(epsilon) + beside(tv, epsilon) == pytest.approx(1e-5, rel=1e-9)
-        assert replace(law, tv=tv).delta(epsilon) <= 1e-5 * (1 + 1e-9)
-        assert power(replace(law, tv=tv), 0.01) >= power(law, 0.01) + tv
-    assert replace(law, tv=1e-4).epsilon(1e-5) == math.inf
+        epsilon = replace(profile, tv=tv).epsilon(1e-5)
+        assert profile.delta(epsilon) + beside(tv, epsilon) == pytest.approx(1e-5, rel=1e-9)
+        assert replace(profile, tv=tv).delta(epsilon) <= 1e-5 * (1 + 1e-9)
+        assert power(replace(profile, tv=tv), 0.01) >= power(profile, 0.01) + tv
+    assert replace(profile, tv=1e-4).epsilon(1e-5) == math.inf
     large = Composition(mu_squared=40.0**2, tv=1e-300)
     assert large.epsilon(1e-5) == math.inf and cost(mu=40.0).epsilon(1e-5) < math.inf
-    assert (2 * replace(law, tv=1e-9)).tv == 2e-9 and replace(law, tv=1e-9).merge(law).tv == 1e-9
+    assert (2 * replace(profile, tv=1e-9)).tv == 2e-9 and replace(profile, tv=1e-9).merge(profile).tv == 1e-9
 
 
 def test_rows_keep_their_shares_in_a_file(tmp_path):

@@ -32,15 +32,15 @@ def constant(value, sensitivity=2.0, **fields):
     return Bounded(value, SensitivityCertificate(sensitivity, **certificate))
 
 
-@pytest.mark.parametrize("law", ["rounded", "discrete"])
+@pytest.mark.parametrize("distribution", ["rounded", "discrete"])
 @pytest.mark.parametrize("source", [SecureRandom, lambda: stream(1, "noise")], ids=["secure", "simulation"])
-def test_the_noise_has_the_stated_deviation_on_the_grid(source, law):
+def test_the_noise_has_the_stated_deviation_on_the_grid(source, distribution):
     value = np.linspace(-3, 3, 4_000_000)
-    release = DiscreteGaussian(sigma=2.5, grid=2.0**-8, law=law)(constant(value), source())
+    release = DiscreteGaussian(sigma=2.5, grid=2.0**-8, distribution=distribution)(constant(value), source())
     steps = release.value * 2.0**8
     noise = steps - np.rint(value * 2.0**8)
     assert np.array_equal(steps, np.rint(steps))
-    deviation = math.sqrt(640.0**2 + (1 / 12 if law == "rounded" else 0.0))
+    deviation = math.sqrt(640.0**2 + (1 / 12 if distribution == "rounded" else 0.0))
     assert accepts_sigma(noise, deviation) and accepts_mean(noise, 0.0, deviation)
     assert not accepts_sigma(noise, 1.01 * deviation) and not accepts_sigma(noise, 0.99 * deviation)
 
@@ -49,7 +49,7 @@ def test_the_cost_is_that_of_the_rounded_value():
     bounded, g = constant(np.zeros((3, 3))), 2.0**-6
     moved = 2.0 + 3 * g
     rounded = DiscreteGaussian(sigma=0.5, grid=g)(bounded, SecureRandom(), owner="p1").event
-    discrete = DiscreteGaussian(sigma=0.5, grid=g, law="discrete")(bounded, SecureRandom()).event
+    discrete = DiscreteGaussian(sigma=0.5, grid=g, distribution="discrete")(bounded, SecureRandom()).event
     assert rounded.mu == pytest.approx(moved / 0.5, rel=1e-14) and rounded.mu >= moved / 0.5
     assert discrete.rho == pytest.approx(moved**2 / (2 * 0.5**2), rel=1e-14) and discrete.mu is None
     assert (rounded.mechanism, discrete.mechanism) == ("rounded_gaussian", "discrete_gaussian")
@@ -57,13 +57,17 @@ def test_the_cost_is_that_of_the_rounded_value():
     assert (rounded.unit, rounded.relation, rounded.sensitivity) == ("features", "replace_one", 2.0)
 
 
-@pytest.mark.parametrize("law", ["rounded", "discrete"])
+@pytest.mark.parametrize("distribution", ["rounded", "discrete"])
 @pytest.mark.parametrize("mu", [0.25, 1.0, 30.0])
-def test_a_wanted_mu_is_met_with_the_rounding_included(mu, law):
+def test_a_wanted_mu_is_met_with_the_rounding_included(mu, distribution):
     n, g = 400_000, 2.0**-8
-    release = DiscreteGaussian(mu=mu, grid=g, law=law)(constant(np.zeros(n)), stream(1, "a"))
+    release = DiscreteGaussian(mu=mu, grid=g, distribution=distribution)(constant(np.zeros(n)), stream(1, "a"))
     moved = 2.0 + math.sqrt(n) * g
-    assert (release.event.mu == mu) if law == "rounded" else (release.event.rho == pytest.approx(mu**2 / 2, rel=1e-15))
+    assert (
+        (release.event.mu == mu)
+        if distribution == "rounded"
+        else (release.event.rho == pytest.approx(mu**2 / 2, rel=1e-15))
+    )
     assert accepts_sigma(release.value, moved / mu) and not accepts_sigma(release.value, 2.0 / mu)
 
 
@@ -127,7 +131,7 @@ def test_plain_noise_on_a_mahalanobis_certificate_pays_for_the_flattest_directio
     assert event.mu == pytest.approx((2 / math.sqrt(lowest) + math.sqrt(15) * 2.0**-9) / 2, rel=1e-8)
 
 
-def test_both_sources_give_one_law_and_one_release_never_mixes_them(monkeypatch):
+def test_both_sources_give_one_distribution_and_one_release_never_mixes_them(monkeypatch):
     bounded = constant(np.zeros(1000), grid=2.0**-10)
 
     def refuse(*arguments):
@@ -206,7 +210,7 @@ def test_entries_beyond_the_integers_are_refused_before_anything_is_drawn(value)
         (lambda: DiscreteGaussian(mu=math.nan), "mu=nan"),
         (lambda: DiscreteGaussian(sigma=1.0, grid=0.1), r"grid=0\.1 must be a power of two"),
         (lambda: DiscreteGaussian(sigma=1.0, grid=-0.5), r"grid=-0\.5"),
-        (lambda: DiscreteGaussian(sigma=1.0, law="float"), "law='float'"),
+        (lambda: DiscreteGaussian(sigma=1.0, distribution="float"), "distribution='float'"),
         (lambda: DiscreteGaussian(sigma=1.0, grid=4.0)(constant(0.0), stream(1, "a")), "sigma=0.25 grid units"),
         (
             lambda: DiscreteGaussian(covariance=fixed(np.ones((2, 2))))(constant(np.zeros(2)), stream(1, "a")),

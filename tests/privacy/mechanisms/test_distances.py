@@ -1,4 +1,4 @@
-"""Laws that favour near outputs: exact losses by enumeration, the printed formula that is not a law, ceil and floor."""
+"""Distributions that favour near outputs: exact losses, the printed formula that is none, ceil and floor."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from error_rates import ALPHA, accepts_law
+from error_rates import ALPHA, accepts_distribution
 from fixed import fixed
 from partywise.privacy.mechanisms import AdjustedDistanceExponential, DistanceExponential
 from partywise.privacy.mechanisms.random import SecureRandom
@@ -38,7 +38,7 @@ def adjusted(draw):
 
 
 @given(POSITIVE, st.integers(-20, 20), st.integers(1, 60))
-def test_the_global_law_and_its_losses_are_exact(epsilon, lo, length):
+def test_the_global_distribution_and_its_losses_are_exact(epsilon, lo, length):
     mechanism = DistanceExponential(epsilon, fixed((lo, lo + length)))
     matrix = mechanism.matrix()
     table = losses(matrix)
@@ -51,7 +51,7 @@ def test_the_global_law_and_its_losses_are_exact(epsilon, lo, length):
 
 
 @given(adjusted())
-def test_the_adjusted_law_and_its_losses_are_exact(mechanism):
+def test_the_adjusted_distribution_and_its_losses_are_exact(mechanism):
     matrix = mechanism.matrix()
     table, span = losses(matrix), mechanism.hi - mechanism.lo
     assert all(abs(math.fsum(row) - 1) <= 1e-15 for row in matrix)
@@ -93,7 +93,7 @@ def test_ceil_is_never_below_the_exact_loss_and_floor_is():
     assert mechanism.policy(0) == 0.1 and mechanism.worst_loss(0) == 0
 
 
-def test_the_printed_formula_is_no_law():
+def test_the_printed_formula_is_no_distribution():
     buckets, _ = AdjustedDistanceExponential(0.1, 2.0, 10, fixed((1, 100))).printed_matrix()
     assert round(buckets.sum(axis=1)[4], 2) == 0.37 and np.all(buckets.sum(axis=1) < 0.4)
     _, values = AdjustedDistanceExponential(2.0, 2.0, 10, fixed((1, 100))).printed_matrix()
@@ -116,7 +116,7 @@ def test_a_last_bucket_may_be_shorter():
     np.testing.assert_allclose(ones.matrix(), DistanceExponential(0.7, fixed((0, 9))).matrix(), rtol=1e-14)
 
 
-def test_extreme_parameters_do_not_underflow_to_no_law():
+def test_extreme_parameters_do_not_underflow_to_no_distribution():
     mechanism = AdjustedDistanceExponential(900.0, 900.0, 10, fixed((1, 100)))
     assert np.all(np.isfinite(mechanism.matrix())) and mechanism.epsilon_pure == pytest.approx(9 * 900, rel=0.2)
     assert DistanceExponential(1e4, fixed((0, 50))).worst_loss(50) == 250_000
@@ -136,12 +136,12 @@ def test_extreme_parameters_do_not_underflow_to_no_law():
         ),
     ],
 )
-def test_draws_follow_the_matrix_and_a_neighbouring_law_is_noticed(mechanism, wrong):
+def test_draws_follow_the_matrix_and_a_neighbouring_distribution_is_noticed(mechanism, wrong):
     true = np.repeat(np.arange(-3, 7), 300_000)
     drawn = mechanism(entries(true, unit="features"), stream(1, "draws")).value
     counts = np.bincount((true + 3) * 10 + drawn + 3, minlength=100).reshape(10, 10)
-    assert all(accepts_law(counts[x], row, ALPHA / 10) for x, row in enumerate(mechanism.matrix()))
-    assert not all(accepts_law(counts[x], row, ALPHA / 10) for x, row in enumerate(wrong.matrix()))
+    assert all(accepts_distribution(counts[x], row, ALPHA / 10) for x, row in enumerate(mechanism.matrix()))
+    assert not all(accepts_distribution(counts[x], row, ALPHA / 10) for x, row in enumerate(wrong.matrix()))
 
 
 def test_what_is_charged_is_the_exact_loss_not_the_advertised_parameter():
@@ -154,7 +154,7 @@ def test_what_is_charged_is_the_exact_loss_not_the_advertised_parameter():
 
 
 @given(adjusted())
-def test_a_step_of_the_adjusted_law_costs_at_most_its_loss_per_unit_of_distance(mechanism):
+def test_a_step_of_the_adjusted_distribution_costs_at_most_its_loss_per_unit_of_distance(mechanism):
     event = mechanism(entries([mechanism.lo], unit="features"), stream(1, "a")).event
     span = mechanism.hi - mechanism.lo
     assert all(mechanism.worst_loss(t) <= t * event.epsilon_distance * (1 + 1e-12) for t in range(span + 1))

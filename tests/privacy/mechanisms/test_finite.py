@@ -1,4 +1,4 @@
-"""Randomised response: the law is the matrix, the loss is exact, the secure path charges its own rounding."""
+"""Randomised response: the distribution is the matrix, the loss is exact, the secure path charges its own rounding."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from error_rates import ALPHA, accepts_law, accepts_mean
+from error_rates import ALPHA, accepts_distribution, accepts_mean
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.accounting.calibration import randomized_response_probability
@@ -31,7 +31,7 @@ def pair_counts(true, drawn, k):
 
 
 @given(EPSILONS, st.integers(2, 60))
-def test_the_matrix_is_a_law_and_its_loss_is_exact(epsilon, k):
+def test_the_matrix_is_a_distribution_and_its_loss_is_exact(epsilon, k):
     mechanism = RandomizedResponse(epsilon, k)
     matrix = mechanism.matrix()
     assert all(abs(math.fsum(row) - 1) <= 1e-15 for row in matrix)
@@ -59,8 +59,8 @@ def test_draws_follow_the_matrix_and_a_neighbouring_epsilon_is_noticed(source, e
     counts = pair_counts(true, release.value, k)
     wrong = RandomizedResponse(epsilon + 0.05, k).matrix()
     for x, row in enumerate(RandomizedResponse(epsilon, k).matrix()):
-        assert accepts_law(counts[x], row, ALPHA / k)
-    assert not all(accepts_law(counts[x], row, ALPHA / k) for x, row in enumerate(wrong))
+        assert accepts_distribution(counts[x], row, ALPHA / k)
+    assert not all(accepts_distribution(counts[x], row, ALPHA / k) for x, row in enumerate(wrong))
     assert release.event.sampler == source and release.value.dtype == np.int64
 
 
@@ -122,11 +122,11 @@ def test_estimated_shares_of_k_indices():
     mechanism = RandomizedResponse(epsilon, k)
     estimate = mechanism.frequencies(mechanism(entries(true), stream(4, "a")).value)
     keep, other = mechanism.matrix()[0, :2]
-    law = shares @ mechanism.matrix()
-    deviation = np.sqrt(law * (1 - law) / n) / (keep - other)
+    distribution = shares @ mechanism.matrix()
+    deviation = np.sqrt(distribution * (1 - distribution) / n) / (keep - other)
     assert estimate.sum() == pytest.approx(1, abs=1e-12)
     assert np.all(np.abs(estimate - shares) < 6.5 * deviation)
-    assert np.any(np.abs(estimate - law) > 6.5 * deviation)
+    assert np.any(np.abs(estimate - distribution) > 6.5 * deviation)
 
 
 @given(st.floats(0, 60), st.sampled_from([2, 3, 50, 2**20]))

@@ -1,4 +1,4 @@
-"""Integer Gaussian noise: one law from a seed and from the operating system, exact for every neighbour."""
+"""Integer Gaussian noise: one distribution from a seed and from the operating system, exact for every neighbour."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chi_square(drawn, deviation):
 
 @pytest.mark.parametrize("deviation", [16.0, 700.0, 1024.0, 2.0**34])
 @pytest.mark.parametrize("source", [lambda: np.random.default_rng(1), SecureRandom], ids=["seeded", "secure"])
-def test_both_sources_draw_the_stated_law(source, deviation):
+def test_both_sources_draw_the_stated_distribution(source, deviation):
     drawn = draw_rounded(source(), deviation, 100_000)
     assert chi_square(drawn, deviation) > ALPHA
     # A deviation that is off by 3 % is seen.

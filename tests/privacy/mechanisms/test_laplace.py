@@ -1,4 +1,4 @@
-"""Laplace and geometric noise: the stated law, its cost, and what each refuses."""
+"""Laplace and geometric noise: the stated distribution, its cost, and what each refuses."""
 
 import math
 from fractions import Fraction
@@ -27,7 +27,7 @@ def geometric_probability(gamma: float, k: np.ndarray) -> np.ndarray:
 
 
 def chi_squared_sf(drawn: np.ndarray, gamma: float) -> float:
-    """Upper tail probability of the counts of -6..6 and of both tails under a geometric law."""
+    """Upper tail probability of the counts of -6..6 and of both tails under a geometric distribution."""
     from scipy.special import gammaincc
 
     inner = np.arange(-6, 7)
@@ -39,7 +39,7 @@ def chi_squared_sf(drawn: np.ndarray, gamma: float) -> float:
 
 
 @pytest.mark.parametrize("source", ["secure", "simulation"])
-def test_geometric_draws_follow_the_law_and_a_neighbouring_one_is_noticed(source):
+def test_geometric_draws_follow_the_distribution_and_a_neighbouring_one_is_noticed(source):
     n = 4000 if source == "secure" else 400_000
     rng = pw.SecureRandom() if source == "secure" else stream(1, "geometric")
     drawn = draw_geometric(rng, Fraction(1, 2), (n,))

@@ -1,4 +1,4 @@
-"""Noise of the stated law, costs computed from certificates."""
+"""Noise of the stated distribution, costs computed from certificates."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Randomised response of indices with several alphabets: its law, what it is charged, and the inverse of the law."""
+"""Randomised response of indices with several alphabets: its distribution, its charge, and the inverse."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from error_rates import ALPHA, accepts_law
+from error_rates import ALPHA, accepts_distribution
 from fixed import fixed
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
@@ -19,15 +19,15 @@ from partywise.randomness import stream
 
 
 @pytest.mark.parametrize("source", ["simulation", "secure"])
-def test_every_alphabet_has_its_own_law(source):
+def test_every_alphabet_has_its_own_distribution(source):
     alphabets = np.tile([2, 5, 3], 60_000)
     true = np.tile([1, 4, 0], 60_000)
     rng = stream(1, "mixed") if source == "simulation" else SecureRandom()
     release = MixedResponse(1.0, alphabets)(entries(true, unit="features"), rng)
     for k, x in ((2, 1), (5, 4), (3, 0)):
         counts = np.bincount(release.value[alphabets == k], minlength=k)
-        assert accepts_law(counts, RandomizedResponse(1.0, k).matrix()[x], ALPHA / 3)
-        assert not accepts_law(counts, RandomizedResponse(1.15, k).matrix()[x], ALPHA / 3)
+        assert accepts_distribution(counts, RandomizedResponse(1.0, k).matrix()[x], ALPHA / 3)
+        assert not accepts_distribution(counts, RandomizedResponse(1.15, k).matrix()[x], ALPHA / 3)
     assert release.event.sampler == source
     assert release.event.epsilon == pytest.approx(1.0, rel=1e-12)
 
@@ -41,15 +41,15 @@ def test_the_smallest_alphabet_is_charged_as_often_as_a_unit_moves():
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_the_law_of_a_small_alphabet_covers_that_of_a_larger_one(epsilon):
-    """At every epsilon, two indices that both move: delta of the exact laws by enumeration."""
+def test_the_distribution_of_a_small_alphabet_covers_that_of_a_larger_one(epsilon):
+    """At every epsilon, two indices that both move: delta of the exact distributions by enumeration."""
 
     def delta(k, at):
         first, second = (np.outer(row, row).ravel() for row in RandomizedResponse(epsilon, k).matrix()[:2])
         return np.maximum(first - math.exp(at) * second, 0).sum()
 
     for at in np.linspace(0, 2 * epsilon, 9):
-        stated = compose([Law(epsilon=epsilon, k=4, count=2)]).delta(at)
+        stated = compose([PrivacyProfile(epsilon=epsilon, k=4, count=2)]).delta(at)
         assert delta(4, at) == pytest.approx(stated, rel=1e-9, abs=1e-12)
         assert all(delta(k, at) <= stated + 1e-12 for k in (5, 9, 30))
 
@@ -78,8 +78,8 @@ def test_what_does_not_fit_is_refused(wrong, message):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 4.0, 700.0, math.inf])
-def test_the_inverse_undoes_the_law_along_every_axis(epsilon):
-    """Expected sums over released pairs, by the laws as matrices, come back as sums over true pairs."""
+def test_the_inverse_undoes_the_distribution_along_every_axis(epsilon):
+    """Expected sums over released pairs, by the distributions as matrices, come back as sums over true pairs."""
     true = stream(3, "sums").normal(size=(4, 6))
     first, second = RandomizedResponse(epsilon, 4), RandomizedResponse(epsilon, 6)
     released = first.matrix().T @ true @ second.matrix()
@@ -89,10 +89,12 @@ def test_the_inverse_undoes_the_law_along_every_axis(epsilon):
 
 
 def test_the_inverse_is_that_of_the_matrix():
-    law = RandomizedResponse(0.7, 5)
+    distribution = RandomizedResponse(0.7, 5)
     sums = stream(4, "sums").normal(size=5)
-    np.testing.assert_allclose(law.debias_sums(sums), np.linalg.solve(law.matrix().T, sums), rtol=1e-12)
+    np.testing.assert_allclose(
+        distribution.debias_sums(sums), np.linalg.solve(distribution.matrix().T, sums), rtol=1e-12
+    )
     with pytest.raises(ValueError, match="axis"):
-        law.debias_sums(np.ones(4))
+        distribution.debias_sums(np.ones(4))
     with pytest.raises(ValueError, match="epsilon=0"):
         RandomizedResponse(0.0, 5).debias_sums(sums)

@@ -1,4 +1,4 @@
-"""The payer of a generator is asked before noise is drawn: every mechanism, every source, the raw law, once a draw."""
+"""The payer of a generator is asked before noise is drawn: every mechanism, every source, once a draw."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ CALLS = {
     "symmetric_gaussian": lambda rng, **t: SymmetricGaussian(2.0)(second_moment(RECORDS, fixed(1.0)), rng, **t),
     "rounded_gaussian": lambda rng, **t: DiscreteGaussian(mu=0.5)(record_sum(RECORDS, fixed(1.0)), rng, **t),
     "integers": lambda rng, **t: IntegerGaussian(mu=0.5)(membership([1], 4, fixed(2)), rng, **t),
-    "discrete_gaussian": lambda rng, **t: DiscreteGaussian(mu=0.5, law="discrete")(Bounded(UNITS, certificate()), rng),
+    "discrete_gaussian": lambda rng, **t: DiscreteGaussian(mu=0.5, distribution="discrete")(
+        Bounded(UNITS, certificate()), rng
+    ),
     "encrypted_rounded_gaussian": lambda rng, **t: DiscreteGaussian(mu=0.5).under_encryption(CLOSED, np.copy, rng, **t),
     "laplace": lambda rng, **t: Laplace(epsilon=0.5)(COUNTS, rng, **t),
     "geometric": lambda rng, **t: Geometric(0.5)(COUNTS, rng, **t),
@@ -117,9 +119,13 @@ def test_every_mechanism_asks_once_before_it_draws_and_draws_nothing_when_refuse
         assert drawn() != start, "the mechanism draws from this source"
         ((paid, place),) = book.paid
         assert place == start, "asked before the first draw"
-        assert paid.law is not None and paid.certified and not paid.noise_digest
+        assert paid.profile is not None and paid.certified and not paid.noise_digest
         if name != "shared_rounded_gaussian":
-            assert (paid.law, paid.unit, paid.mechanism) == (made.event.law, made.event.unit, made.event.mechanism)
+            assert (paid.profile, paid.unit, paid.mechanism) == (
+                made.event.profile,
+                made.event.unit,
+                made.event.mechanism,
+            )
         place = drawn()
         with pytest.raises(BudgetExceeded):
             CALLS[name](charge_to(rng, Book(refuse=True)))
@@ -127,20 +133,20 @@ def test_every_mechanism_asks_once_before_it_draws_and_draws_nothing_when_refuse
 
 
 def test_every_mechanism_of_the_library_is_among_them():
-    """Names of laws are the third argument of `charge_and_draw`, which every mechanism ends in."""
+    """Names of profiles are the third argument of `charge_and_draw`, which every mechanism ends in."""
     made = set()
     for path in sorted(LIB.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "charge_and_draw"
             if named and len(node.args) >= 6 and isinstance(node.args[2], ast.Constant):
                 made.add(node.args[2].value)
-    # Mixed responses have the law of randomised response; rounds on samples stand in the tests of every protocol.
+    # Mixed responses have the profile of randomised response; rounds on samples stand in the tests of every protocol.
     assert made - {"subsampled_gaussian"} <= set(CALLS) and len(made) >= 10
     assert MECHANISMS - {"subsampled_gaussian"} <= set(CALLS) and made <= MECHANISMS, "and each has its name"
 
 
 @pytest.mark.parametrize(("mechanism", "proved"), [("gaussian", True), ("my_noise", False)])
-def test_a_law_that_the_library_does_not_know_is_paid_as_unproved(mechanism, proved):
+def test_a_distribution_that_the_library_does_not_know_is_paid_as_unproved(mechanism, proved):
     book, bounded = Book(), record_sum(RECORDS, fixed(1.0))
     rng = charge_to(stream(1, "a"), book)
     charge_and_draw(bounded, {"mu": 0.5}, mechanism, lambda: rng.standard_normal(2), "clinic", {}, rng)
@@ -170,7 +176,7 @@ def test_releases_are_made_by_mechanisms_and_noise_is_drawn_by_them_only():
     assert {n for n in drawers if not n.startswith(inside)} == {"studies/vertical_trees/leaks/slots.py"}
 
 
-def test_the_law_itself_is_charged_where_the_row_of_a_budget_stands_for_it():
+def test_the_distribution_itself_is_charged_where_the_row_of_a_budget_stands_for_it():
     parent = Gaussian(mu=0.1)(record_sum(RECORDS, fixed(1.0)), stream(1, "a"), release_id="radius")
     budget, book = PrivacyFilter(3.0, 1e-5, unit="features", name="whole"), Book()
     made = Gaussian(sigma=4.0)(
@@ -180,12 +186,12 @@ def test_the_law_itself_is_charged_where_the_row_of_a_budget_stands_for_it():
         data_dependent_parameters=(parent,),
     )
     ((paid, _),) = book.paid
-    assert made.event.law.free and made.event.data_dependent_parameters == ("radius", "whole")
-    assert paid.certified and paid.law.mu == pytest.approx(math.sqrt(budget.amount_spent))
+    assert made.event.profile.free and made.event.data_dependent_parameters == ("radius", "whole")
+    assert paid.certified and paid.profile.mu == pytest.approx(math.sqrt(budget.amount_spent))
 
 
-@pytest.mark.parametrize("given", ["law", "preset"])
-def test_a_law_that_rests_on_a_value_in_the_clear_is_proved_of_nothing(given):
+@pytest.mark.parametrize("given", ["profile", "preset"])
+def test_a_distribution_that_rests_on_a_value_in_the_clear_is_proved_of_nothing(given):
     radius = Clear(1.0, units=("features",), owner="clinic")
     book, mechanism = Book(), Gaussian(mu=0.5) if given == "preset" else Gaussian(sigma=4.0)
     rng = charge_to(stream(1, "a"), book)
@@ -200,7 +206,7 @@ def test_noise_of_a_dealer_is_charged_where_it_is_drawn_and_not_where_shares_are
     noise = mechanism.noise(certificate(), UNITS, charge_to(stream(1, "a"), book), "sums", (UNPROVED,))
     made = mechanism(SharedSum(noise, "sums"), certificate(), UNITS, "simulation", parents=(UNPROVED,))
     ((paid, _),) = book.paid
-    assert (paid.release_id, paid.owner, paid.law) == ("sums", made.event.owner, made.event.law)
+    assert (paid.release_id, paid.owner, paid.profile) == ("sums", made.event.owner, made.event.profile)
     assert not paid.certified, "its certificate rests on a value in the clear"
 
 

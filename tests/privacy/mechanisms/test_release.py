@@ -93,10 +93,12 @@ def test_gaussian_noise_has_no_secure_sampler_and_the_message_says_what_to_use()
             CALLS[name](SecureRandom())
 
 
-def test_the_helper_states_any_law_and_keeps_the_type_of_its_value():
+def test_the_helper_states_any_distribution_and_keeps_the_type_of_its_value():
     bounded = record_sum(np.ones((3, 2)), fixed(1.0))
-    law = {"rho": 0.5, "delta_numeric": 1e-30, "count": 2}
-    release = charge_and_draw(bounded, law, "discrete", lambda: np.array(3, dtype=np.int64), "p1", {}, SecureRandom())
+    distribution = {"rho": 0.5, "delta_numeric": 1e-30, "count": 2}
+    release = charge_and_draw(
+        bounded, distribution, "discrete", lambda: np.array(3, dtype=np.int64), "p1", {}, SecureRandom()
+    )
     assert (release.event.rho, release.event.delta_numeric, release.event.count) == (0.5, 1e-30, 2)
     assert release.event.sampler == "secure" and release.value == 3 and type(release.value) is int
     named = charge_and_draw(

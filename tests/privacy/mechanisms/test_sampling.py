@@ -1,4 +1,4 @@
-"""The source of published noise: exact laws, no seed, no state to repeat."""
+"""The source of published noise: exact distributions, no seed, no state to repeat."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ from partywise.privacy.statistics.records import entries
 from partywise.randomness import SimulationRandom, stream
 from pipeline import ROOT
 
-LAWS = ("rounded", "discrete")
+DISTRIBUTIONS = ("rounded", "discrete")
 WORD = 1 << 64
 
 
@@ -48,20 +48,20 @@ def split(u, bits):
     return [(u >> shift) % WORD for shift in range(bits - 64, -1, -64)]
 
 
-def masses(sigma, law, reach):
+def masses(sigma, distribution, reach):
     """Probabilities of -reach..reach in floating point, by formulas that the library does not use."""
     j = np.arange(-reach, reach + 1)
-    if law == "rounded":
+    if distribution == "rounded":
         # Differences of the smaller tails: no cancellation.
         return norm.sf((np.abs(j) - 0.5) / sigma) - norm.sf((np.abs(j) + 0.5) / sigma)
     bells = np.exp(-((j / sigma) ** 2) / 2)
     return bells / bells.sum()
 
 
-def law_p_value(draws, sigma, law, cells=24):
+def law_p_value(draws, sigma, distribution, cells=24):
     """Chi-square p-value over cells of nearly equal mass."""
     reach = math.ceil(9 * sigma)
-    cumulative = np.cumsum(masses(sigma, law, reach))
+    cumulative = np.cumsum(masses(sigma, distribution, reach))
     edges = np.unique(np.searchsorted(cumulative, np.arange(1, cells) / cells))
     expected = np.diff(np.concatenate([[0.0], cumulative[edges], [1.0]])) * draws.size
     seen = np.bincount(np.searchsorted(edges - reach, draws.ravel(), side="left"), minlength=len(expected))
@@ -90,27 +90,27 @@ def test_the_discrete_table_agrees_with_fifty_digits_and_more(sigma, bits):
             assert -1.02 < bound - below / total * mpmath.mpf(2) ** bits < 0.02, k
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_wide_table_agrees_with_fifty_digits_where_it_matters(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_a_wide_table_agrees_with_fifty_digits_where_it_matters(distribution):
     sigma = 1023.4567
-    reach, bounds = cumulative_bounds(sigma, law, 128)
+    reach, bounds = cumulative_bounds(sigma, distribution, 128)
     with mpmath.workdps(50):
         s = mpmath.mpf(sigma)
-        # For this sigma the discrete law has the normaliser sigma sqrt(2 pi) to far more than 50 digits.
+        # For this sigma the discrete distribution has the normaliser sigma sqrt(2 pi) to far more than 50 digits.
         total = s * mpmath.sqrt(2 * mpmath.pi)
         for k in (-13_000, -5000, -1024, -1, 0, 1, 700, 9000):
             step = bounds[k + reach + 1] - bounds[k + reach]
-            if law == "rounded":
+            if distribution == "rounded":
                 mass = mpmath.ncdf((k + mpmath.mpf(0.5)) / s) - mpmath.ncdf((k - mpmath.mpf(0.5)) / s)
             else:
                 mass = mpmath.exp(-((k / s) ** 2) / 2) / total
             assert abs(step - mass * 2**128) < 1.1, k
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.73, 64.0, 1024.0])
-def test_tables_are_distributions(sigma, law):
-    reach, bounds = cumulative_bounds(sigma, law, 128)
+def test_tables_are_distributions(sigma, distribution):
+    reach, bounds = cumulative_bounds(sigma, distribution, 128)
     steps = [b - a for a, b in itertools.pairwise(bounds)]
     assert len(bounds) == 2 * reach + 2 and bounds[0] == 0 and bounds[-1] == 2**128 - 1
     assert min(steps) >= 0 and sum(steps) == 2**128 - 1
@@ -120,15 +120,15 @@ def test_tables_are_distributions(sigma, law):
     assert middle == max(steps) and all(abs(a - b) <= 2 for a, b in zip(steps, steps[::-1], strict=True))
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize(("sigma", "bits"), [(0.5, 128), (0.5, 1024), (777.7, 128), (777.7, 256)])
-def test_errors_of_the_arithmetic_stay_in_the_guard_bits(monkeypatch, sigma, bits, law):
+def test_errors_of_the_arithmetic_stay_in_the_guard_bits(monkeypatch, sigma, bits, distribution):
     """Twice the guard bits, and half of them, move no whole part by more than one; four bits do."""
-    bounds = cumulative_bounds(sigma, law, bits)[1]
+    bounds = cumulative_bounds(sigma, distribution, bits)[1]
 
     def moved(guard):
         monkeypatch.setattr(discrete_table, "GUARD_BITS", guard)
-        other = cumulative_bounds.__wrapped__(sigma, law, bits)[1]
+        other = cumulative_bounds.__wrapped__(sigma, distribution, bits)[1]
         return max(abs(a - b) for a, b in zip(bounds, other, strict=True))
 
     assert max(moved(384), moved(96)) <= 1 < moved(4)
@@ -141,78 +141,80 @@ def test_a_table_of_a_thousand_steps_is_built_in_half_a_second_and_kept():
     assert cumulative_bounds(1023.0, "rounded", 128)[1] is cumulative_bounds(1023.0, "rounded", 128)[1]
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("sigma", [1.5, 300.0])
-def test_words_on_either_side_of_every_probability_give_the_outcomes_on_either_side(sigma, law):
+def test_words_on_either_side_of_every_probability_give_the_outcomes_on_either_side(sigma, distribution):
     """128 bits decide; high words equal to a boundary's are the ties of a search on 64 bits."""
-    reach, bounds = cumulative_bounds(sigma, law, 128)
+    reach, bounds = cumulative_bounds(sigma, distribution, 128)
     for k in range(-reach, reach, max(1, reach // 40)):
         bound = bounds[k + reach + 1]
         if bounds[k + reach] + 8 < bound < bounds[k + reach + 2] - 8:
             below, above = Scripted(split(bound - 2, 128)), Scripted(split(bound + 2, 128))
-            assert below.discrete_gaussian(sigma, 1, law) == [k], k
-            assert above.discrete_gaussian(sigma, 1, law) == [k + 1], k
+            assert below.discrete_gaussian(sigma, 1, distribution) == [k], k
+            assert above.discrete_gaussian(sigma, 1, distribution) == [k + 1], k
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_what_128_bits_leave_open_is_decided_by_256_or_512(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_what_128_bits_leave_open_is_decided_by_256_or_512(distribution):
     sigma, k = 2.5, 1
     for bits in (256, 512):
-        reach, bounds = cumulative_bounds(sigma, law, bits)
+        reach, bounds = cumulative_bounds(sigma, distribution, bits)
         for shift, outcome in ((-2, k), (2, k + 1)):
             source = Scripted(split(bounds[k + reach + 1] + shift, bits))
-            assert source.discrete_gaussian(sigma, 1, law) == [outcome]
+            assert source.discrete_gaussian(sigma, 1, distribution) == [outcome]
             assert not source.words, f"all {bits} bits were needed"
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_the_ends_of_the_table_are_no_ends_of_the_law(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_the_ends_of_the_table_are_no_ends_of_the_distribution(distribution):
     """All bits zero, then all ones: beyond the reach of 128 bits there are outcomes, and 256 bits find them."""
-    reach = cumulative_bounds(1.0, law, 128)[0]
-    low = Scripted([0, 0, 0, 1 << 32]).discrete_gaussian(1.0, 1, law)[0]
-    high = Scripted([WORD - 1, WORD - 1, WORD - 1, WORD - 1 - (1 << 32)]).discrete_gaussian(1.0, 1, law)[0]
+    reach = cumulative_bounds(1.0, distribution, 128)[0]
+    low = Scripted([0, 0, 0, 1 << 32]).discrete_gaussian(1.0, 1, distribution)[0]
+    high = Scripted([WORD - 1, WORD - 1, WORD - 1, WORD - 1 - (1 << 32)]).discrete_gaussian(1.0, 1, distribution)[0]
     assert low < -reach < reach < high
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("sigma", [0.7, 16.0, 1024.0])
-def test_the_guide_and_the_search_agree_with_plain_bisection(sigma, law):
+def test_the_guide_and_the_search_agree_with_plain_bisection(sigma, distribution):
     high = stream(3, "words").integers(0, WORD, 20_000, dtype=np.uint64)
     # Words just before and after the cells of the guide, too.
     cells = np.arange(0, 1 << 16, 7, dtype=np.uint64) << np.uint64(48)
     high = np.concatenate([high, cells[1:], cells - np.uint64(1)])
-    reach, bounds = cumulative_bounds(sigma, law, 128)
+    reach, bounds = cumulative_bounds(sigma, distribution, 128)
     heads = np.array([bound >> 64 for bound in bounds], dtype=np.uint64)
     clear = ~np.isin(high, heads)
     wanted = np.searchsorted(heads, high[clear], side="left") - reach - 1
     assert np.count_nonzero(clear) > 0.99 * len(high)
-    found = Scripted(high[clear]).discrete_gaussian(sigma, int(clear.sum()), law)
+    found = Scripted(high[clear]).discrete_gaussian(sigma, int(clear.sum()), distribution)
     assert np.array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
 @pytest.mark.parametrize("sigma", [0.8, 16.0, 300.5, 1024.0])
-def test_a_million_simulated_draws_have_the_law_and_one_percent_off_is_noticed(sigma, law):
-    draws = integer_noise(stream(2, "law", law), sigma, 1_000_000, law)
+def test_a_million_simulated_draws_have_the_distribution_and_one_percent_off_is_noticed(sigma, distribution):
+    draws = integer_noise(stream(2, "distribution", distribution), sigma, 1_000_000, distribution)
     assert draws.dtype == np.int64
-    assert law_p_value(draws, sigma, law) > ALPHA > law_p_value(draws, 1.01 * sigma, law)
+    assert law_p_value(draws, sigma, distribution) > ALPHA > law_p_value(draws, 1.01 * sigma, distribution)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_secure_draws_have_the_law_and_one_percent_off_is_noticed(law):
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_secure_draws_have_the_distribution_and_one_percent_off_is_noticed(distribution):
     """No seed: 4 million draws keep both error rates below ALPHA."""
     sigma = 200.0
-    draws = SecureRandom().discrete_gaussian(sigma, (2000, 2000), law)
-    deviation = math.sqrt(sigma**2 + (1 / 12 if law == "rounded" else 0.0))
+    draws = SecureRandom().discrete_gaussian(sigma, (2000, 2000), distribution)
+    deviation = math.sqrt(sigma**2 + (1 / 12 if distribution == "rounded" else 0.0))
     assert draws.shape == (2000, 2000)
-    assert law_p_value(draws, sigma, law) > ALPHA > law_p_value(draws, 1.01 * sigma, law)
+    assert law_p_value(draws, sigma, distribution) > ALPHA > law_p_value(draws, 1.01 * sigma, distribution)
     assert accepts_sigma(draws, deviation) and accepts_mean(draws, 0.0, deviation)
     assert not accepts_sigma(draws, 1.01 * deviation) and not accepts_sigma(draws, 0.99 * deviation)
 
 
-def test_the_two_laws_differ_and_the_test_tells_them_apart():
+def test_the_two_distributions_differ_and_the_test_tells_them_apart():
     sigma = 0.8
-    draws = {law: integer_noise(stream(2, "two"), sigma, 1_000_000, law) for law in LAWS}
+    draws = {
+        distribution: integer_noise(stream(2, "two"), sigma, 1_000_000, distribution) for distribution in DISTRIBUTIONS
+    }
     assert law_p_value(draws["rounded"], sigma, "discrete") < ALPHA
     assert law_p_value(draws["discrete"], sigma, "rounded") < ALPHA
 
@@ -232,9 +234,9 @@ def test_deviations_out_of_range_are_refused(sigma):
         SecureRandom().discrete_gaussian(sigma, 3)
 
 
-def test_unknown_laws_are_refused():
-    with pytest.raises(ValueError, match="law='float'"):
-        SecureRandom().discrete_gaussian(4.0, 3, law="float")
+def test_unknown_distributions_are_refused():
+    with pytest.raises(ValueError, match="distribution='float'"):
+        SecureRandom().discrete_gaussian(4.0, 3, distribution="float")
 
 
 def test_integers_below_are_uniform_and_exact():
@@ -375,6 +377,8 @@ def test_a_million_exact_draws_take_at_most_fifteen_times_as_long_as_floats():
         return min(times)
 
     floats = seconds(lambda: rng.standard_normal(n))
-    for law in LAWS:
-        source.discrete_gaussian(1024.0, 10, law)
-        assert seconds(lambda law=law: source.discrete_gaussian(1024.0, n, law)) <= 15 * floats
+    for distribution in DISTRIBUTIONS:
+        source.discrete_gaussian(1024.0, 10, distribution)
+        assert (
+            seconds(lambda distribution=distribution: source.discrete_gaussian(1024.0, n, distribution)) <= 15 * floats
+        )

@@ -1,4 +1,4 @@
-"""Noisy maxima, votes and quantiles draw from their stated laws, and neighbours' laws differ by at most the charge."""
+"""Noisy maxima, votes and quantiles draw from stated distributions; neighbours differ by at most the charge."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from error_rates import accepts_law, accepts_sigma
+from error_rates import accepts_distribution, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.mechanisms import PrivateQuantile, QuantileRadius, ReportNoisyMax
@@ -39,21 +39,21 @@ def test_winners_follow_the_exponential_mechanism():
     exact = np.exp(3.0 * SCORES / 4.0)
     np.testing.assert_allclose(mechanism.probabilities(bounded), exact / exact.sum(), rtol=1e-14)
     counts = np.bincount(winners(mechanism, bounded, 15_000, "max"), minlength=4)
-    assert accepts_law(counts, mechanism.probabilities(bounded))
-    # Gumbel noise of half the scale is the law for scores that only rise; it would cost twice as much here.
-    assert not accepts_law(counts, ReportNoisyMax(6.0).probabilities(bounded))
+    assert accepts_distribution(counts, mechanism.probabilities(bounded))
+    # Gumbel noise of half the scale is the distribution for scores that only rise; it would cost twice as much here.
+    assert not accepts_distribution(counts, ReportNoisyMax(6.0).probabilities(bounded))
 
 
 def test_several_winners_are_those_of_peeling():
     bounded, mechanism = scores(SCORES), ReportNoisyMax(1.0, winners=2)
-    law = mechanism.probabilities(bounded)
+    distribution = mechanism.probabilities(bounded)
     first = ReportNoisyMax(1.0).probabilities(bounded)
-    np.testing.assert_allclose(law.sum(axis=1), first, rtol=1e-14)
-    np.testing.assert_allclose(law[2, 1], first[2] * first[1] / (1 - first[2]), rtol=1e-14)
+    np.testing.assert_allclose(distribution.sum(axis=1), first, rtol=1e-14)
+    np.testing.assert_allclose(distribution[2, 1], first[2] * first[1] / (1 - first[2]), rtol=1e-14)
     drawn = winners(mechanism, bounded, 15_000, "two")
     counts = np.bincount(drawn[:, 0] * 4 + drawn[:, 1], minlength=16)
-    assert accepts_law(counts, law.ravel())
-    assert not accepts_law(counts, ReportNoisyMax(1.5, winners=2).probabilities(bounded).ravel())
+    assert accepts_distribution(counts, distribution.ravel())
+    assert not accepts_distribution(counts, ReportNoisyMax(1.5, winners=2).probabilities(bounded).ravel())
 
 
 @given(arrays(float, 5, elements=st.floats(-20, 20)), arrays(float, 5, elements=st.floats(-1, 1)), st.integers(1, 3))
@@ -95,11 +95,11 @@ def test_votes_are_noised_to_their_mu_and_summed_afterwards():
 
 def neighbouring_pieces(mechanism, one, other):
     """Log ratio of the densities of two data sets on every piece of their common partition."""
-    laws = [mechanism.law(values) for values in (one, other)]
-    points = np.unique(np.concatenate([law[0] for law in laws]))
+    distributions = [mechanism.distribution(values) for values in (one, other)]
+    points = np.unique(np.concatenate([distribution[0] for distribution in distributions]))
     middle = (points[1:] + points[:-1]) / 2
     logs = []
-    for cuts, shares in laws:
+    for cuts, shares in distributions:
         where = np.searchsorted(cuts, middle, side="right") - 1
         logs.append(np.log(shares[where]) - np.log(np.diff(cuts)[where]))
     return logs[0] - logs[1]
@@ -122,10 +122,10 @@ def test_adversarial_neighbours_reach_epsilon_of_a_quantile():
     assert 0.999 <= found <= 1 + 1e-12
 
 
-def test_quantiles_follow_their_law():
+def test_quantiles_follow_their_distribution():
     values, mechanism = np.array([-30.0, 1.0, 2.0, 2.0, 4.5, 7.0, 90.0]), PrivateQuantile(1.2, 0.5, fixed((0.0, 10.0)))
     bounded, rng = entries(values, unit="features"), stream(1, "quantile")
-    points, shares = mechanism.law(values)
+    points, shares = mechanism.distribution(values)
     assert shares.sum() == pytest.approx(1, abs=1e-15) and points[0] == 0 and points[-1] == 10
     # By hand: pieces [0,0], [0,1], [1,2], [2,2], [2,4.5], [4.5,7], [7,10], [10,10] with 0..7 values at most t.
     weights = np.array([0, 1, 1, 0, 2.5, 2.5, 3, 0]) * np.exp(-0.6 * np.abs(np.arange(8) - 3.5))
@@ -134,14 +134,14 @@ def test_quantiles_follow_their_law():
     assert drawn.min() >= 0 and drawn.max() <= 10
     cells = np.array([0, 0.5, 1, 1.25, 2, 4.5, 5, 7, 9, 10])
 
-    def law(quantile):
-        points, shares = quantile.law(values)
+    def distribution(quantile):
+        points, shares = quantile.distribution(values)
         return np.diff(np.interp(cells, points, np.r_[0, np.cumsum(shares)]))
 
     counts = np.histogram(drawn, cells)[0]
-    assert accepts_law(counts, law(mechanism))
-    assert not accepts_law(counts, law(PrivateQuantile(2.2, 0.5, fixed((0.0, 10.0)))))
-    assert not accepts_law(counts, law(PrivateQuantile(1.2, 0.7, fixed((0.0, 10.0)))))
+    assert accepts_distribution(counts, distribution(mechanism))
+    assert not accepts_distribution(counts, distribution(PrivateQuantile(2.2, 0.5, fixed((0.0, 10.0)))))
+    assert not accepts_distribution(counts, distribution(PrivateQuantile(1.2, 0.7, fixed((0.0, 10.0)))))
 
 
 def test_quantiles_of_ties_extremes_and_many_records():
@@ -149,7 +149,7 @@ def test_quantiles_of_ties_extremes_and_many_records():
         entries(np.full(9, 0.25), unit="features"), stream(1, "a")
     ).value
     assert 0 <= tied <= 1
-    points, shares = PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0))).law(np.r_[np.full(5, -1e6), np.full(5, 1e6)])
+    points, shares = PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0))).distribution(np.r_[np.full(5, -1e6), np.full(5, 1e6)])
     assert shares[5] == 1 and np.diff(points)[5] == 1
     values = stream(1, "v").random(100_000)
     for q in (0.0, 0.25, 0.95, 1.0):

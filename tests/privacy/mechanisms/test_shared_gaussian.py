@@ -1,4 +1,4 @@
-"""Noise in shares: the stated law from either source, and a release that costs what it states."""
+"""Noise in shares: the stated distribution from either source, and a release that costs what it states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def words_of(seed):
 
 
 @pytest.mark.parametrize(("share", "fits"), [(1.0, True), (0.93, False)])
-def test_integers_wider_than_a_word_have_the_stated_law(share, fits):
+def test_integers_wider_than_a_word_have_the_stated_distribution(share, fits):
     sigma = 5.3 * 2.0**90
     drawn = draw_huge_integers(words_of(1), sigma, 12_000)
     scaled = np.array([float(one) for one in drawn]) / sigma

@@ -1,4 +1,4 @@
-"""The law that is drawn is the law that is stated, however rare its outcomes; ordinary draws keep their bytes."""
+"""What is drawn has the stated distribution, however rare its outcomes; ordinary draws keep their bytes."""
 
 import itertools
 import math
@@ -101,13 +101,13 @@ LOGS = np.array([-45.0, -41.0, -38.5, 0.0, -39.0, -60.0])
 def test_outcomes_rarer_than_a_cell_are_drawn_as_often_as_they_should(first):
     n, weights = 4000, np.exp(LOGS)
     found = draw_index(np.random.default_rng(4), np.full(n, first), weights, lambda: LOGS)
-    law = weights / weights.sum() / CELL
+    distribution = weights / weights.sum() / CELL
     shares = np.bincount(found, minlength=6)
     tail = (0, 1, 2) if first == 0 else (4, 5)
     for i in tail:
-        assert agrees(shares[i], n, law[i]), i
+        assert agrees(shares[i], n, distribution[i]), i
     assert shares[3] == n - shares[list(tail)].sum()
-    assert not agrees(shares[tail[-1] if first == 0 else 4], n, 0.8 * law[2 if first == 0 else 4])
+    assert not agrees(shares[tail[-1] if first == 0 else 4], n, 0.8 * distribution[2 if first == 0 else 4])
 
 
 def test_an_outcome_whose_weight_has_no_float_can_be_drawn():
@@ -125,19 +125,19 @@ FAR = [DistanceExponential(9.4, fixed((1, 9))), AdjustedDistanceExponential(30.0
 def test_distance_mechanisms_reach_their_far_ends(mechanism, first):
     """Given the outermost cell of 2^-53, the far end of the domain and its neighbour are drawn at their own rates."""
     n, x, end, step = (4000, 9, 1, 1) if first == 0 else (4000, 1, 9, -1)
-    law = mechanism.matrix()[x - 1]
-    law = (law if first == 0 else law[::-1]) / CELL
-    assert 0.05 < law[0] < 0.7
+    distribution = mechanism.matrix()[x - 1]
+    distribution = (distribution if first == 0 else distribution[::-1]) / CELL
+    assert 0.05 < distribution[0] < 0.7
     found = mechanism(entries(np.full(n, x)), Scripted(first)).value
     ends, next_to_them = np.count_nonzero(found == end), np.count_nonzero(found == end + step)
-    assert agrees(ends, n, law[0]) and not agrees(ends, n, 0.7 * law[0])
-    assert agrees(next_to_them, n, min(law[1], 1 - law[0]))
+    assert agrees(ends, n, distribution[0]) and not agrees(ends, n, 0.7 * distribution[0])
+    assert agrees(next_to_them, n, min(distribution[1], 1 - distribution[0]))
 
 
 def test_a_private_quantile_reaches_pieces_rarer_than_a_cell():
     values = entries(np.full(10, 0.5), unit="features")
     mechanism = PrivateQuantile(8.0, 1.0, fixed((0.0, 1.0)))
-    _, shares = mechanism.law(values.value)
+    _, shares = mechanism.distribution(values.value)
     assert 0.01 < shares[0] / CELL < 0.5
     hits, n = 0, 4000
     for seed in range(n):
@@ -145,11 +145,11 @@ def test_a_private_quantile_reaches_pieces_rarer_than_a_cell():
     assert agrees(hits, n, shares[0] / CELL)
 
 
-def test_a_private_quantile_at_an_extreme_epsilon_has_a_law():
+def test_a_private_quantile_at_an_extreme_epsilon_has_a_distribution():
     for epsilon in (1e300, 1e308):
-        points, shares = PrivateQuantile(epsilon, 0.5, fixed((0.0, 1.0))).law([0.0, 0.0, 1.0, 1.0])
+        points, shares = PrivateQuantile(epsilon, 0.5, fixed((0.0, 1.0))).distribution([0.0, 0.0, 1.0, 1.0])
         assert len(points) == 6 and shares.tolist() == [0, 0, 1, 0, 0]
-        assert PrivateQuantile(epsilon, 0.0, fixed((0.0, 1.0))).law([0.0])[1].tolist() == [0, 1]
+        assert PrivateQuantile(epsilon, 0.0, fixed((0.0, 1.0))).distribution([0.0])[1].tolist() == [0, 1]
 
 
 def scores_of(*values):
@@ -173,7 +173,7 @@ def test_equal_scores_below_the_digits_of_their_sum_win_equally_often():
     assert agrees(wins, n, 0.5)
 
 
-def test_noise_that_was_drawn_on_is_a_gumbel_law():
+def test_noise_that_was_drawn_on_is_a_gumbel_distribution():
     """Distribution function exp(-exp(-x)) where ordinary draws lie; from their last cell on an exponential tail."""
     numbers = np.random.default_rng(6)
     plain = numbers.gumbel(size=100_000)
@@ -208,7 +208,7 @@ def test_ordinary_draws_keep_their_bytes(seed):
         old = np.argsort(-noisy, kind="stable")[:5]
         assert np.array_equal(ReportNoisyMax(epsilon, 5)(scores_of(*scores), np.random.default_rng(seed)).value, old)
         quantile = PrivateQuantile(epsilon, 0.3, fixed((-2.0, 2.0)))
-        points, shares = quantile.law(scores)
+        points, shares = quantile.distribution(scores)
         which, where = np.random.default_rng(seed).random(2)
         total = np.cumsum(shares)
         i = int(np.searchsorted(total[:-1], which * total[-1], side="right"))

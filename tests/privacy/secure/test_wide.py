@@ -1,4 +1,4 @@
-"""Integer noise wider than a table: the stated law, decided exactly where floating point cannot decide."""
+"""Integer noise wider than a table: the stated distribution, decided exactly where floating point cannot decide."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def words_of(seed):
 
 
 def frequencies_fit(drawn, sigma):
-    """P-value of the chi-squared test of a rounded law, cells of the tails joined."""
+    """P-value of the chi-squared test of a rounded distribution, cells of the tails joined."""
     reach = int(2.5 * sigma) + 1
     cuts = np.arange(-reach, reach) + 0.5
     expected = np.diff(np.concatenate(([0.0], ndtr(cuts / sigma), [1.0]))) * drawn.size
@@ -33,7 +33,7 @@ def frequencies_fit(drawn, sigma):
 
 
 @pytest.mark.parametrize(("sigma", "stated", "fits"), [(1.7, 1.7, True), (1.7, 1.75, False), (0.6, 0.6, True)])
-def test_the_law_is_the_rounded_one(sigma, stated, fits):
+def test_the_distribution_is_the_rounded_one(sigma, stated, fits):
     assert (frequencies_fit(draw_wide_integers(words_of(1), sigma, 100_000), stated) > ALPHA) == fits
 
 

@@ -84,7 +84,8 @@ ARGUMENTS = {
 }
 
 
-# A law that is known only once the argument is, or a bound that nobody enforces: a released one certifies nothing.
+# A distribution that is known only once the argument is, or a bound that nobody enforces: a released one certifies
+# nothing.
 UNCERTIFIED = {"DistanceExponential domain", "AdjustedDistanceExponential domain", "entries moved"}
 
 

@@ -13,7 +13,7 @@ from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.privacy.accounting import calibration
 from partywise.privacy.accounting.compose import compose
-from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.privacy_profile import PrivacyProfile
 from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.audit.one_run import audit_one_run
 from partywise.privacy.audit.pairs import audit_pair, clopper_pearson
@@ -142,7 +142,7 @@ def test_a_function_gives_a_number_or_a_named_error(name, data):
     assert found is None or np.all(np.asarray(found) >= 0)
 
 
-LAW = st.one_of(
+PROFILE = st.one_of(
     st.fixed_dictionaries({"mu": NUMBERS, "count": COUNTS}),
     st.fixed_dictionaries({"rho": NUMBERS, "count": COUNTS}),
     st.fixed_dictionaries({"epsilon": NUMBERS, "k": st.sampled_from((None, 2, 3, 10**6)), "count": COUNTS}),
@@ -159,24 +159,27 @@ def event(name, **fields):
 
 @settings(FUZZ, max_examples=60)
 @given(
-    laws=st.lists(LAW, min_size=1, max_size=2),
+    profiles=st.lists(PROFILE, min_size=1, max_size=2),
     delta=DELTAS,
     epsilon=NUMBERS,
     numeric=st.sampled_from((0.0, 1e-320, 1e-9)),
 )
-def test_a_composition_costs_a_number_and_more_rows_cost_no_less(laws, delta, epsilon, numeric):
-    events = [tried(lambda law=law, k=k: event(f"r{k}", delta_numeric=numeric, **law)) for k, law in enumerate(laws)]
+def test_a_composition_costs_a_number_and_more_rows_cost_no_less(profiles, delta, epsilon, numeric):
+    events = [
+        tried(lambda profile=profile, k=k: event(f"r{k}", delta_numeric=numeric, **profile))
+        for k, profile in enumerate(profiles)
+    ]
     events = [one for one in events if one is not None]
-    laws = [one.law for one in events]
-    found = tried(lambda: compose(laws, numeric).epsilon(delta))
+    profiles = [one.profile for one in events]
+    found = tried(lambda: compose(profiles, numeric).epsilon(delta))
     assert found is None or found >= 0
-    reached = tried(lambda: compose(laws, numeric).delta(epsilon))
+    reached = tried(lambda: compose(profiles, numeric).delta(epsilon))
     assert reached is None or 0 <= reached <= 1
-    if found is not None and laws:
+    if found is not None and profiles:
         # Each row alone cannot cost more than what zCDP says of all.
-        assert found <= float(calibration.zcdp_epsilon(sum(law.zcdp for law in laws), max(delta - numeric, 0.0))) or (
-            not any(law.mu or law.rho for law in laws)
-        )
+        assert found <= float(
+            calibration.zcdp_epsilon(sum(profile.zcdp for profile in profiles), max(delta - numeric, 0.0))
+        ) or (not any(profile.mu or profile.rho for profile in profiles))
         total = tried(lambda: Ledger(events).total("server", "row", delta))
         assert total is None or (
             total.epsilon_certified >= 0 and total.rho_total >= 0 and total.epsilons["simple_zcdp"] >= 0
@@ -189,15 +192,15 @@ def test_a_composition_costs_a_number_and_more_rows_cost_no_less(laws, delta, ep
     delta=DELTAS,
     rule=st.sampled_from(("gdp", "zcdp", "pure")),
     reserve=st.sampled_from((0.0, 1e-310, 1e-9)),
-    laws=st.lists(LAW, max_size=3),
+    profiles=st.lists(PROFILE, max_size=3),
 )
-def test_a_budget_is_a_number_and_holds(epsilon, delta, rule, reserve, laws):
+def test_a_budget_is_a_number_and_holds(epsilon, delta, rule, reserve, profiles):
     budget = tried(lambda: PrivacyFilter(epsilon, delta, rule=rule, numeric_reserve=reserve))
     if budget is None:
         return
     assert budget.budget >= 0
-    for k, law in enumerate(laws):
-        tried(lambda law=law, k=k: budget.spend(event(f"r{k}", unit="row", **{**law, "rate": 1.0})))
+    for k, profile in enumerate(profiles):
+        tried(lambda profile=profile, k=k: budget.spend(event(f"r{k}", unit="row", **{**profile, "rate": 1.0})))
         assert budget.amount_spent >= 0 and budget.remaining >= 0
         assert budget.amount_spent <= budget.budget * (1 + 1e-12) or math.isinf(budget.budget)
 
@@ -213,7 +216,7 @@ def test_noise_for_sampled_releases_is_found_or_refused(epsilon, delta, rate, st
     sigma = tried(accounting.subsampled_sigma, epsilon, delta, rate, steps)
     if sigma is not None:
         assert sigma > 0
-        assert compose([Law(mu=1 / sigma, rate=rate, count=steps)]).epsilon(delta) <= epsilon * (1 + 1e-9)
+        assert compose([PrivacyProfile(mu=1 / sigma, rate=rate, count=steps)]).epsilon(delta) <= epsilon * (1 + 1e-9)
 
 
 X = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, -1.0], [0.0, 1.0]])
@@ -253,8 +256,8 @@ def test_a_release_costs_something_or_nothing_can_move(noise, statistic, scale, 
         assert bounded.certificate.value >= 1e-290 or np.all(scale * X == 0)
         release = tried(NOISE[noise], bounded, level)
     if release is not None:
-        assert release.event.law.free == (bounded.certificate.value == 0)
-        assert accounting.epsilon([release.event], 0.0) == (0.0 if release.event.law.free else math.inf)
+        assert release.event.profile.free == (bounded.certificate.value == 0)
+        assert accounting.epsilon([release.event], 0.0) == (0.0 if release.event.profile.free else math.inf)
 
 
 def certificate(value, norm):
@@ -267,35 +270,35 @@ FINITE = {
     "debiased": lambda e, s: RandomizedResponse(e, 2).debias(Y),
     "variance": lambda e, s: RandomizedResponse(e, 2).variance,
     "distance": lambda e, s: DistanceExponential(e, fixed((0, 3)))(entries(Y), np.random.default_rng(1)),
-    "distance law": lambda e, s: DistanceExponential(e, fixed((0, 3))).matrix(),
+    "distance profile": lambda e, s: DistanceExponential(e, fixed((0, 3))).matrix(),
     "distance loss": lambda e, s: DistanceExponential(e, fixed((0, 3))).worst_loss(2),
     "adjusted": lambda e, s: AdjustedDistanceExponential(e, s, 2, fixed((0, 3)))(entries(Y), np.random.default_rng(1)),
-    "adjusted law": lambda e, s: AdjustedDistanceExponential(e, s, 2, fixed((0, 3))).matrix(),
+    "adjusted profile": lambda e, s: AdjustedDistanceExponential(e, s, 2, fixed((0, 3))).matrix(),
     "adjusted loss": lambda e, s: AdjustedDistanceExponential(e, s, 2, fixed((0, 3))).epsilon_pure,
     "quantile": lambda e, s: PrivateQuantile(e, 0.5, fixed((-s, s)))(
         entries(X[:, 0], unit="features"), np.random.default_rng(1)
     ),
-    "quantile law": lambda e, s: PrivateQuantile(e, 0.5, fixed((0.0, s))).law(s * X[:, 0])[1],
+    "quantile profile": lambda e, s: PrivateQuantile(e, 0.5, fixed((0.0, s))).distribution(s * X[:, 0])[1],
     "radius": lambda e, s: QuantileRadius(rho=e, smallest=fixed(s))(np.abs(X[:, 0]), np.random.default_rng(1)),
     "largest": lambda e, s: ReportNoisyMax(e, 2)(Bounded(X[0], certificate(s, "linf")), np.random.default_rng(1)),
-    "largest law": lambda e, s: ReportNoisyMax(e, 2).probabilities(Bounded(X[0], certificate(s, "linf"))),
+    "largest profile": lambda e, s: ReportNoisyMax(e, 2).probabilities(Bounded(X[0], certificate(s, "linf"))),
 }
 
 
 @pytest.mark.parametrize("name", FINITE)
 @FUZZ
 @given(epsilon=NUMBERS, second=NUMBERS)
-def test_finite_mechanisms_have_a_law_or_are_refused(name, epsilon, second):
+def test_finite_mechanisms_have_a_distribution_or_are_refused(name, epsilon, second):
     with np.errstate(all="ignore"):
         found = tried(FINITE[name], epsilon, second)
     if found is None:
         return
     value = found.value if hasattr(found, "event") else found
     assert not np.any(np.isnan(value))
-    if name.endswith(" law") and name != "largest law":
+    if name.endswith(" profile") and name != "largest profile":
         assert np.all(np.asarray(found) >= 0) and np.asarray(found).sum(axis=-1) == pytest.approx(1, rel=1e-9)
     if hasattr(found, "event"):
-        assert found.event.law.count >= 1 and not math.isnan(accounting.epsilon([found.event], 1e-5))
+        assert found.event.profile.count >= 1 and not math.isnan(accounting.epsilon([found.event], 1e-5))
 
 
 @FUZZ

@@ -78,7 +78,7 @@ MECHANISMS = {
     "gaussian, sigma": lambda bounded: Gaussian(sigma=1.0)(bounded, stream(1, "a")),
     "gaussian, shaped": lambda bounded: Gaussian(mu=1.0, covariance=fixed(METRIC))(bounded, stream(1, "a")),
     "secure": lambda bounded: DiscreteGaussian(mu=1.0)(bounded, SecureRandom()),
-    "secure, discrete": lambda bounded: DiscreteGaussian(mu=1.0, law="discrete")(bounded, SecureRandom()),
+    "secure, discrete": lambda bounded: DiscreteGaussian(mu=1.0, distribution="discrete")(bounded, SecureRandom()),
     "secure, sigma": lambda bounded: DiscreteGaussian(sigma=1.0)(bounded, SecureRandom()),
     "secure, shaped": lambda bounded: DiscreteGaussian(mu=1.0, covariance=fixed(METRIC))(bounded, SecureRandom()),
 }
@@ -102,7 +102,7 @@ def test_no_scale_of_the_data_gets_a_release_for_nothing(statistic, mechanism):
         assert event.sensitivity > 0, scale
         if "sigma" not in mechanism:
             assert (event.mu, event.rho) in ((1.0, None), (None, math.nextafter(0.5, 1))), scale
-        assert not event.law.free and accounting.epsilon([event], 0.0) == math.inf, scale
+        assert not event.profile.free and accounting.epsilon([event], 0.0) == math.inf, scale
         assert accounting.delta([event], 1.0) > 0
         unit = "label" if event.unit == "label" else "features" if event.unit == "features" else "row"
         assert Ledger([event]).total("server", unit, 0.0).epsilon_certified == math.inf
@@ -157,7 +157,7 @@ def test_noise_over_sensitivity_never_becomes_zero():
         Gaussian(covariance=fixed(1e300 * np.eye(2)))(small, stream(1, "a")),
         DiscreteGaussian(sigma=1e140, grid=2.0**455)(small, SecureRandom()),
     ):
-        assert release.event.mu > 0 and not release.event.law.free
+        assert release.event.mu > 0 and not release.event.profile.free
     with pytest.raises(CertificationError, match=r"mu=1e-300 .* a scale that no float holds"):
         Gaussian(mu=1e-300)(Bounded(np.ones(1), certified(1e20)), stream(1, "a"))
     scores = Bounded(np.zeros(3), certified(1e-290, "linf"))
@@ -165,15 +165,15 @@ def test_noise_over_sensitivity_never_becomes_zero():
 
 
 def test_a_budget_is_not_spent_by_vanishing_costs():
-    def event(number, **law):
-        return Event(f"r{number}", "p1", "noise", "row", frozenset({"features"}), **law)
+    def event(number, **distribution):
+        return Event(f"r{number}", "p1", "noise", "row", frozenset({"features"}), **distribution)
 
-    for law in ({"mu": 1e-200}, {"epsilon": 1e-200}, {"mu": 5e-324}, {"epsilon": 5e-324}, {"rho": 5e-324}):
+    for distribution in ({"mu": 1e-200}, {"epsilon": 1e-200}, {"mu": 5e-324}, {"epsilon": 5e-324}, {"rho": 5e-324}):
         for rule in ("gdp", "zcdp"):
-            if "rho" in law and rule == "gdp":
+            if "rho" in distribution and rule == "gdp":
                 continue
             budget = PrivacyFilter(1.0, DELTA, rule=rule)
-            budget.spend(event(0, **law))
+            budget.spend(event(0, **distribution))
             assert budget.amount_spent > 0
     nothing = PrivacyFilter(0.0, 0.0)
     assert not nothing.would_fit(event(0, mu=5e-324)) and nothing.would_fit(event(0, mu=0.0))

@@ -58,7 +58,7 @@ def test_the_public_radius_of_a_silent_response_is_that_of_its_noise():
     assert np.isfinite(run(MomentsOptions(max_steps=3), data=data, epsilon=10.0).estimate.operators).all()
 
 
-def test_reference_data_are_fresh_and_of_the_same_law():
+def test_reference_data_are_fresh_and_of_the_same_distribution():
     data = make_data(replace(SMALL, references=3, n=100))
     assert data.reference_X.shape == (3, 100, 4, 6) and data.reference_Y.shape == (3, 100, 6)
     sets = [data.X, *data.reference_X]

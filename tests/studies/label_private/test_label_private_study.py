@@ -137,7 +137,7 @@ def closed_figures():
 def test_every_cell_is_done_and_described(cube):
     assert (cube["status"] > 0).sum() == 2 * (1 + 8 * 2) + 6 * 2 * 3 * 2 + 5 + 3
     shown = set(map(str, cube.data_vars))
-    assert {"log_loss", "auc", "excess_risk", "expected_log_loss", "share_unbounded", "chosen_law"} <= shown
+    assert {"log_loss", "auc", "excess_risk", "expected_log_loss", "share_unbounded", "chosen_distribution"} <= shown
     assert shown & set(STUDY.variables) == set(STUDY.variables) - {"diverged"}
 
 

@@ -99,7 +99,7 @@ def test_numbers_of_the_table(source, settings, epsilon, certified):
     found = scalars(source, settings, epsilon=epsilon, draws=2000)
     assert found["certified_for_claim"] == pytest.approx(certified, rel=0.005)
     assert found["epsilon_claimed"] == epsilon
-    # Where the attack knows the pair's law, it meets the certificate up to the accountant's rounding.
+    # Where the attack knows the pair's distribution, it meets the certificate up to the accountant's rounding.
     assert found["exact_epsilon"] <= found["certified_for_claim"] * (1 + 1e-9)
 
 

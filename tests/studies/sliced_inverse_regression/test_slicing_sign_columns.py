@@ -1,4 +1,4 @@
-"""Null columns drawn for screening by signs: the law of the full sampler, entries that depend on the address alone."""
+"""Null columns drawn for screening by signs: distributed as by the full sampler, by address alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rng(*names):
     return stream(7, "slicing sign columns", *names)
 
 
-def same_law(first, second) -> bool:
+def same_distribution(first, second) -> bool:
     return bool(ks_2samp(first, second).pvalue > ALPHA)
 
 
@@ -123,21 +123,21 @@ def samples(request):
     return table
 
 
-def test_both_samplers_have_one_law(samples):
+def test_both_samplers_have_one_distribution(samples):
     for column in range(samples["full"].shape[1]):
-        assert same_law(samples["full"][:, column], samples["short"][:, column]), column
+        assert same_distribution(samples["full"][:, column], samples["short"][:, column]), column
 
 
 def test_a_wrong_completion_is_rejected(samples):
-    """Each of its columns has the right law on its own; only their tie to what was screened is missing."""
+    """Each of its columns has the right distribution on its own; only their tie to what was screened is missing."""
     columns = range(samples["full"].shape[1])
-    rejected = [c for c in columns if not same_law(samples["full"][:, c], samples["wrong"][:, c])]
+    rejected = [c for c in columns if not same_distribution(samples["full"][:, c], samples["wrong"][:, c])]
     assert 9 in rejected and not set(rejected) & set(range(9))
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("model", ["III", "IV"])
-def test_losses_have_one_law(model):
+def test_losses_have_one_distribution(model):
     beta = np.zeros((S + Q, 2))
     beta[:S] = models.directions(model, S, rng("beta"))
     losses: dict[str, list[float]] = {"full": [], "short": [], "true columns alone": []}
@@ -149,8 +149,8 @@ def test_losses_have_one_law(model):
             basis = np.zeros((S + Q, 2))
             basis[chosen] = classical(client_moments(records, y, FIXED, clip=BoxClip(fixed(1.0))), 2).basis
             losses[name].append(projection_loss(basis, beta))
-    assert same_law(losses["full"], losses["short"])
-    assert not same_law(losses["full"], losses["true columns alone"])
+    assert same_distribution(losses["full"], losses["short"])
+    assert not same_distribution(losses["full"], losses["true columns alone"])
 
 
 def test_autoregressive_blocks_have_their_covariance(monkeypatch):

@@ -42,7 +42,7 @@ def cell(parties=2, **words):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_generated_records_follow_their_law(family):
+def test_generated_records_follow_their_distribution(family):
     mean = {} if family in ("gaussian", "binomial") else {"mean": 3.0}
     data, settings = drawn(family=family, n=40_000, p=5, rho=0.6, **mean)
     R = np.corrcoef(data.X, rowvar=False)

@@ -16,5 +16,5 @@ class Tenfold(Accountant):
     def supports(cls, composition: Composition) -> bool:
         return not (composition.rho or composition.finite or composition.sampled_gaussians)
 
-    def bound(self, laws: Composition, delta: float) -> float:
-        return 10 * laws.mu
+    def bound(self, composition: Composition, delta: float) -> float:
+        return 10 * composition.mu

@@ -16,6 +16,7 @@ RENAMED = {
 }
 # Variables of cubes, by which a cube of an earlier version is compared.
 RENAMED_VARIABLES = {
+    "chosen_law": "chosen_distribution",
     "floored": "floored_eigenvalues",
     "recovered": "recovered_entries",
     "selected": "selected_columns",

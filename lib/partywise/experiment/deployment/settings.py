@@ -37,7 +37,7 @@ class Address:
 class Budget:
     """What every party may spend of its own data, over all runs of its ledger together; ``unit`` says of what.
 
-    numeric_reserve : part of delta for what laws do not cover, such as masks of ciphertexts
+    numeric_reserve : part of delta for what profiles do not cover, such as masks of ciphertexts
     against : of noise in shares, so many colluders as a method declares (``declared``) or ``any`` others
     """
 

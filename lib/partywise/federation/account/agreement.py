@@ -16,10 +16,10 @@ from ...privacy.ledger.event import JOIN, POST_PROCESSING, UNNAMED
 from ..codec import payload_of
 from .chain import REMEDY, Row
 
-# What a row says after the draw, and its name: no part of the law that was paid for.
+# What a row says after the draw, and its name: no part of the profile that was paid for.
 AFTERWARDS = ("release_id", "noise_digest", "certified")
-# Of a release whose law was chosen within a budget, the row of the budget states the law.
-LAW = ("mu", "rho", "epsilon", "k", "rate", "count", "delta_numeric", "data_dependent_parameters")
+# Of a release whose profile was chosen within a budget, the row of the budget states the profile.
+PROFILE_TERMS = ("mu", "rho", "epsilon", "k", "rate", "count", "delta_numeric", "data_dependent_parameters")
 
 
 class Agreement:
@@ -125,15 +125,16 @@ class Agreement:
         return ("", -1), f"sends release {event['release_id']!r} with {told}"
 
     def _same(self, paid: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
-        """Whether a release is what was paid: all its terms, the law in that of its budget where one pays."""
-        # Paid as unproved is paid in full; an unproved release is paid as proved only where its law came from releases.
+        """Whether a release is what was paid: all its terms, the profile in that of its budget where one pays."""
+        # Paid as unproved is paid in full; an unproved release is paid as proved only where its profile came from
+        # releases.
         if paid["certified"] and not sent["certified"] and not paid["data_dependent_parameters"]:
             return False
         if terms_of(paid) == terms_of(sent):
             return True
         parents, own = ([*filter(None, event["data_dependent_parameters"].split(JOIN))] for event in (sent, paid))
         budgeted = bool(parents) and parents[-1] in self._budgets and parents[:-1] == own and not sent["mu"]
-        return budgeted and terms_of(paid, *LAW) == terms_of(sent, *LAW)
+        return budgeted and terms_of(paid, *PROFILE_TERMS) == terms_of(sent, *PROFILE_TERMS)
 
     def _clear_problem(self, message: Mapping[str, Any], payload: Clear) -> str:
         """As `unpaid`, of a value in the clear: every owner's units have their row."""

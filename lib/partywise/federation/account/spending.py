@@ -1,7 +1,7 @@
 """What a party may spend over all its runs, and what it has spent in which of them.
 
-One run is composed exactly, as its ledger is: its laws stand in what all parties share before anything is drawn. Runs
-are chosen after the outcomes of earlier ones were seen, and are added by rules that hold then too (`Spending`).
+One run is composed exactly, as its ledger is: its profiles stand in what all parties share before anything is drawn.
+Runs are chosen after the outcomes of earlier ones were seen, and are added by rules that hold then too (`Spending`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 from ...errors import BudgetExceeded, CertificationError
 from ...privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
 from ...privacy.accounting.compose import compose
-from ...privacy.accounting.law import Law
+from ...privacy.accounting.privacy_profile import PrivacyProfile
 from ...privacy.ledger.budget import CURRENCY, PrivacyFilter
 from ...privacy.ledger.event import QUESTIONS, Event
 from ...privacy.ledger.total import sum_view
 
 SHOWN = 5
-Cost = Law | float | None
+Cost = PrivacyProfile | float | None
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Budget:
 class UnitPayments:
     """What counts of all payments for one unit.
 
-    filter : the sum by the rule of the budget; pure : the sum of epsilons, None once a law is not pure
+    filter : the sum by the rule of the budget; pure : the sum of epsilons, None once a profile is not pure
     runs : that cost anything; rows : of the first of them; alone : whether its first payment is beyond the filter
     """
 
@@ -90,7 +90,7 @@ class UnitPayments:
 
     def add(self, run: str, event: Event) -> float:
         """Count a payment; its cost in the currency of the filter."""
-        law = event.cost(self.filter.unit or event.unit, self.filter.rows_per_user)
+        profile = event.cost(self.filter.unit or event.unit, self.filter.rows_per_user)
         cost = self.filter.carry(event)
         if not cost and not event.delta_numeric:
             return cost
@@ -98,11 +98,11 @@ class UnitPayments:
             self.runs = (*self.runs, run)
         if self.runs == (run,):
             self.alone = self.alone if self.rows else cost > self.filter.budget
-            self.rows = (*self.rows, (event, law))
-        epsilon = law.epsilon if isinstance(law, Law) and law.epsilon != math.inf else None
-        if self.pure is not None and isinstance(law, Law):
-            self.pure = None if epsilon is None else self.pure + law.count * Fraction(epsilon)
-        elif law is None:
+            self.rows = (*self.rows, (event, profile))
+        epsilon = profile.epsilon if isinstance(profile, PrivacyProfile) and profile.epsilon != math.inf else None
+        if self.pure is not None and isinstance(profile, PrivacyProfile):
+            self.pure = None if epsilon is None else self.pure + profile.count * Fraction(epsilon)
+        elif profile is None:
             self.pure = None
         return cost
 
@@ -121,8 +121,13 @@ class UnitPayments:
         """The exact composition of the first run, against the worst coalition; inf where something is unproved."""
         wholes = [
             sum_view(
-                (event, self.filter.law_against(event, law, view) if isinstance(law, Law) else law)
-                for event, law in self.rows
+                (
+                    event,
+                    self.filter.profile_against(event, profile, view)
+                    if isinstance(profile, PrivacyProfile)
+                    else profile,
+                )
+                for event, profile in self.rows
             )
             for view in self.filter.coalitions()
         ]
@@ -143,18 +148,18 @@ class Spending:
     Notes
     -----
     A payment fits if the sum by the rule of the budget does (mu squared: Smith and Thakurta 2022; Koskela, Tobaben and
-    Honkela 2023), or the sum of the epsilons of laws that are all pure (Rogers, Roth, Ullman and Vadhan 2016), or the
-    exact composition of the one run that cost anything, where its first payment alone is beyond the rule.
+    Honkela 2023), or the sum of the epsilons of profiles that are all pure (Rogers, Roth, Ullman and Vadhan 2016), or
+    the exact composition of the one run that cost anything, where its first payment alone is beyond the rule.
 
-    The first two are filters: they hold where the laws of every run are chosen after all outcomes before it. The third
-    holds for one run, whose laws were fixed in advance, while what is asked and when it ends may depend on all that was
-    seen (Dong, Roth and Su 2022, theorem 3.2 of the preprint: composition of trade-off functions).
+    The first two are filters: they hold where the profiles of every run are chosen after all outcomes before it. The
+    third holds for one run, whose profiles were fixed in advance, while what is asked and when it ends may depend on
+    all that was seen (Dong, Roth and Su 2022, theorem 3.2 of the preprint: composition of trade-off functions).
 
     Together they cost no more than ``delta``. Let A be the outcomes of histories that the first rule let through, B and
     C those of the second and third that are in none before. Stopping a history where a rule would refuse leaves the
     probabilities of its outcomes as they are, so P(S and A) <= e^epsilon Q(S and A) + delta,
-    P(S and B) <= e^epsilon Q(S and B) and P(S and C) <= e^epsilon Q(S and C) + delta. The law of the first payment is
-    known before anything is drawn. If it alone is beyond the first rule, A is empty; otherwise C is.
+    P(S and B) <= e^epsilon Q(S and B) and P(S and C) <= e^epsilon Q(S and C) + delta. The profile of the first payment
+    is known before anything is drawn. If it alone is beyond the first rule, A is empty; otherwise C is.
     """
 
     def __init__(self, budget: Budget | None, earlier: Iterable[tuple[str, Event]] = (), *, party: str = "") -> None:
@@ -216,7 +221,7 @@ class Spending:
         pure = self._paid.pure
         left = f"{CURRENCY[self.budget.rule]} {self.left:.6g}"
         more = None if pure is None else max(float(Fraction(self.budget.epsilon) - pure), 0.0)
-        return left if more is None else f"{left}, or epsilon {more:.6g} of pure laws"
+        return left if more is None else f"{left}, or epsilon {more:.6g} of pure profiles"
 
     def _add(self, run: str, cost: float) -> None:
         self.by_run[run] = self.by_run.get(run, 0.0) + cost
@@ -270,8 +275,12 @@ def _unit_cost(unit: str, paid: Sequence[tuple[str, Event]], delta: float, terms
     else:
         by_filter = gaussian_epsilon(math.sqrt(amount), left) if rule == "gdp" else zcdp_epsilon(amount, left)
         if count.filter.tv:
-            law = Law(mu=math.nextafter(math.sqrt(amount), math.inf)) if rule == "gdp" else Law(rho=amount)
-            by_filter = compose([law], count.filter.numeric, count.filter.tv).epsilon(delta)
+            profile = (
+                PrivacyProfile(mu=math.nextafter(math.sqrt(amount), math.inf))
+                if rule == "gdp"
+                else PrivacyProfile(rho=amount)
+            )
+            by_filter = compose([profile], count.filter.numeric, count.filter.tv).epsilon(delta)
         pure = math.inf if count.pure is None or count.filter.tv else float(count.pure)
         epsilon = min(float(by_filter), pure)
     return UnitCost(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])

@@ -13,7 +13,7 @@ from .account import Account
 class PrepaidCosts:
     """The payer of a functionality or a dealer: nothing is drawn on data of others that `Run.charge` did not announce.
 
-    Each announcement is for one draw of that name, law and unit. Who was told has paid from its own account, or has
+    Each announcement is for one draw of that name, profile and unit. Who was told has paid from its own account, or has
     refused and given nothing away.
 
     Parameters
@@ -33,7 +33,7 @@ class PrepaidCosts:
             if _terms(event) not in map(_terms, self._placed.announced):
                 raise CertificationError(
                     f"{event.mechanism} {event.release_id!r} was not announced: whose data it is of could not pay; say "
-                    "run.charge(holders, announced(...)) with its name and law before they give anything away."
+                    "run.charge(holders, announced(...)) with its name and profile before they give anything away."
                 )
         self._account.charge(*events)
         for event in events:
@@ -44,4 +44,4 @@ class PrepaidCosts:
 def _terms(event: Event) -> tuple[Any, ...]:
     """What an announcement and its draw have alike."""
     beside = event.delta_numeric, event.tv, event.shares
-    return event.release_id, event.mechanism, event.unit, event.relation, event.law, *beside
+    return event.release_id, event.mechanism, event.unit, event.relation, event.profile, *beside

@@ -3,8 +3,8 @@
 The number of rounds T = max_steps is fixed in advance.  In round t every party re-releases its clipped curves with
 noise s_j sqrt(T), whether it is selected or not, and early stopping refunds nothing: the T releases cost what one
 release at s_j costs.  ``memory: last`` works on round t alone, ``mean`` on the average of rounds 1..t (noise
-variance s^2 T / t; at t = T it has the law of the one-shot release).  The source document mentions no definition:
-this one is ours.
+variance s^2 T / t; at t = T it has the distribution of the one-shot release).  The source document mentions no
+definition: this one is ours.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
         "steps": fitted.steps,
         "bounded": fitted.bounded,
         "predicted_excess": plan.predicted_excess if np.isfinite(plan.predicted_excess) else None,
-        "chosen_law": plan.distribution,
+        "chosen_distribution": plan.distribution,
         "ridge": float(plan.ridge[-1]),
     }
     if options.trainer == "newton" and not fitted.converged:

@@ -59,7 +59,11 @@ def server_descent(
         theta = gradient_descent(X, noisy_dots, learning_rate, rng, batch_size=batch, link=plan.link)
         paths.append((objective.at(theta), learning_rate))
     point, learning_rate = min(paths, key=lambda path: path[0].value)
-    numbers: dict[str, Any] = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
+    numbers: dict[str, Any] = {
+        "steps": options.rounds,
+        "learning_rate": learning_rate,
+        "chosen_distribution": "gaussian",
+    }
     return Estimate(
         point.theta,
         plan.epsilon_claimed,

@@ -34,7 +34,7 @@ class Accountant(ABC):
     TypeError
         For anything but a `Composition`.
     CertificationError
-        For a composition with a law that the accountant has no rule for.
+        For a composition with a profile that the accountant has no rule for.
     """
 
     name: ClassVar[str]
@@ -48,25 +48,26 @@ class Accountant(ABC):
             raise TypeError(f"composition is a {type(composition).__name__}: give a Composition, as cost() makes it.")
         if not self.supports(composition):
             raise CertificationError(
-                f"the accountant {self.name!r} has no rule for a law of {composition}; ask another, such as 'exact'."
+                f"the accountant {self.name!r} has no rule for {composition}; ask another, such as 'exact'."
             )
         self.composition = composition
 
     @classmethod
     def supports(cls, composition: Composition) -> bool:
-        """Whether there is a rule for every law."""
+        """Whether there is a rule for every profile."""
         return True
 
     def epsilon(self, delta: float) -> float:
         """Epsilon at ``delta`` in [0, 1), rounded up.
 
-        Infinite where a law has no noise, and where what is added to delta beside the laws leaves nothing of it.
+        Infinite where a profile has no noise, and where what is added to delta beside the profiles leaves nothing of
+        it.
         """
         left = check_delta(delta) - self.composition.delta_numeric
         if self.composition.infinite:
             return math.inf
-        return epsilon_beside(lambda rest: self.bound(self.composition.laws, rest), left, self.composition.tv)
+        return epsilon_beside(lambda rest: self.bound(self.composition.profiles, rest), left, self.composition.tv)
 
     @abstractmethod
-    def bound(self, laws: Composition, delta: float) -> float:
-        """Epsilon of finite laws, with nothing beside them."""
+    def bound(self, composition: Composition, delta: float) -> float:
+        """Epsilon of finite profiles, with nothing beside them."""

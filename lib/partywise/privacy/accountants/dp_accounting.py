@@ -5,16 +5,16 @@ An event that has no equivalent on the other side is refused by its name; what i
 ==============================  ===================================================================
 dp-accounting                   here
 ==============================  ===================================================================
-``NoOpDpEvent``                 no law
-``GaussianDpEvent(z)``          ``Law(mu=1 / z)``
-``LaplaceDpEvent(b)``           ``Law(epsilon=1 / b)``, of which only the epsilon is used: an upper bound
-``DiscreteLaplaceDpEvent(a, s)``  ``Law(epsilon=a s)``: an upper bound
-``RandomizedResponseDpEvent``   ``Law(epsilon, k)``: exact
-``ZCDpEvent(rho)``              ``Law(rho=rho)``
-``PoissonSampledDpEvent``       the sampled law, of a Gaussian; of any other the law without sampling
+``NoOpDpEvent``                 no profile
+``GaussianDpEvent(z)``          ``PrivacyProfile(mu=1 / z)``
+``LaplaceDpEvent(b)``           ``PrivacyProfile(epsilon=1 / b)``, of which only the epsilon is used: an upper bound
+``DiscreteLaplaceDpEvent(a, s)``  ``PrivacyProfile(epsilon=a s)``: an upper bound
+``RandomizedResponseDpEvent``   ``PrivacyProfile(epsilon, k)``: exact
+``ZCDpEvent(rho)``              ``PrivacyProfile(rho=rho)``
+``PoissonSampledDpEvent``       the sampled profile, of a Gaussian; of any other the profile without sampling
 ``SelfComposedDpEvent``         ``count``
-``ComposedDpEvent``             several laws
-``NonPrivateDpEvent``           a law without noise: inf
+``ComposedDpEvent``             several profiles
+``NonPrivateDpEvent``           a profile without noise: inf
 ==============================  ===================================================================
 """
 
@@ -28,7 +28,7 @@ from importlib import import_module
 from typing import Any
 
 from ..accounting.compose import Composition
-from ..accounting.law import MOST, Law
+from ..accounting.privacy_profile import MOST, PrivacyProfile
 from .base import Accountant
 
 WRITTEN_OUT = 10_000
@@ -41,18 +41,18 @@ class DpAccounting(Accountant):
 
     @classmethod
     def supports(cls, composition: Composition) -> bool:
-        """Whether every law has a distribution of its loss."""
+        """Whether every profile has a distribution of its loss."""
         return not composition.rho
 
-    def bound(self, laws: Composition, delta: float) -> float:
-        """Of each law a pessimistic distribution, composed in their order."""
+    def bound(self, composition: Composition, delta: float) -> float:
+        """Of each profile a pessimistic distribution, composed in their order."""
         pld = _library("dp_accounting.pld.privacy_loss_distribution")
-        parts = [pld.from_gaussian_mechanism(1 / laws.mu)] if laws.mu_squared else []
-        for epsilon, k, count in laws.finite:
+        parts = [pld.from_gaussian_mechanism(1 / composition.mu)] if composition.mu_squared else []
+        for epsilon, k, count in composition.finite:
             outcomes = k or 2
             noise = outcomes / (math.exp(epsilon) + outcomes - 1)
             parts.append(pld.from_randomized_response(noise, outcomes).self_compose(count))
-        for mu, rate, count in laws.sampled_gaussians:
+        for mu, rate, count in composition.sampled_gaussians:
             parts.append(pld.from_gaussian_mechanism(1 / mu, sampling_prob=rate).self_compose(count))
         return (
             float(reduce(lambda one, other: one.compose(other), parts).get_epsilon_for_delta(delta)) if parts else 0.0
@@ -66,8 +66,8 @@ def _library(name: str = "dp_accounting") -> Any:
         raise ImportError("events of dp-accounting need that library: pip install partywise[accounting].") from None
 
 
-def from_dp_event(event: Any) -> list[Law]:
-    """Laws of an event of dp-accounting, for `partywise.privacy.accounting.compose.compose`.
+def from_dp_event(event: Any) -> list[PrivacyProfile]:
+    """Profiles of an event of dp-accounting, for `partywise.privacy.accounting.compose.compose`.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def from_dp_event(event: Any) -> list[Law]:
 
     Returns
     -------
-    list of Law
+    list of PrivacyProfile
         For the neighbouring relation that the event is about; dp-accounting leaves it to the accountant. Sampling
         is proved for a record that is there or not (``add_or_remove_one``).
 
@@ -88,39 +88,41 @@ def from_dp_event(event: Any) -> list[Law]:
     """
     if not isinstance(event, _library().DpEvent):
         raise TypeError(f"event is a {type(event).__name__}: give an event of dp-accounting.")
-    laws = _laws(event)
-    for law in laws:
-        _require(law, event)
-    return laws
+    profiles = _profiles(event)
+    for profile in profiles:
+        _require(profile, event)
+    return profiles
 
 
-def _laws(event: Any) -> list[Law]:
+def _profiles(event: Any) -> list[PrivacyProfile]:
     name = type(event).__name__
     if name in SIMPLE:
         return SIMPLE[name](event)
     if name == "ComposedDpEvent":
-        return [law for part in event.events for law in _laws(part)]
+        return [profile for part in event.events for profile in _profiles(part)]
     if name == "SelfComposedDpEvent":
         count = event.count
         if count != int(count) or count < 0:
             raise ValueError(f"count={count!r} of a SelfComposedDpEvent must be a whole number from 0.")
-        return [replace(law, count=law.count * int(count)) for law in _laws(event.event)] if count else []
+        return (
+            [replace(profile, count=profile.count * int(count)) for profile in _profiles(event.event)] if count else []
+        )
     if name == "PoissonSampledDpEvent":
-        return _sampled_laws(event)
+        return _sampled_profiles(event)
     raise ValueError(f"{name} has no equivalent here: nothing is proved of it, and no number is made up.")
 
 
-def _sampled_laws(event: Any) -> list[Law]:
-    rate, laws = event.sampling_probability, _laws(event.event)
+def _sampled_profiles(event: Any) -> list[PrivacyProfile]:
+    rate, profiles = event.sampling_probability, _profiles(event.event)
     if not 0 <= rate <= 1:
         raise ValueError(f"sampling_probability={rate!r} of a PoissonSampledDpEvent must lie in [0, 1].")
     if rate == 0:
         return []
-    one = len(laws) == 1 and laws[0].count == 1
-    if one and laws[0].mu is not None and laws[0].rate == 1 and 0 < laws[0].mu < math.inf:
-        return [replace(laws[0], rate=float(rate))]
-    # Of one sample for several releases, of samples of samples, and of other laws no gain is proved here.
-    return laws
+    one = len(profiles) == 1 and profiles[0].count == 1
+    if one and profiles[0].mu is not None and profiles[0].rate == 1 and 0 < profiles[0].mu < math.inf:
+        return [replace(profiles[0], rate=float(rate))]
+    # Of one sample for several releases, of samples of samples, and of other profiles no gain is proved here.
+    return profiles
 
 
 def _inverse(value: float, name: str) -> float:
@@ -129,7 +131,7 @@ def _inverse(value: float, name: str) -> float:
     return math.inf if value == 0 else math.nextafter(1 / value, math.inf) if value < math.inf else 0.0
 
 
-def _response(event: Any) -> list[Law]:
+def _response(event: Any) -> list[PrivacyProfile]:
     """The noise parameter p replaces the value by one of k at random: e^epsilon = (p / k + 1 - p) / (p / k)."""
     p, k = event.noise_parameter, event.num_buckets
     if not 0 <= p <= 1 or k != int(k) or k < 2:
@@ -138,40 +140,40 @@ def _response(event: Any) -> list[Law]:
             "whole number from 2."
         )
     if p == 0:
-        return [Law(epsilon=math.inf)]
-    return [Law(epsilon=math.log1p((1 - p) * k / p) * (1 + 1e-15), k=int(k))]
+        return [PrivacyProfile(epsilon=math.inf)]
+    return [PrivacyProfile(epsilon=math.log1p((1 - p) * k / p) * (1 + 1e-15), k=int(k))]
 
 
 SIMPLE = {
     "NoOpDpEvent": lambda event: [],
-    "NonPrivateDpEvent": lambda event: [Law(mu=math.inf)],
-    "GaussianDpEvent": lambda event: [Law(mu=_inverse(event.noise_multiplier, "noise_multiplier"))],
-    "LaplaceDpEvent": lambda event: [Law(epsilon=_inverse(event.noise_multiplier, "noise_multiplier"))],
-    "DiscreteLaplaceDpEvent": lambda event: [Law(epsilon=float(event.noise_parameter * event.sensitivity))],
-    "ZCDpEvent": lambda event: [Law(rho=float(event.rho))] if not event.xi else _refuse_xi(event),
+    "NonPrivateDpEvent": lambda event: [PrivacyProfile(mu=math.inf)],
+    "GaussianDpEvent": lambda event: [PrivacyProfile(mu=_inverse(event.noise_multiplier, "noise_multiplier"))],
+    "LaplaceDpEvent": lambda event: [PrivacyProfile(epsilon=_inverse(event.noise_multiplier, "noise_multiplier"))],
+    "DiscreteLaplaceDpEvent": lambda event: [PrivacyProfile(epsilon=float(event.noise_parameter * event.sensitivity))],
+    "ZCDpEvent": lambda event: [PrivacyProfile(rho=float(event.rho))] if not event.xi else _refuse_xi(event),
     "RandomizedResponseDpEvent": _response,
 }
 
 
-def _refuse_xi(event: Any) -> list[Law]:
-    raise ValueError(f"ZCDpEvent with xi={event.xi!r} has no equivalent here: laws have rho alone.")
+def _refuse_xi(event: Any) -> list[PrivacyProfile]:
+    raise ValueError(f"ZCDpEvent with xi={event.xi!r} has no equivalent here: profiles have rho alone.")
 
 
-def _require(law: Law, event: Any) -> None:
+def _require(profile: PrivacyProfile, event: Any) -> None:
     for name in ("mu", "rho", "epsilon"):
-        value = getattr(law, name)
+        value = getattr(profile, name)
         if value is not None and not value >= 0:
             raise ValueError(f"{event!r} has {name}={value!r}: it must be non-negative.")
-    if law.count > MOST:
-        raise ValueError(f"{event!r} applies a law {law.count} times: at most 2^53 are counted.")
+    if profile.count > MOST:
+        raise ValueError(f"{event!r} applies a profile {profile.count} times: at most 2^53 are counted.")
 
 
 def to_dp_event(items: Iterable[Any]) -> Any:
-    """An event of dp-accounting for laws, events or releases of this library, composed.
+    """An event of dp-accounting for profiles, events or releases of this library, composed.
 
     Parameters
     ----------
-    items : iterable of Law, Event or Release
+    items : iterable of PrivacyProfile, Event or Release
         Events for their own unit and relation.
 
     Returns
@@ -184,51 +186,54 @@ def to_dp_event(items: Iterable[Any]) -> Any:
     TypeError
         For an item of another kind.
     ValueError
-        For an item with a delta beside its law, which dp-accounting has no event for, or more than ten thousand
-        applications of a pure law.
+        For an item with a delta beside its profile, which dp-accounting has no event for, or more than ten thousand
+        applications of a pure profile.
     """
-    return _library().ComposedDpEvent([_event(_law_of(item)) for item in items])
+    return _library().ComposedDpEvent([_event(_profile_of(item)) for item in items])
 
 
-def _law_of(item: Any) -> Law:
-    if isinstance(item, Law):
+def _profile_of(item: Any) -> PrivacyProfile:
+    if isinstance(item, PrivacyProfile):
         return item
     row = getattr(item, "event", item)
-    if not hasattr(row, "release_id") or not hasattr(row, "law"):
-        raise TypeError(f"items hold a {type(item).__name__}: give laws, events or releases.")
+    if not hasattr(row, "release_id") or not hasattr(row, "profile"):
+        raise TypeError(f"items hold a {type(item).__name__}: give profiles, events or releases.")
     if row.mechanism == "post_processing":
-        return Law(mu=0.0)
-    if not row.certified or row.law is None:
-        return Law(mu=math.inf)
+        return PrivacyProfile(mu=0.0)
+    if not row.certified or row.profile is None:
+        return PrivacyProfile(mu=math.inf)
     if row.delta_numeric:
         raise ValueError(
-            f"event {row.release_id!r} has delta_numeric={row.delta_numeric!r} beside its law: dp-accounting has no "
+            f"event {row.release_id!r} has delta_numeric={row.delta_numeric!r} beside its profile: dp-accounting "
+            "has no "
             "event for that; compose it here."
         )
-    if row.relation == "replace_one" and row.law.rate < 1:
+    if row.relation == "replace_one" and row.profile.rate < 1:
         # No gain by sampling is proved under replacement.
-        return row.law.for_group(1)
-    return row.law
+        return row.profile.for_group(1)
+    return row.profile
 
 
-def _event(law: Law) -> Any:
+def _event(profile: PrivacyProfile) -> Any:
     dp = _library()
-    if law.free:
+    if profile.free:
         return dp.NoOpDpEvent()
-    if math.inf in (law.mu, law.rho, law.epsilon):
+    if math.inf in (profile.mu, profile.rho, profile.epsilon):
         return dp.NonPrivateDpEvent()
-    if law.mu is not None:
-        made = dp.GaussianDpEvent(math.nextafter(1 / law.mu, 0))
-        made = made if law.rate == 1 else dp.PoissonSampledDpEvent(law.rate, made)
-    elif law.rho is not None:
-        made = dp.ZCDpEvent(law.rho)
-    elif law.epsilon is not None:
-        # Binary randomised response dominates every pure law.
-        k = law.k or 2
-        p = k * math.exp(-law.epsilon) / (1 + (k - 1) * math.exp(-law.epsilon))
+    if profile.mu is not None:
+        made = dp.GaussianDpEvent(math.nextafter(1 / profile.mu, 0))
+        made = made if profile.rate == 1 else dp.PoissonSampledDpEvent(profile.rate, made)
+    elif profile.rho is not None:
+        made = dp.ZCDpEvent(profile.rho)
+    elif profile.epsilon is not None:
+        # Binary randomised response dominates every pure profile.
+        k = profile.k or 2
+        p = k * math.exp(-profile.epsilon) / (1 + (k - 1) * math.exp(-profile.epsilon))
         made = dp.RandomizedResponseDpEvent(math.nextafter(p, 0), k)
         # Their accountant of losses counts a self-composed response once, whatever its count: written out it is right.
-        if law.count > WRITTEN_OUT:
-            raise ValueError(f"{law} is applied {law.count} times: at most {WRITTEN_OUT} are written out over there.")
-        return made if law.count == 1 else dp.ComposedDpEvent([made] * law.count)
-    return made if law.count == 1 else dp.SelfComposedDpEvent(made, law.count)
+        if profile.count > WRITTEN_OUT:
+            raise ValueError(
+                f"{profile} is applied {profile.count} times: at most {WRITTEN_OUT} are written out over there."
+            )
+        return made if profile.count == 1 else dp.ComposedDpEvent([made] * profile.count)
+    return made if profile.count == 1 else dp.SelfComposedDpEvent(made, profile.count)

@@ -12,6 +12,6 @@ class Exact(Accountant):
     meaning = "epsilon that the ledger certifies for one fit, for the worst view; inf where nothing is proved"
     heading = "certified epsilon"
 
-    def bound(self, laws: Composition, delta: float) -> float:
+    def bound(self, composition: Composition, delta: float) -> float:
         """`Composition.epsilon`."""
-        return laws.epsilon(delta)
+        return composition.epsilon(delta)

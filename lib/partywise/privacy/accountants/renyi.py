@@ -1,4 +1,4 @@
-"""Renyi DP: divergences of every law at a grid of orders, summed, and the best order at the end."""
+"""Renyi DP: divergences of every profile at a grid of orders, summed, and the best order at the end."""
 
 import math
 
@@ -18,27 +18,27 @@ class RDP(Accountant):
 
     name = "rdp"
 
-    def bound(self, laws: Composition, delta: float) -> float:
+    def bound(self, composition: Composition, delta: float) -> float:
         """The least over the orders of ``D + log(1 - 1/order) - log(delta order) / (order - 1)``."""
-        if laws == Composition():
+        if composition == Composition():
             return 0.0
         if delta == 0:
             return math.inf
-        found = divergences(laws)
+        found = divergences(composition)
         tail = np.log1p(-1 / ORDERS) - (math.log(delta) + np.log(ORDERS)) / (ORDERS - 1)
         return max(0.0, float(np.min(found + tail + SLACK * (found + np.abs(tail)))))
 
 
-def divergences(laws: Composition) -> np.ndarray:
-    """Renyi divergence of neighbours at each of ``ORDERS``, summed over all laws.
+def divergences(composition: Composition) -> np.ndarray:
+    """Renyi divergence of neighbours at each of ``ORDERS``, summed over all profiles.
 
-    A pure law counts as the binary randomised response that dominates it; at an order that is not whole a
+    A pure profile counts as the binary randomised response that dominates it; at an order that is not whole a
     Poisson-sampled Gaussian counts as at the next whole one, which is no smaller.
     """
-    found = ORDERS * (laws.mu_squared / 2 + laws.rho)
-    for epsilon, k, count in laws.finite:
+    found = ORDERS * (composition.mu_squared / 2 + composition.rho)
+    for epsilon, k, count in composition.finite:
         found = found + count * _response(epsilon, k or 2)
-    for mu, rate, count in laws.sampled_gaussians:
+    for mu, rate, count in composition.sampled_gaussians:
         found = found + count * np.array([_sampled_gaussian_order(mu, rate, math.ceil(order)) for order in ORDERS])
     return found
 

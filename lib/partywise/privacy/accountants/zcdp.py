@@ -1,4 +1,4 @@
-"""Accountants that sum zero-concentrated DP: rho of every law, and one conversion at the end."""
+"""Accountants that sum zero-concentrated DP: rho of every profile, and one conversion at the end."""
 
 import functools
 
@@ -7,9 +7,13 @@ from ..accounting.compose import Composition, check_delta
 from .base import Accountant
 
 
-def rho_of(laws: Composition) -> float:
-    """zCDP parameter of all laws; of Gaussians alone that of their mu."""
-    return laws.zcdp if laws.rho or laws.finite or laws.sampled_gaussians else float(rho_from_mu(laws.mu))
+def rho_of(composition: Composition) -> float:
+    """zCDP parameter of all profiles; of Gaussians alone that of their mu."""
+    return (
+        composition.zcdp
+        if composition.rho or composition.finite or composition.sampled_gaussians
+        else float(rho_from_mu(composition.mu))
+    )
 
 
 class ZCDP(Accountant):
@@ -17,13 +21,13 @@ class ZCDP(Accountant):
 
     name = "zcdp"
 
-    def bound(self, laws: Composition, delta: float) -> float:
+    def bound(self, composition: Composition, delta: float) -> float:
         """`zcdp_epsilon`."""
-        return float(zcdp_epsilon(rho_of(laws), delta))
+        return float(zcdp_epsilon(rho_of(composition), delta))
 
 
 class SimpleZCDP(Accountant):
-    """The formula of many papers, for comparison: of the laws alone, whatever is added to delta beside them."""
+    """The formula of many papers, for comparison: of the profiles alone, whatever is added to delta beside them."""
 
     name = "simple_zcdp"
     variable = "eps_simple"
@@ -33,9 +37,9 @@ class SimpleZCDP(Accountant):
         """The formula at ``delta`` in [0, 1); it takes nothing off delta."""
         return self.bound(self.composition, check_delta(delta))
 
-    def bound(self, laws: Composition, delta: float) -> float:
+    def bound(self, composition: Composition, delta: float) -> float:
         """`simple_zcdp_epsilon` (Bun and Steinke 2016)."""
-        return _simple(rho_of(laws), delta)
+        return _simple(rho_of(composition), delta)
 
 
 @functools.lru_cache(maxsize=65536)

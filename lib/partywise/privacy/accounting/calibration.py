@@ -22,7 +22,7 @@ from scipy.special import erfinv, ndtri
 
 from ...errors import CertificationError
 from ..rounding import NORMAL, square, total
-from .profile import excess, log_delta, mills, mu_at, zcdp_bound
+from .gaussian_profile import excess, log_delta, mills, mu_at, zcdp_bound
 from .roots import solve_monotone
 
 # A float where all arguments are floats, an array otherwise.
@@ -293,7 +293,7 @@ def rho_from_mu(mu: ArrayLike) -> Numbers:
 
 
 def mu_from_rho(rho: ArrayLike) -> Numbers:
-    """Gaussian-DP parameter ``sqrt(2 rho)`` of a release known to be Gaussian; no other law with that rho has it."""
+    """Gaussian-DP parameter ``sqrt(2 rho)`` of a release known to be Gaussian; no other profile of that rho has it."""
     with np.errstate(over="ignore"):
         return _plain(np.sqrt(2 * _non_negative("rho", rho, infinite=True)))
 

@@ -1,8 +1,8 @@
-"""Any multiset of laws as one (epsilon, delta): Gaussians first, finite laws beside them, the rest on a grid.
+"""Any multiset of profiles as one (epsilon, delta): Gaussians first, finite profiles beside them, the rest on a grid.
 
-Gaussians join one mu before anything is rounded; finite laws (pure, randomised response) are summed exactly beside it
-(`finite`); Poisson-sampled Gaussians, and more finite laws than can be enumerated, go to a grid (`convolution`).
-Laws known by their zCDP parameter alone take the lesser of everything as zCDP and a split of delta. Every number is
+Gaussians join one mu before anything is rounded; finite profiles (pure, randomised response) are summed exactly beside
+it (`finite`); Poisson-sampled Gaussians, and more finite profiles than can be enumerated, go to a grid (`convolution`).
+Profiles known by their zCDP parameter alone take the lesser of everything as zCDP and a split of delta. Every number is
 rounded up.
 """
 
@@ -17,8 +17,8 @@ from ..rounding import round_up, total
 from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
-from .law import Law, check_law
 from .pld import Part
+from .privacy_profile import PrivacyProfile, check_profile
 from .roots import bisect
 
 # More atoms than this go to the grid.
@@ -32,14 +32,14 @@ LOSSES = (1e-12, 1e5)
 MUS = (1e-8, 1e4)
 RATES = 1e-12
 APPLICATIONS = 10**9
-# Largest epsilon of laws that are drawn to within a distance in total variation: beyond it e^epsilon nears the end of
-# floats.
+# Largest epsilon of profiles that are drawn to within a distance in total variation: beyond it e^epsilon nears the end
+# of floats.
 LARGEST_BESIDE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """A multiset of laws, as small as exactness allows; hashable.
+    """A multiset of profiles, as small as exactness allows; hashable.
 
     Compositions add, and are repeated by whole numbers: ``(10 * cost(mu=0.1) + cost(epsilon=0.5)).epsilon(1e-5)``.
 
@@ -50,13 +50,13 @@ class Composition:
     rho : float
         Summed zCDP of the rows known by nothing better.
     finite : tuple of (epsilon, k or None, count)
-        Pure laws and randomised responses, sorted.
+        Pure profiles and randomised responses, sorted.
     sampled_gaussians : tuple of (mu, rate, count)
         Poisson-sampled Gaussians, sorted.
     delta_numeric : float
-        What is added to delta beside the laws.
+        What is added to delta beside the profiles.
     tv : float
-        Distance in total variation of what is drawn from what the laws state: (1 + e^epsilon) times it is added to
+        Distance in total variation of what is drawn from what the profiles state: (1 + e^epsilon) times it is added to
         delta at epsilon.
     """
 
@@ -79,14 +79,14 @@ class Composition:
 
     @property
     def infinite(self) -> bool:
-        """Whether a law has no noise."""
+        """Whether a profile has no noise."""
         return math.inf in (self.mu_squared, self.rho, self.pure) or any(
             mu == math.inf for mu, _, _ in self.sampled_gaussians
         )
 
     @property
     def pure(self) -> float:
-        """Sum of the pure epsilons: basic composition of the finite laws."""
+        """Sum of the pure epsilons: basic composition of the finite profiles."""
         return total(epsilon * count for epsilon, _, count in self.finite)
 
     @property
@@ -135,8 +135,8 @@ class Composition:
         )
 
     @property
-    def laws(self) -> "Composition":
-        """The laws alone, with nothing beside them."""
+    def profiles(self) -> "Composition":
+        """The profiles alone, with nothing beside them."""
         return replace(self, delta_numeric=0.0, tv=0.0) if self.delta_numeric or self.tv else self
 
     def epsilon(self, delta: float) -> float:
@@ -144,34 +144,34 @@ class Composition:
         if self.gaussian:
             return _gaussian_epsilon(self.mu, float(delta))
         left = check_delta(delta) - self.delta_numeric
-        return epsilon_beside(lambda rest: _epsilon(self.laws, rest), left, self.tv)
+        return epsilon_beside(lambda rest: _epsilon(self.profiles, rest), left, self.tv)
 
     def delta(self, epsilon: float) -> float:
         """Least delta at ``epsilon`` >= 0, rounded up."""
         if not epsilon >= 0:
             raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
-        return min(1.0, _delta(self.laws, float(epsilon)) + self.delta_numeric + beside(self.tv, float(epsilon)))
+        return min(1.0, _delta(self.profiles, float(epsilon)) + self.delta_numeric + beside(self.tv, float(epsilon)))
 
 
-def cost(**law: Any) -> Composition:
-    """What one law costs, as a composition of its own, to be added and repeated.
+def cost(**profile: Any) -> Composition:
+    """What one profile costs, as a composition of its own, to be added and repeated.
 
     Parameters
     ----------
-    **law
-        Fields of `Law`: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it (``k``, ``rate``, ``count``).
-        A ``rate`` is credited for neighbours of whom one contributes nothing to the sampled sum (``add_remove``,
-        ``label_flip``); for a record that is replaced give none.
+    **profile
+        Fields of `PrivacyProfile`: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it (``k``, ``rate``,
+        ``count``). A ``rate`` is credited for neighbours of whom one contributes nothing to the sampled sum
+        (``add_remove``, ``label_flip``); for a record that is replaced give none.
 
     Raises
     ------
     ValueError
-        If the fields state no law, or one is out of range.
+        If the fields state no profile, or one is out of range.
     """
-    made = Law(**law)
+    made = PrivacyProfile(**profile)
     if made.mu is made.rho is made.epsilon is None:
-        raise ValueError("cost() states no law: give mu (Gaussian), rho (zCDP) or epsilon (pure).")
-    check_law(made, "of a cost")
+        raise ValueError("cost() states no profile: give mu (Gaussian), rho (zCDP) or epsilon (pure).")
+    check_profile(made, "of a cost")
     return compose([made])
 
 
@@ -183,12 +183,12 @@ def beside(tv: float, epsilon: float) -> float:
 
 
 def epsilon_beside(epsilon_of: Callable[[float], float], delta: float, tv: float) -> float:
-    """Least epsilon of laws whose drawing is ``tv`` away from what they state, rounded up.
+    """Least epsilon of profiles whose drawing is ``tv`` away from what they state, rounded up.
 
     Parameters
     ----------
     epsilon_of : callable
-        Epsilon of the laws at a delta in [0, 1).
+        Epsilon of the profiles at a delta in [0, 1).
     delta : float
         What is left of delta for them; nothing is certified below 0.
     tv : float
@@ -214,31 +214,31 @@ def epsilon_beside(epsilon_of: Callable[[float], float], delta: float, tv: float
     return math.inf
 
 
-def compose(laws: Iterable[Law], delta_numeric: float = 0.0, tv: float = 0.0) -> Composition:
-    """Join laws into a `Composition`; equal finite and sampled laws add their counts."""
+def compose(profiles: Iterable[PrivacyProfile], delta_numeric: float = 0.0, tv: float = 0.0) -> Composition:
+    """Join profiles into a `Composition`; equal finite and sampled profiles add their counts."""
     squares, rhos = [], []
     finite: Counter[tuple[float, int | None]] = Counter()
     sampled: Counter[tuple[float, float]] = Counter()
-    for law in laws:
-        square = law.mu_squared
+    for profile in profiles:
+        square = profile.mu_squared
         if square is not None:
             squares.append(square)
-        elif law.free:
+        elif profile.free:
             continue
-        elif law.rho is not None:
-            rhos.append(law.count * law.rho)
-        elif law.epsilon is not None:
-            # Two outcomes are what a pure law is dominated by.
-            finite[law.epsilon, None if law.k == 2 else law.k] += law.count
-        elif law.mu is not None:
-            sampled[law.mu, law.rate] += law.count
+        elif profile.rho is not None:
+            rhos.append(profile.count * profile.rho)
+        elif profile.epsilon is not None:
+            # Two outcomes are what a pure profile is dominated by.
+            finite[profile.epsilon, None if profile.k == 2 else profile.k] += profile.count
+        elif profile.mu is not None:
+            sampled[profile.mu, profile.rate] += profile.count
     return arrange(total(squares), total(rhos), finite, sampled, delta_numeric, tv)
 
 
 def arrange(
     squares: float, rho: float, finite: Mapping[Any, int], sampled: Mapping[Any, int], numeric: float, tv: float = 0.0
 ) -> Composition:
-    """Sums and counts of laws as a `Composition`: sorted, so that the order of the rows does not matter."""
+    """Sums and counts of profiles as a `Composition`: sorted, so that the order of the rows does not matter."""
     return Composition(
         squares,
         rho,
@@ -255,59 +255,61 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 @functools.lru_cache(maxsize=16384)
-def _epsilon(law: Composition, delta: float) -> float:
-    """Of laws with nothing beside them."""
-    if law.gaussian:
-        return _gaussian_epsilon(law.mu, delta)
-    if law.infinite:
+def _epsilon(composition: Composition, delta: float) -> float:
+    """Of profiles with nothing beside them."""
+    if composition.gaussian:
+        return _gaussian_epsilon(composition.mu, delta)
+    if composition.infinite:
         return math.inf
     if delta == 0:
-        return math.inf if law.mu_squared or law.rho or law.sampled_gaussians else law.pure
-    if law.rho:
-        whole = float(zcdp_epsilon(law.zcdp, delta))
-        return whole if delta < DELTAS else min(whole, _split(law, delta))
-    found = _loss_epsilon(law, delta)
-    return min(found, law.pure) if not (law.mu_squared or law.sampled_gaussians) else found
+        return (
+            math.inf if composition.mu_squared or composition.rho or composition.sampled_gaussians else composition.pure
+        )
+    if composition.rho:
+        whole = float(zcdp_epsilon(composition.zcdp, delta))
+        return whole if delta < DELTAS else min(whole, _split(composition, delta))
+    found = _loss_epsilon(composition, delta)
+    return min(found, composition.pure) if not (composition.mu_squared or composition.sampled_gaussians) else found
 
 
-def _loss_epsilon(law: Composition, delta: float) -> float:
+def _loss_epsilon(composition: Composition, delta: float) -> float:
     """Epsilon from the distribution of the loss: without rows known by rho alone."""
-    if delta < DELTAS or not within_limits(law):
-        return float(zcdp_epsilon(law.zcdp, delta))
-    atoms = finite_atoms(law)
+    if delta < DELTAS or not within_limits(composition):
+        return float(zcdp_epsilon(composition.zcdp, delta))
+    atoms = finite_atoms(composition)
     if atoms is not None:
-        return atoms_epsilon(law.mu, atoms, delta)
+        return atoms_epsilon(composition.mu, atoms, delta)
     # The grid has its limits (extreme deltas, losses of thousands); what zCDP says holds always.
-    return min(grid_epsilon(loss_parts(law), delta), float(zcdp_epsilon(law.zcdp, delta)))
+    return min(grid_epsilon(loss_parts(composition), delta), float(zcdp_epsilon(composition.zcdp, delta)))
 
 
-def within_limits(law: Composition) -> bool:
-    """Whether the losses of all laws are of a size that floats can add."""
-    mus = [mu for mu, _, _ in law.sampled_gaussians] + ([law.mu] if law.mu_squared else [])
-    counts = [part[-1] for part in (*law.finite, *law.sampled_gaussians)]
+def within_limits(composition: Composition) -> bool:
+    """Whether the losses of all profiles are of a size that floats can add."""
+    mus = [mu for mu, _, _ in composition.sampled_gaussians] + ([composition.mu] if composition.mu_squared else [])
+    counts = [part[-1] for part in (*composition.finite, *composition.sampled_gaussians)]
     return (
         all(MUS[0] <= mu <= MUS[1] for mu in mus)
-        and all(rate >= RATES for _, rate, _ in law.sampled_gaussians)
-        and all(LOSSES[0] <= epsilon <= LOSSES[1] for epsilon, _, _ in law.finite)
+        and all(rate >= RATES for _, rate, _ in composition.sampled_gaussians)
+        and all(LOSSES[0] <= epsilon <= LOSSES[1] for epsilon, _, _ in composition.finite)
         and sum(counts) <= APPLICATIONS
     )
 
 
-def finite_atoms(law: Composition) -> Atoms | None:
-    """Summed losses of the finite laws; None beside sampled Gaussians, or where they are too many to enumerate."""
-    return None if law.sampled_gaussians else sum_atoms([lattice(*part) for part in law.finite], ATOMS)
+def finite_atoms(composition: Composition) -> Atoms | None:
+    """Summed losses of the finite profiles; None beside sampled Gaussians, or where they are too many to enumerate."""
+    return None if composition.sampled_gaussians else sum_atoms([lattice(*part) for part in composition.finite], ATOMS)
 
 
-def loss_parts(law: Composition) -> list[Part]:
-    """What a grid is made of: every law but those known by rho alone."""
-    parts = [Part(atoms=lattice(*part)) for part in law.finite]
-    parts += [Part(mu=mu, rate=rate, count=count) for mu, rate, count in law.sampled_gaussians]
-    return parts + ([Part(mu=law.mu)] if law.mu_squared else [])
+def loss_parts(composition: Composition) -> list[Part]:
+    """What a grid is made of: every profile but those known by rho alone."""
+    parts = [Part(atoms=lattice(*part)) for part in composition.finite]
+    parts += [Part(mu=mu, rate=rate, count=count) for mu, rate, count in composition.sampled_gaussians]
+    return parts + ([Part(mu=composition.mu)] if composition.mu_squared else [])
 
 
-def _split(law: Composition, delta: float) -> float:
+def _split(composition: Composition, delta: float) -> float:
     """Best division of delta between the rows known by rho and the others (golden section in its log odds)."""
-    rest, rho = replace(law, rho=0.0), law.rho
+    rest, rho = replace(composition, rho=0.0), composition.rho
     if rest == Composition():
         return float(zcdp_epsilon(rho, delta))
 
@@ -327,32 +329,36 @@ def _split(law: Composition, delta: float) -> float:
 
 
 @functools.lru_cache(maxsize=16384)
-def _delta(law: Composition, epsilon: float) -> float:
-    """Of laws with nothing beside them."""
-    if law == Composition() or epsilon == math.inf:
+def _delta(composition: Composition, epsilon: float) -> float:
+    """Of profiles with nothing beside them."""
+    if composition == Composition() or epsilon == math.inf:
         return 0.0
-    if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled_gaussians):
+    if epsilon >= composition.pure and not (composition.mu_squared or composition.rho or composition.sampled_gaussians):
         return 0.0
-    if law.infinite:
+    if composition.infinite:
         found = 1.0
-    elif law.gaussian:
-        found = float(gaussian_delta(law.mu, epsilon)) * (1 + SLACK)
-    elif law.rho or not within_limits(law):
-        found = _delta_by_bisection(law, epsilon)
+    elif composition.gaussian:
+        found = float(gaussian_delta(composition.mu, epsilon)) * (1 + SLACK)
+    elif composition.rho or not within_limits(composition):
+        found = _delta_by_bisection(composition, epsilon)
     else:
-        atoms = finite_atoms(law)
-        found = grid_delta(loss_parts(law), epsilon) if atoms is None else atoms_delta(law.mu, atoms, epsilon)
+        atoms = finite_atoms(composition)
+        found = (
+            grid_delta(loss_parts(composition), epsilon)
+            if atoms is None
+            else atoms_delta(composition.mu, atoms, epsilon)
+        )
     # A loss that can be larger than epsilon has a delta, even where no float is as small.
     return min(1.0, max(found, LEAST))
 
 
-def _delta_by_bisection(law: Composition, epsilon: float) -> float:
+def _delta_by_bisection(composition: Composition, epsilon: float) -> float:
     """Least delta (to 1e-6, rounded up) at which epsilon is not exceeded; by zCDP alone where grids would take long."""
-    quick = within_limits(law) and finite_atoms(law) is not None
+    quick = within_limits(composition) and finite_atoms(composition) is not None
 
     def exceeds(log_delta: float) -> bool:
         delta = math.exp(log_delta)
-        return not (_epsilon(law, delta) if quick else float(zcdp_epsilon(law.zcdp, delta))) <= epsilon
+        return not (_epsilon(composition, delta) if quick else float(zcdp_epsilon(composition.zcdp, delta))) <= epsilon
 
     return math.exp(bisect(exceeds, -700.0, 0.0, gap=1e-6)[1])
 

@@ -1,9 +1,9 @@
 """Sums of privacy losses on a grid by one Fourier transform, and the epsilon or delta they give.
 
-The laws are tilted by exp(theta loss) first (Esscher's transform), with theta chosen for the delta or epsilon that is
-asked for: round-off is then small against that delta and not against 1. What wraps around the grid only adds mass
-within the window, what lies above the window is bounded by Chernoff's inequality and charged, and so is the round-off
-of the transform: every number errs on the safe side.
+The distributions are tilted by exp(theta loss) first (Esscher's transform), with theta chosen for the delta or epsilon
+that is asked for: round-off is then small against that delta and not against 1. What wraps around the grid only adds
+mass within the window, what lies above the window is bounded by Chernoff's inequality and charged, and so is the
+round-off of the transform: every number errs on the safe side.
 """
 
 import math
@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .finite import Atoms
-from .pld import GridLaw, Part, cumulant, tilt
+from .pld import GridDistribution, Part, cumulant, tilt
 from .roots import golden_section
 
 UNIT = sys.float_info.epsilon
 # Relative error of the long sums, charged.
 SLACK = 1e-10
-# Cells of a law while theta is sought.
+# Cells of a distribution while theta is sought.
 COARSE = 10_000
 # Aim for the error of epsilon by the grid, limits on its step (absolute, and against the spread) and on its size.
 AIM = 1e-5
@@ -35,11 +35,11 @@ ABOVE = 21.0
 MISSES = -8.0
 
 
-class SumLaw(NamedTuple):
-    """Law of a sum near the losses that matter.
+class SumDistribution(NamedTuple):
+    """Distribution of a sum near the losses that matter.
 
-    Masses on a window that begins at ``first step``, ``infinity_mass`` outside any law and above the window; the
-    round-off of delta at epsilon is below exp(noise - theta epsilon).
+    Masses on a window that begins at ``first step``, ``infinity_mass`` outside any distribution and above the window;
+    the round-off of delta at epsilon is below exp(noise - theta epsilon).
     """
 
     first: int
@@ -140,11 +140,11 @@ def _epsilon(parts: Sequence[Part], delta: float, removed: bool) -> float:
     plain = (_bound(rough, theta) - math.log(left)) / theta if left > 0 else math.inf
     reach = 1.0
     while True:
-        law = _near(parts, rough, theta, log_delta, removed, reach)
-        found = law.epsilon(delta)
+        distribution = _near(parts, rough, theta, log_delta, removed, reach)
+        found = distribution.epsilon(delta)
         if found is not None:
             return max(min(found, plain), 0.0)
-        if law.first <= 0:
+        if distribution.first <= 0:
             return 0.0
         reach *= 2
 
@@ -159,12 +159,12 @@ def _delta(parts: Sequence[Part], epsilon: float, removed: bool) -> float:
     return min(plain, _near(parts, rough, theta, bound - 5, removed, 1.0, cover=epsilon).delta(epsilon))
 
 
-Laws = list[tuple[GridLaw, int]]
-Rough = Sequence[tuple[GridLaw | Atoms, int]]
+Distributions = list[tuple[GridDistribution, int]]
+Rough = Sequence[tuple[GridDistribution | Atoms, int]]
 
 
 def _directions(parts: Sequence[Part]) -> tuple[bool, ...]:
-    """Finite laws and unsampled Gaussians look the same from both sides."""
+    """Finite distributions and unsampled Gaussians look the same from both sides."""
     return (True, False) if any(part.rate < 1 for part in parts) else (True,)
 
 
@@ -173,7 +173,7 @@ def _tail(delta: float, parts: Sequence[Part]) -> float:
 
 
 def _rough(parts: Sequence[Part], delta: float, removed: bool) -> Rough:
-    """The laws as they are, or on a coarse grid: never below the truth, and quick to tilt."""
+    """The distributions as they are, or on a coarse grid: never below the truth, and quick to tilt."""
     tail = _tail(delta, parts)
     return [
         (part.atoms or part.on_grid(max(part.span(tail) / COARSE, 1e-9), tail, removed=removed), part.count)
@@ -181,38 +181,38 @@ def _rough(parts: Sequence[Part], delta: float, removed: bool) -> Rough:
     ]
 
 
-def _lost_mass(laws: Rough) -> float:
-    return math.fsum(count * law.infinity_mass for law, count in laws)
+def _lost_mass(distributions: Rough) -> float:
+    return math.fsum(count * distribution.infinity_mass for distribution, count in distributions)
 
 
-def _cumulant(laws: Rough, theta: float) -> float:
-    return math.fsum(count * cumulant(law, theta) for law, count in laws)
+def _cumulant(distributions: Rough, theta: float) -> float:
+    return math.fsum(count * cumulant(distribution, theta) for distribution, count in distributions)
 
 
-def _bound(laws: Rough, theta: float) -> float:
+def _bound(distributions: Rough, theta: float) -> float:
     """log of sup over epsilon of delta(epsilon) exp(theta epsilon), bounded as in the conversion of Renyi DP."""
-    return _cumulant(laws, theta) - math.log1p(theta) - theta * math.log1p(1 / theta)
+    return _cumulant(distributions, theta) - math.log1p(theta) - theta * math.log1p(1 / theta)
 
 
-def _moments(laws: Rough, theta: float) -> tuple[float, float]:
+def _moments(distributions: Rough, theta: float) -> tuple[float, float]:
     """Mean and standard deviation of the tilted sum."""
     mean = variance = 0.0
-    for law, count in laws:
-        mass, loss = tilt(law, theta), law.loss
+    for distribution, count in distributions:
+        mass, loss = tilt(distribution, theta), distribution.loss
         centre = float(mass @ loss)
         mean += count * centre
         variance += count * float(mass @ (loss - centre) ** 2)
     return mean, math.sqrt(variance)
 
 
-def _least(laws: Rough, score: Callable[[float, float], float]) -> float:
+def _least(distributions: Rough, score: Callable[[float, float], float]) -> float:
     """Minimiser over theta > 0 of a unimodal score(theta, bound), roughly (golden section in log theta)."""
 
     def objective(log_theta: float) -> float:
         theta = math.exp(log_theta)
-        return score(theta, _bound(laws, theta))
+        return score(theta, _bound(distributions, theta))
 
-    scale = max(_moments(laws, 0.0)[1], 1e-12)
+    scale = max(_moments(distributions, 0.0)[1], 1e-12)
     return math.exp(golden_section(objective, math.log(1e-3 / scale), math.log(1e4 / scale), steps=24)[0])
 
 
@@ -224,24 +224,24 @@ def _near(
     removed: bool,
     reach: float,
     cover: float = math.inf,
-) -> SumLaw:
-    """Law of the sum on a window around the losses that make up delta; ``cover`` is within or above it."""
+) -> SumDistribution:
+    """Distribution of the sum on a window around the losses that make up delta; ``cover`` is within or above it."""
     mean, spread = _moments(rough, theta)
     pad = reach * (8 * spread + 30 / theta) + max(mean - cover, 0.0)
     step = _step(parts, spread, pad, _tail(math.exp(log_delta), parts))
     tail = _tail(math.exp(log_delta), parts)
-    laws = [(part.on_grid(step, tail, removed=removed), part.count) for part in parts]
+    distributions = [(part.on_grid(step, tail, removed=removed), part.count) for part in parts]
     # Chernoff at a second theta, sought roughly: above this loss lies less than exp(log_delta - ABOVE).
     seconds = [theta + c / max(spread, 1 / theta) for c in (0.0, 0.5, 1.0, 2.0, 4.0, 6.0)]
     second = min(seconds, key=lambda t: (_cumulant(rough, t) - log_delta + ABOVE) / t)
-    high = (_cumulant(laws, second) - log_delta + ABOVE) / second
-    top = sum(count * law.loss[-1] for law, count in laws)
-    lost = _lost_mass(laws)
+    high = (_cumulant(distributions, second) - log_delta + ABOVE) / second
+    top = sum(count * distribution.loss[-1] for distribution, count in distributions)
+    lost = _lost_mass(distributions)
     if high < top:
         lost += math.exp(log_delta - ABOVE)
     high = min(high, top)
     low = min(mean, high) - max(pad, 20 * step)
-    return _sum_law(laws, theta, (low, high), lost)
+    return _sum_distribution(distributions, theta, (low, high), lost)
 
 
 def _step(parts: Sequence[Part], spread: float, pad: float, tail: float) -> float:
@@ -252,29 +252,31 @@ def _step(parts: Sequence[Part], spread: float, pad: float, tail: float) -> floa
     return max(aim, 2 * pad / CELLS, max(part.span(tail) for part in parts) / CELLS)
 
 
-def _sum_law(laws: Laws, theta: float, window: tuple[float, float], lost: float) -> SumLaw:
-    """Law of the sum on a window of losses; ``infinity_mass`` bounds the mass at infinity and above the window."""
-    step = laws[0][0].step
+def _sum_distribution(
+    distributions: Distributions, theta: float, window: tuple[float, float], lost: float
+) -> SumDistribution:
+    """Distribution of the sum on a window of losses; ``infinity_mass`` bounds the mass above it and at infinity."""
+    step = distributions[0][0].step
     first, last = math.floor(window[0] / step), math.ceil(window[1] / step)
     if last - first > 8 * CELLS:
         # No window of this size is added up: nothing is known.
-        return SumLaw(first, np.zeros(2), 1.0, step, -math.inf, theta)
+        return SumDistribution(first, np.zeros(2), 1.0, step, -math.inf, theta)
     size = _fast_size(last - first + 1)
     spectrum, total = np.ones(size // 2 + 1, dtype=complex), 0.0
-    for law, count in laws:
+    for distribution, count in distributions:
         wrapped = np.zeros(size)
-        np.add.at(wrapped, (law.first + np.arange(len(law.mass))) % size, tilt(law, theta))
+        np.add.at(wrapped, (distribution.first + np.arange(len(distribution.mass))) % size, tilt(distribution, theta))
         spectrum *= np.fft.rfft(wrapped) ** count
-        total += count * cumulant(law, theta)
+        total += count * cumulant(distribution, theta)
     sums = np.roll(np.fft.irfft(spectrum, size), -(first % size))
     # A transform is off by a few units times log size; a power multiplies that by its exponent.
-    trials = sum(count for _, count in laws)
+    trials = sum(count for _, count in distributions)
     noise = 8 * UNIT * math.log2(size) * (trials + 1) * math.sqrt(size) * float(np.linalg.norm(sums))
     loss = (first + np.arange(size)) * step
     # What overflows is cut at 1 below.
     with np.errstate(under="ignore", over="ignore"):
         mass = np.minimum(np.maximum(sums, 0.0) * np.exp(np.minimum(total - theta * loss, 700.0)), 1.0)
-    return SumLaw(first, mass, lost, step, total + math.log(max(noise, 1e-300)), theta)
+    return SumDistribution(first, mass, lost, step, total + math.log(max(noise, 1e-300)), theta)
 
 
 def _fast_size(size: int) -> int:

@@ -1,9 +1,9 @@
-"""Exact composition of Gaussian noise with finite laws: no grid, no rounding of losses.
+"""Exact composition of Gaussian noise with finite distributions: no grid, no rounding of losses.
 
 A pure epsilon-DP mechanism is dominated by binary randomised response (Kairouz, Oh and Viswanath 2015), and k-ary
 randomised response is what it is: both have the losses +epsilon, -epsilon and (k > 2) 0. The sum of n of them lies on
-the lattice j epsilon, and its law is the n-th power of a polynomial with positive coefficients. With L the sum of all
-finite losses and delta_mu the Gaussian profile at any real argument,
+the lattice j epsilon, and its distribution is the n-th power of a polynomial with positive coefficients. With L the sum
+of all finite losses and delta_mu the Gaussian profile at any real argument,
 
     delta(e) = E[delta_mu(e - L)],
 
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from .calibration import FAR, MARGIN, gaussian_epsilon
-from .profile import log_delta
+from .gaussian_profile import log_delta
 from .roots import solve_monotone
 
 # Lattices longer than this lose tails of less than TAIL mass, which is charged.
@@ -29,7 +29,7 @@ SLACK = 1e-11
 
 
 class Atoms(NamedTuple):
-    """A finite law of losses: ``mass`` (n,) at ``loss`` (n,), and ``infinity_mass`` at infinity."""
+    """A finite distribution of losses: ``mass`` (n,) at ``loss`` (n,), and ``infinity_mass`` at infinity."""
 
     loss: np.ndarray
     mass: np.ndarray
@@ -38,7 +38,7 @@ class Atoms(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def lattice(epsilon: float, k: int | None, count: int) -> Atoms:
-    """Law of the summed loss of ``count`` pure or k-ary randomised responses, on the lattice j epsilon."""
+    """Distribution of the summed loss of ``count`` pure or k-ary randomised responses, on the lattice j epsilon."""
     others = (k or 2) - 1
     stay = 1 / (1 + others * math.exp(-epsilon))
     move = math.exp(-epsilon) * stay
@@ -71,7 +71,7 @@ def _trim(mass: np.ndarray, first: int) -> tuple[np.ndarray, int, float]:
 
 
 def sum_atoms(parts: list[Atoms], limit: int) -> Atoms | None:
-    """Law of the sum of independent finite losses; None if it has more than ``limit`` atoms."""
+    """Distribution of the sum of independent finite losses; None if it has more than ``limit`` atoms."""
     if math.prod(len(part.loss) for part in parts) > limit:
         return None
     total = Atoms(np.zeros(1), np.ones(1), 0.0)

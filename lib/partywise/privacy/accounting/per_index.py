@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from .compose import check_delta, compose
-from .law import Law
+from .privacy_profile import PrivacyProfile
 from .roots import bisect
 
 # How far below the exact answer the result may stay, relative; and what the pure division gives way to roundings.
@@ -20,9 +20,9 @@ def index_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, del
 
     Notes
     -----
-    Formal guarantee: the composition that a ledger makes of these laws is at most ``epsilon`` at ``delta``. It grows
-    with the epsilon of an index, since randomised response at a smaller one is a function of that at a larger one.
-    Source: the indices of seed 003, section "Privacy protection algorithms"; the calibration is ours.
+    Formal guarantee: the composition that a ledger makes of these profiles is at most ``epsilon`` at ``delta``. It
+    grows with the epsilon of an index, since randomised response at a smaller one is a function of that at a larger
+    one. Source: the indices of seed 003, section "Privacy protection algorithms"; the calibration is ours.
     """
     found = tuple(sorted(((k, int(count)) for k, count in indices if count), key=lambda one: (one[0] or 0, one[1])))
     if not found:
@@ -35,7 +35,7 @@ def index_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, del
 def grouped_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, delta: float, group: int) -> float:
     """`index_epsilon` where ``group`` records of one person keep (epsilon, delta) together.
 
-    Formal guarantee: the indices of one place in all of them are one pure law of ``group`` times the epsilon of an
+    Formal guarantee: the indices of one place in all of them are one pure profile of ``group`` times the epsilon of an
     index, whatever its alphabet: randomised response of two letters at that epsilon covers it.
     """
     if group == 1:
@@ -49,7 +49,7 @@ def _largest(indices: tuple[tuple[int | None, int], ...], epsilon: float, delta:
         return math.inf
 
     def fits(one: float) -> bool:
-        return compose(Law(epsilon=one, k=k, count=count) for k, count in indices).epsilon(delta) <= epsilon
+        return compose(PrivacyProfile(epsilon=one, k=k, count=count) for k, count in indices).epsilon(delta) <= epsilon
 
     low = epsilon / sum(count for _, count in indices) * (1 - ROUNDING)
     high = 2 * low

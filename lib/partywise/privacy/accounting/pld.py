@@ -1,9 +1,9 @@
 """Privacy-loss distributions on a grid, for everything without a closed form; every step errs on the safe side.
 
-A law enters the grid in pairs of neighbours: the mass of a cell goes to its two ends so that both its probability
-under the first world and that under the second stay what they are. The profile becomes the chord of a convex function
-of exp(epsilon): never below it, and off by the square of the step (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi
-2022). The sum of such laws is formed in `convolution`.
+A distribution enters the grid in pairs of neighbours: the mass of a cell goes to its two ends so that both its
+probability under the first world and that under the second stay what they are. The profile becomes the chord of a
+convex function of exp(epsilon): never below it, and off by the square of the step (Doroshenko, Ghazi, Kamath, Kumar and
+Manurangsi 2022). The sum of such distributions is formed in `convolution`.
 """
 
 import math
@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from .finite import Atoms
 
 
-class GridLaw(NamedTuple):
+class GridDistribution(NamedTuple):
     """Masses (n,) at the losses ``(first + arange(n)) step``, and ``infinity_mass`` at infinity."""
 
     first: int
@@ -30,28 +30,28 @@ class GridLaw(NamedTuple):
         return (self.first + np.arange(len(self.mass))) * self.step
 
 
-def cumulant(law: GridLaw | Atoms, theta: float) -> float:
+def cumulant(distribution: GridDistribution | Atoms, theta: float) -> float:
     """log E[exp(theta loss)] of the finite part."""
-    exponent = theta * law.loss
+    exponent = theta * distribution.loss
     top = exponent.max()
-    return float(top + math.log(law.mass @ np.exp(exponent - top)))
+    return float(top + math.log(distribution.mass @ np.exp(exponent - top)))
 
 
-def tilt(law: GridLaw | Atoms, theta: float) -> np.ndarray:
-    """Masses of the law with density exp(theta loss) against this one."""
-    return law.mass * np.exp(theta * law.loss - cumulant(law, theta))
+def tilt(distribution: GridDistribution | Atoms, theta: float) -> np.ndarray:
+    """Masses of the distribution with density exp(theta loss) against this one."""
+    return distribution.mass * np.exp(theta * distribution.loss - cumulant(distribution, theta))
 
 
 @dataclass(frozen=True)
 class Part:
-    """A law to be placed on a grid: finite losses, or a Poisson-sampled Gaussian seen from one direction."""
+    """A distribution to be placed on a grid: finite losses, or a Poisson-sampled Gaussian seen from one direction."""
 
     atoms: Atoms | None = None
     mu: float = 0.0
     rate: float = 1.0
     count: int = 1
 
-    def on_grid(self, step: float, tail: float, *, removed: bool) -> GridLaw:
+    def on_grid(self, step: float, tail: float, *, removed: bool) -> GridDistribution:
         """One application on a grid; ``tail`` is the mass that may be cut off and charged."""
         if self.atoms is not None:
             return place_atoms(self.atoms, step)
@@ -65,7 +65,7 @@ class Part:
         return reach - _loss(self.mu, self.rate, float(ndtri(tail)))
 
 
-def place_atoms(atoms: Atoms, step: float) -> GridLaw:
+def place_atoms(atoms: Atoms, step: float) -> GridDistribution:
     """Finite losses on a grid."""
     cell = np.floor(atoms.loss / step).astype(np.int64)
     first = int(cell.min())
@@ -76,7 +76,7 @@ def place_atoms(atoms: Atoms, step: float) -> GridLaw:
     return _trim(first, mass, atoms.infinity_mass, step)
 
 
-def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, removed: bool) -> GridLaw:
+def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, removed: bool) -> GridDistribution:
     """Loss of a Gaussian of parameter ``mu`` whose contribution is present with probability ``rate``, on a grid.
 
     ``removed``: the contribution is there in the first world, (1 - rate) N(0, 1) + rate N(mu, 1), and not in the
@@ -103,10 +103,10 @@ def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, remove
     return _trim(first, mass, _above(mu, rate, points[-1], removed), step)
 
 
-def _trim(first: int, mass: np.ndarray, lost: float, step: float) -> GridLaw:
-    """The law without empty cells at its ends."""
+def _trim(first: int, mass: np.ndarray, lost: float, step: float) -> GridDistribution:
+    """The distribution without empty cells at its ends."""
     cells = np.flatnonzero(mass)
-    return GridLaw(first + int(cells[0]), mass[cells[0] : cells[-1] + 1], lost, step)
+    return GridDistribution(first + int(cells[0]), mass[cells[0] : cells[-1] + 1], lost, step)
 
 
 def _loss(mu: float, rate: float, x: float) -> float:

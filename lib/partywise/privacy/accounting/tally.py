@@ -1,11 +1,11 @@
-"""Laws counted exactly: sums of parts are those of the whole, in whatever order they are added."""
+"""Profiles counted exactly: sums of parts are those of the whole, in whatever order they are added."""
 
 from __future__ import annotations
 
 import math
 
 from .compose import Composition, arrange
-from .law import Law
+from .privacy_profile import PrivacyProfile
 
 # Every float is a whole number of these steps (2^-1074); no sum of finite floats that a machine holds is INFINITE.
 STEPS = 1 << 1074
@@ -13,9 +13,9 @@ INFINITE = 1 << 4096
 
 
 class Tally:
-    """A multiset of laws, as whole numbers that are added without rounding.
+    """A multiset of profiles, as whole numbers that are added without rounding.
 
-    ``composition`` rounds once, as `compose` does of the same laws: it is the same to the last bit.
+    ``composition`` rounds once, as `compose` does of the same profiles: it is the same to the last bit.
     """
 
     __slots__ = ("finite", "numeric", "rho", "sampled", "squares", "tv")
@@ -25,25 +25,27 @@ class Tally:
         self.finite: dict[tuple[float, int | None], int] = {}
         self.sampled: dict[tuple[float, float], int] = {}
 
-    def add(self, law: Law, numeric: float = 0.0, tv: float = 0.0, times: int = 1) -> None:
-        """Count a law so many times."""
+    def add(self, profile: PrivacyProfile, numeric: float = 0.0, tv: float = 0.0, times: int = 1) -> None:
+        """Count a profile so many times."""
         if numeric:
             self.numeric += times * _steps(numeric)
         if tv:
             self.tv += times * _steps(tv)
-        square = law.mu_squared
+        square = profile.mu_squared
         if square is not None:
             self.squares += times * _steps(square)
-        elif law.free:
+        elif profile.free:
             return
-        elif law.rho is not None:
-            self.rho += times * _steps(law.count * law.rho)
-        elif law.epsilon is not None:
-            # Two outcomes are what a pure law is dominated by.
-            key = law.epsilon, None if law.k == 2 else law.k
-            self.finite[key] = self.finite.get(key, 0) + times * law.count
-        elif law.mu is not None:
-            self.sampled[law.mu, law.rate] = self.sampled.get((law.mu, law.rate), 0) + times * law.count
+        elif profile.rho is not None:
+            self.rho += times * _steps(profile.count * profile.rho)
+        elif profile.epsilon is not None:
+            # Two outcomes are what a pure profile is dominated by.
+            key = profile.epsilon, None if profile.k == 2 else profile.k
+            self.finite[key] = self.finite.get(key, 0) + times * profile.count
+        elif profile.mu is not None:
+            self.sampled[profile.mu, profile.rate] = (
+                self.sampled.get((profile.mu, profile.rate), 0) + times * profile.count
+            )
 
     def join(self, other: Tally) -> None:
         """Add another tally."""
@@ -58,7 +60,7 @@ class Tally:
 
     @property
     def composition(self) -> Composition:
-        """All laws as one `Composition`."""
+        """All profiles as one `Composition`."""
         squares, rho, numeric, tv = map(_round, (self.squares, self.rho, self.numeric, self.tv))
         if not (self.finite or self.sampled):
             return Composition(squares, rho, delta_numeric=numeric, tv=tv)

@@ -28,38 +28,38 @@ SLACK = 1e-12
 STEPS = 44
 
 
-def power(law: Composition, fpr: float) -> float:
+def power(composition: Composition, fpr: float) -> float:
     """Upper bound, in [fpr, 1], of the true-positive rate of every attack on a composition at a false-positive rate.
 
-    Exact (to 1e-9) for Gaussians, finite laws and both together; on the safe side by the grid for sampled Gaussians; by
-    zCDP where a law is known by its rho alone or beyond the limits of the grids.
+    Exact (to 1e-9) for Gaussians, finite profiles and both together; on the safe side by the grid for sampled
+    Gaussians; by zCDP where a profile is known by its rho alone or beyond the limits of the grids.
     """
     if not 0 < fpr < 1:
         raise ValueError(f"fpr={fpr!r}: a false-positive rate must lie in (0, 1).")
-    return _power(law, float(fpr))
+    return _power(composition, float(fpr))
 
 
 @functools.lru_cache(maxsize=16384)
-def _power(law: Composition, fpr: float) -> float:
-    exact, numeric = law.laws, law.delta_numeric
-    if law.infinite:
+def _power(composition: Composition, fpr: float) -> float:
+    exact, numeric = composition.profiles, composition.delta_numeric
+    if composition.infinite:
         return 1.0
-    if law.tv:
-        # Either side of a test moves by the distance: a test of size a is one of size a + tv of the stated law.
-        numeric += law.tv
-        fpr = min(fpr + law.tv, math.nextafter(1.0, 0.0))
+    if composition.tv:
+        # Either side of a test moves by the distance: a test of size a is one of size a + tv of the stated profile.
+        numeric += composition.tv
+        fpr = min(fpr + composition.tv, math.nextafter(1.0, 0.0))
     if exact == Composition():
         return min(fpr + numeric, 1.0)
     if exact.gaussian:
-        found = gaussian_power(law.mu, fpr)
+        found = gaussian_power(composition.mu, fpr)
     else:
-        found = min(zcdp_power(law.zcdp, fpr), gaussian_power(mu_upper(exact), fpr))
-        if not law.rho and within_limits(law):
-            atoms = finite_atoms(law)
+        found = min(zcdp_power(composition.zcdp, fpr), gaussian_power(mu_upper(exact), fpr))
+        if not composition.rho and within_limits(composition):
+            atoms = finite_atoms(composition)
             if atoms is None:
-                found = min(found, grid_power(loss_parts(law), fpr))
+                found = min(found, grid_power(loss_parts(composition), fpr))
             else:
-                found = min(found, profile_power(functools.partial(atoms_delta, law.mu, atoms), fpr))
+                found = min(found, profile_power(functools.partial(atoms_delta, composition.mu, atoms), fpr))
     return min(max(found * (1 + SLACK), fpr) + numeric, 1.0)
 
 
@@ -99,21 +99,21 @@ def _least(function: Callable[[float], float], high: float) -> float:
     return min(function(0.0), function(high), golden_section(function, 0.0, high, steps=STEPS)[1])
 
 
-def mu_upper(law: Composition) -> float:
+def mu_upper(composition: Composition) -> float:
     """A Gaussian-DP parameter that a composition satisfies.
 
-    Exact for Gaussians. A pure law counts as `pure_mu`, a sampled Gaussian as if it were not sampled (at small
-    false-positive rates it is no better). inf where none is proved here: zCDP alone, or a delta beside the laws.
+    Exact for Gaussians. A pure profile counts as `pure_mu`, a sampled Gaussian as if it were not sampled (at small
+    false-positive rates it is no better). inf where none is proved here: zCDP alone, or a delta beside the profiles.
     """
-    if law.rho or law.delta_numeric or law.tv:
+    if composition.rho or composition.delta_numeric or composition.tv:
         return math.inf
-    square = law.mu_squared
-    for epsilon, _, count in law.finite:
+    square = composition.mu_squared
+    for epsilon, _, count in composition.finite:
         mu = pure_mu(epsilon)
         square += round_up(count * mu * mu, mu) * (1 + SLACK)
-    for mu, _, count in law.sampled_gaussians:
+    for mu, _, count in composition.sampled_gaussians:
         square += round_up(count * mu * mu, mu)
-    return law.mu if square == law.mu_squared else math.sqrt(square) * (1 + SLACK)
+    return composition.mu if square == composition.mu_squared else math.sqrt(square) * (1 + SLACK)
 
 
 def pure_mu(epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""Exact audit of finite laws, such as the transition matrix of a mechanism: nothing is estimated."""
+"""Exact audit of finite distributions, such as the transition matrix of a mechanism: nothing is estimated."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,8 @@ def audit_exact(matrix: ArrayLike, *, neighbours: ArrayLike | None = None) -> Ex
     matrix : ndarray of shape (inputs, outputs)
         ``matrix[x, v]`` is the probability of output v for input x; one that has underflowed to 0 counts as 0.
     neighbours : ndarray of bool of shape (inputs, inputs), or sequence of pairs of int, optional
-        Pairs of inputs that the guarantee is about, each taken in both orders. By default all pairs (a local law).
+        Pairs of inputs that the guarantee is about, each taken in both orders. By default all pairs (a local
+        distribution).
 
     Returns
     -------
@@ -62,34 +63,36 @@ def audit_exact(matrix: ArrayLike, *, neighbours: ArrayLike | None = None) -> Ex
     Raises
     ------
     ValueError
-        If the matrix is not a law (a row does not sum to 1 within 1e-9, a negative or non-finite entry), has fewer than
-        two rows, or ``neighbours`` names no pair of two different inputs.
+        If the matrix is not a distribution (a row does not sum to 1 within 1e-9, a negative or non-finite entry), has
+        fewer than two rows, or ``neighbours`` names no pair of two different inputs.
     """
-    law = _law(matrix)
+    distribution = _distribution(matrix)
     with np.errstate(divide="ignore"):
-        logs = np.log(law)
+        logs = np.log(distribution)
     if neighbours is None:
         return _all_pairs(logs)
-    return _given_pairs(logs, _pairs(neighbours, len(law)))
+    return _given_pairs(logs, _pairs(neighbours, len(distribution)))
 
 
-def _law(matrix: ArrayLike) -> np.ndarray:
-    law = np.asarray(matrix, dtype=float)
-    if law.ndim != 2 or len(law) < 2 or law.shape[1] < 1:
+def _distribution(matrix: ArrayLike) -> np.ndarray:
+    distribution = np.asarray(matrix, dtype=float)
+    if distribution.ndim != 2 or len(distribution) < 2 or distribution.shape[1] < 1:
         raise ValueError(
-            f"matrix of shape {law.shape}: give one row per input, at least two, and one column per output."
+            f"matrix of shape {distribution.shape}: give one row per input, at least two, and one column per output."
         )
-    if not np.all(np.isfinite(law)) or np.any(law < 0):
-        raise ValueError("matrix is not a law: its entries must be finite probabilities, none of them negative.")
-    sums = law.sum(axis=1)
+    if not np.all(np.isfinite(distribution)) or np.any(distribution < 0):
+        raise ValueError(
+            "matrix is not a distribution: its entries must be finite probabilities, none of them negative."
+        )
+    sums = distribution.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)
     if len(wrong):
         shown = ", ".join(f"row {row}: {sums[row]:.6g}" for row in wrong[:5])
         raise ValueError(
-            f"matrix is not a law: {len(wrong)} of {len(law)} row sums differ from 1 ({shown}, "
+            f"matrix is not a distribution: {len(wrong)} of {len(distribution)} row sums differ from 1 ({shown}, "
             f"range {sums.min():.6g} to {sums.max():.6g}); normalise each row over all outputs."
         )
-    return law
+    return distribution
 
 
 def _pairs(neighbours: ArrayLike | None, inputs: int) -> np.ndarray:
@@ -139,9 +142,9 @@ def _difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def finite_epsilon(first: np.ndarray, second: np.ndarray, delta: float) -> float:
-    """Least epsilon at which two finite laws of the same outputs satisfy (epsilon, delta) in both directions.
+    """Least epsilon at which two finite distributions of the same outputs satisfy (epsilon, delta) in both directions.
 
-    inf where more than ``delta`` of one law lies outside the support of the other.
+    inf where more than ``delta`` of one distribution lies outside the support of the other.
     """
     losses = []
     for p, q in ((first, second), (second, first)):
@@ -155,25 +158,25 @@ def response_epsilon(epsilon: float, k: int, moved: int, delta: float) -> float:
     """Epsilon of k-ary randomised response on ``moved`` indices that all differ between two worlds.
 
     The loss is epsilon times (indices found as in this world less those as in the other): a sum of independent -1, 0
-    and 1, whose law is an exact convolution.
+    and 1, whose distribution is an exact convolution.
     """
     if moved == 0:
         return 0.0
     keep = float(randomized_response_probability(epsilon, k))
     other = (1 - keep) / (k - 1)
-    law = np.ones(1)
+    distribution = np.ones(1)
     for _ in range(moved):
-        law = np.convolve(law, [other, max(1 - keep - other, 0.0), keep])
-    return _least_epsilon(epsilon * np.arange(-moved, moved + 1), law, delta)
+        distribution = np.convolve(distribution, [other, max(1 - keep - other, 0.0), keep])
+    return _least_epsilon(epsilon * np.arange(-moved, moved + 1), distribution, delta)
 
 
-def _least_epsilon(losses: np.ndarray, law: np.ndarray, delta: float) -> float:
+def _least_epsilon(losses: np.ndarray, distribution: np.ndarray, delta: float) -> float:
     """Root of sum P (1 - e^(epsilon - loss))_+ = delta in epsilon >= 0, from below: a lower bound stays one."""
-    if float(np.sum(law[np.isinf(losses) & (losses > 0)])) > delta:
+    if float(np.sum(distribution[np.isinf(losses) & (losses > 0)])) > delta:
         return float("inf")
 
     def excess(epsilon: float) -> float:
-        return float(np.sum(law * -np.expm1(np.minimum(epsilon - losses, 0.0)))) - delta
+        return float(np.sum(distribution * -np.expm1(np.minimum(epsilon - losses, 0.0)))) - delta
 
     finite = losses[np.isfinite(losses)]
     low, high = 0.0, max(float(finite.max(initial=0.0)), 0.0)

@@ -18,7 +18,7 @@ from .pairs import audit_pair, clopper_pearson
 
 RATES = (0.01, 0.001)
 LEAST_DRAWS = 1000
-# Fewer distinct outputs than this are a finite law: their frequencies are the attack.
+# Fewer distinct outputs than this are a finite distribution: their frequencies are the attack.
 FINITE = 64
 # Beyond every score of a usual output.
 FAR = 1e300
@@ -95,8 +95,8 @@ def audit(
         In (0, 1), of all four bounds together.
     score : callable, optional
         Attack of your own: output to a number, larger under one of the two data sets. By default the best of a linear
-        and a quadratic discriminant of the coordinates and, for finite laws, the frequencies of outputs, or of their
-        shapes and of where they are not finite. A score that is not finite counts as one beyond all others.
+        and a quadratic discriminant of the coordinates and, for finite distributions, the frequencies of outputs, or of
+        their shapes and of where they are not finite. A score that is not finite counts as one beyond all others.
 
     Returns
     -------

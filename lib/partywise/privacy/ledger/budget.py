@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
-from ..accounting.law import Law
+from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import pure_mu
 from ..rounding import round_up
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
@@ -48,7 +48,7 @@ class PrivacyFilter:
     rows_per_user : int, optional
         For the units of persons, ``user`` and ``user_label``.
     name : str
-        Of the row that pays for releases whose laws depend on earlier ones (see `row`); without it there is none.
+        Of the row that pays for releases whose profiles depend on earlier ones (see `row`); without it there is none.
     against : {"declared", "any"} or collection of str
         Of noise in shares: against so many colluders as its releases say, whoever they are; any number of them; or
         these. Costs of releases are added for the same coalition, and the worst one counts. Nothing is proved against
@@ -134,7 +134,7 @@ class PrivacyFilter:
         if not self.name or self.unit is None:
             raise ValueError(f"name={self.name!r}, unit={self.unit!r} of a filter: a budget with a row needs both.")
         whole = math.sqrt(self.budget) if self.rule == "gdp" else self.budget
-        law: dict[str, Any] = {{"gdp": "mu", "zcdp": "rho", "pure": "epsilon"}[self.rule]: whole}
+        profile: dict[str, Any] = {{"gdp": "mu", "zcdp": "rho", "pure": "epsilon"}[self.rule]: whole}
         return Event(
             release_id=self.name,
             owner=UNNAMED,
@@ -144,7 +144,7 @@ class PrivacyFilter:
             audience=(),
             certificate=f"adaptive composition within a budget, rule {self.rule}",
             delta_numeric=self.numeric_reserve,
-            **law,
+            **profile,
         )
 
     @property
@@ -171,7 +171,7 @@ class PrivacyFilter:
         BudgetExceeded
             If the event does not fit; the filter stays as it was.
         CertificationError
-            If nothing finite is proved of the event, or the rule cannot charge its law.
+            If nothing finite is proved of the event, or the rule cannot charge its profile.
         ValueError
             If no unit was named and the event has another unit or relation than the first one.
         """
@@ -217,25 +217,25 @@ class PrivacyFilter:
 
     @property
     def tv(self) -> float:
-        """The distances of what was drawn from the stated laws, together."""
+        """The distances of what was drawn from the stated profiles, together."""
         return float(self._distance)
 
     @property
     def covers_tails(self) -> bool:
-        """Whether what the laws do not cover fits beside them: ``delta_numeric`` and ``tv`` of all events."""
+        """Whether what the profiles do not cover fits beside them: ``delta_numeric`` and ``tv`` of all events."""
         return self._has_room(0.0, 0.0)
 
     def coalitions(self) -> list[frozenset[str] | None]:
         """Who may join what they know of the noise so far; None where each release counts as it is stated."""
         return self._coalitions_of([event for event, _ in self._shared])
 
-    def law_against(self, event: Event, law: Law, view: frozenset[str] | None) -> Law:
-        """The law of an event against a coalition, which leaves somebody out."""
-        return law if view is None or not event.shares else event.law_against(law, _others(event, view))
+    def profile_against(self, event: Event, profile: PrivacyProfile, view: frozenset[str] | None) -> PrivacyProfile:
+        """The profile of an event against a coalition, which leaves somebody out."""
+        return profile if view is None or not event.shares else event.profile_against(profile, _others(event, view))
 
     @property
     def numeric(self) -> float:
-        """What the events took of delta beside their laws (``delta_numeric``)."""
+        """What the events took of delta beside their profiles (``delta_numeric``)."""
         return float(self._numeric)
 
     @property
@@ -295,27 +295,28 @@ class PrivacyFilter:
 
     def _stated_cost(self, event: Event) -> float:
         """What an event costs as it is stated, by the rule."""
-        law = self._law(event)
-        if law is None:
+        profile = self._profile(event)
+        if profile is None:
             raise CertificationError(
                 f"nothing finite is proved of {event.mechanism} {event.release_id!r} for the unit "
                 f"{self.unit or event.unit!r}; a budget cannot cover it."
             )
-        if not isinstance(law, Law) or law.free:
+        if not isinstance(profile, PrivacyProfile) or profile.free:
             return 0.0
-        if self.rule == "pure" and law.epsilon is not None:
-            return law.count * law.epsilon
+        if self.rule == "pure" and profile.epsilon is not None:
+            return profile.count * profile.epsilon
         if self.rule == "zcdp":
-            return law.zcdp
-        if self.rule == "gdp" and law.rho is None:
-            mu = law.mu if law.mu is not None else pure_mu(law.epsilon or 0.0) * (1 + MARGIN)
-            return round_up(law.count * mu * mu, mu)
+            return profile.zcdp
+        if self.rule == "gdp" and profile.rho is None:
+            mu = profile.mu if profile.mu is not None else pure_mu(profile.epsilon or 0.0) * (1 + MARGIN)
+            return round_up(profile.count * mu * mu, mu)
         raise CertificationError(
-            f"the rule {self.rule!r} cannot charge {event.mechanism} {event.release_id!r} with {law}; use a filter of "
-            f"rule {'zcdp' if law.rho is not None else 'gdp'!r}."
+            f"the rule {self.rule!r} cannot charge {event.mechanism} {event.release_id!r} with {profile}; use a filter "
+            f"of "
+            f"rule {'zcdp' if profile.rho is not None else 'gdp'!r}."
         )
 
-    def _law(self, event: Event) -> Law | float | None:
+    def _profile(self, event: Event) -> PrivacyProfile | float | None:
         if self.unit is not None:
             cost = event.cost(self.unit, self.rows_per_user)
             known = self.against != "declared" and (
@@ -327,7 +328,7 @@ class PrivacyFilter:
                 f"event {event.release_id!r} has unit {event.unit!r} and relation {event.relation!r}, the filter began "
                 f"with {self._first}; name the unit that the budget protects: PrivacyFilter(..., unit=...)."
             )
-        return event.law if event.certified else None
+        return event.profile if event.certified else None
 
 
 def _others(event: Event, view: frozenset[str]) -> frozenset[str]:

@@ -21,7 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from ..accounting.law import Law
+from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tally import Tally
 from ..strata import EVERYBODY
 from .event import CLOSED, Event
@@ -31,8 +31,8 @@ from .total import ViewSum
 
 # All coalitions of so many names are asked about one by one.
 FEW = 10
-# What a coalition sees: a bit for each group of rows, and the laws of rows with shares as it pays them.
-Sight = tuple[int, tuple[Law | None, ...]]
+# What a coalition sees: a bit for each group of rows, and the profiles of rows with shares as it pays them.
+Sight = tuple[int, tuple[PrivacyProfile | None, ...]]
 # Name of the bound over all coalitions.
 ANYBODY = "any coalition"
 # Of a row of which nothing is proved: it is in no stratum, and counts in its view.
@@ -55,7 +55,7 @@ class Coalitions:
     def __init__(
         self,
         rows: Sequence[Event],
-        costs: Sequence[Law | float | None],
+        costs: Sequence[PrivacyProfile | float | None],
         classes: Sequence[int],
         ways: Sequence[Ways],
         names: Sequence[str],
@@ -109,11 +109,11 @@ class Coalitions:
         for number, sight, view in self._sights:
             if number <= colluders:
                 seen.setdefault(sight, view)
-        masks = {mask for mask, laws in seen if not any(laws)}
+        masks = {mask for mask, profiles in seen if not any(profiles)}
         most = [
-            (mask, laws)
-            for mask, laws in seen
-            if any(laws) or not any(mask != other and mask & other == mask for other in masks)
+            (mask, profiles)
+            for mask, profiles in seen
+            if any(profiles) or not any(mask != other and mask & other == mask for other in masks)
         ]
         for key in most:
             if key not in self._sums:
@@ -165,13 +165,13 @@ class Coalitions:
             return False
         return not any(owner not in view and reveals(frozenset([way]), view) for owner, way in self._closed)
 
-    def _shares_against(self, view: frozenset[str]) -> tuple[Law | None, ...]:
-        """The laws of rows with shares of the noise, as a view pays them; None for what it does not see or owns."""
-        found = list[Law | None]()
+    def _shares_against(self, view: frozenset[str]) -> tuple[PrivacyProfile | None, ...]:
+        """The profiles of rows with shares of the noise, as a view pays them; None for what it does not see or owns."""
+        found = list[PrivacyProfile | None]()
         for k in self._shared:
             event, cost = self._rows[k], self._costs[k]
             sees = reveals(self._ways[self._classes[k]], view) and not view >= set(event.owners)
-            found.append(event.law_against(cost, view) if sees and isinstance(cost, Law) else None)
+            found.append(event.profile_against(cost, view) if sees and isinstance(cost, PrivacyProfile) else None)
         return tuple(found)
 
     def _sees(self, view: frozenset[str]) -> int:
@@ -179,13 +179,13 @@ class Coalitions:
         places = enumerate(self._groups)
         return sum(1 << k for k, (owners, number) in places if number in shown and not view.issuperset(owners))
 
-    def _sum_groups(self, mask: int, shares: Sequence[Law | None]) -> ViewSum:
+    def _sum_groups(self, mask: int, shares: Sequence[PrivacyProfile | None]) -> ViewSum:
         """`partywise.privacy.ledger.total.sum_view` of some groups, without the rows themselves."""
         tallies = dict[str, Tally]()
-        for k, law in zip(self._shared, shares, strict=True):
-            if law is not None:
+        for k, profile in zip(self._shared, shares, strict=True):
+            if profile is not None:
                 event = self._rows[k]
-                tallies.setdefault(event.stratum, Tally()).add(law, event.delta_numeric, event.tv)
+                tallies.setdefault(event.stratum, Tally()).add(profile, event.delta_numeric, event.tv)
         for place, group in enumerate(self._tallies):
             if mask >> place & 1:
                 for stratum, tally in group.items():
@@ -197,7 +197,7 @@ class Coalitions:
         return ViewSum(tuple(sorted(joint, key=repr)), unproved is None, ())
 
 
-def _closed_ways(rows: Sequence[Event], costs: Sequence[Law | float | None]) -> frozenset[tuple[str, Way]]:
+def _closed_ways(rows: Sequence[Event], costs: Sequence[PrivacyProfile | float | None]) -> frozenset[tuple[str, Way]]:
     """Owner and way of everything that a coalition could open against an assumption."""
     found = set[tuple[str, Way]]()
     for event, cost in zip(rows, costs, strict=True):
@@ -211,23 +211,23 @@ def _closed_ways(rows: Sequence[Event], costs: Sequence[Law | float | None]) -> 
 
 
 def _group(
-    rows: Sequence[Event], costs: Sequence[Law | float | None], classes: Sequence[int]
+    rows: Sequence[Event], costs: Sequence[PrivacyProfile | float | None], classes: Sequence[int]
 ) -> Mapping[tuple[tuple[str, ...], int], Mapping[str, Tally]]:
-    """Laws of rows of the same owners and class, by stratum; ciphers cost what keeps the assumptions nothing."""
-    counts = defaultdict[tuple[tuple[str, ...], int, str], Counter[tuple[Law | None, float, float]]](Counter)
+    """Profiles of rows of the same owners and class, by stratum; ciphers cost what keeps the assumptions nothing."""
+    counts = defaultdict[tuple[tuple[str, ...], int, str], Counter[tuple[PrivacyProfile | None, float, float]]](Counter)
     for event, cost, number in zip(rows, costs, classes, strict=True):
-        if isinstance(cost, Law) and event.shares:
+        if isinstance(cost, PrivacyProfile) and event.shares:
             continue
-        if isinstance(cost, Law):
+        if isinstance(cost, PrivacyProfile):
             counts[event.held_by, number, event.stratum][cost, event.delta_numeric, event.tv] += 1
         elif cost is None and event.mechanism != CLOSED:
             counts[event.held_by, number, UNPROVED][None, 0.0, 0.0] += 1
     grouped = defaultdict[tuple[tuple[str, ...], int], dict[str, Tally]](dict)
-    for (owners, number, stratum), laws in counts.items():
+    for (owners, number, stratum), profiles in counts.items():
         tally = grouped[owners, number][stratum] = Tally()
-        for (law, numeric, tv), times in laws.items():
-            if law is not None:
-                tally.add(law, numeric, tv, times)
+        for (profile, numeric, tv), times in profiles.items():
+            if profile is not None:
+                tally.add(profile, numeric, tv, times)
     return grouped
 
 

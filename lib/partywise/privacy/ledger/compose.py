@@ -1,7 +1,7 @@
 """What a set of releases costs together, and the noise that a number of sampled releases needs.
 
-The laws of the releases are composed in `multiset`; here are the questions about events and releases. All of it holds
-for releases that are chosen adaptively; for *parameters* that are chosen adaptively use `PrivacyFilter`.
+The profiles of the releases are composed in `multiset`; here are the questions about events and releases. All of it
+holds for releases that are chosen adaptively; for *parameters* that are chosen adaptively use `PrivacyFilter`.
 """
 
 import functools
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..accounting.compose import Composition, check_delta, compose
-from ..accounting.law import Law
+from ..accounting.privacy_profile import PrivacyProfile
 from .event import Event
 from .total import warn_of_sampling
 
@@ -29,8 +29,8 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
     Returns
     -------
     float
-        Rounded up; 0 for no events; inf if an event is not certified, or if ``delta`` is used up by what the laws do
-        not cover.
+        Rounded up; 0 for no events; inf if an event is not certified, or if ``delta`` is used up by what the profiles
+        do not cover.
 
     Raises
     ------
@@ -62,8 +62,8 @@ def subsampled_sigma(epsilon: float, delta: float, rate: float, steps: int) -> f
         raise ValueError(f"steps={steps!r} must be a whole number from 1.")
 
     def excess(log_sigma: float) -> float:
-        law = Law(mu=math.exp(-log_sigma), rate=float(rate), count=int(steps))
-        found = max(compose([law]).epsilon(delta), min(1e-12, epsilon / 2))
+        profile = PrivacyProfile(mu=math.exp(-log_sigma), rate=float(rate), count=int(steps))
+        found = max(compose([profile]).epsilon(delta), min(1e-12, epsilon / 2))
         # Quotients without a float: far above the target.
         return math.log(found / epsilon) if found / epsilon < math.inf else 700.0
 
@@ -102,14 +102,14 @@ def _compose(events: Iterable[Any]) -> Composition | None:
             f"the events speak of the units {sorted(units)} and the relations {sorted(relations)}: a sum of these "
             "means nothing; put them into a Ledger and ask for its total for one unit."
         )
-    if any(not row.certified or row.law is None for row in rows):
+    if any(not row.certified or row.profile is None for row in rows):
         return None
     if len(relations) > 1 or relations == {"replace_one"}:
         costs = [row.cost(row.unit) for row in rows]
         if any(cost is None for cost in costs):
             return None
         warn_of_sampling(zip(rows, costs, strict=True))
-        laws = [cost for cost in costs if isinstance(cost, Law)]
+        profiles = [cost for cost in costs if isinstance(cost, PrivacyProfile)]
     else:
-        laws = [row.law for row in rows if row.law is not None]
-    return compose(laws, math.fsum(row.delta_numeric for row in rows), math.fsum(row.tv for row in rows))
+        profiles = [row.profile for row in rows if row.profile is not None]
+    return compose(profiles, math.fsum(row.delta_numeric for row in rows), math.fsum(row.tv for row in rows))

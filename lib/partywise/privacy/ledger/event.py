@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from ...errors import CertificationError
-from ..accounting.law import LAWS, Law, check_law
+from ..accounting.privacy_profile import PROFILES, PrivacyProfile, check_profile
 from ..strata import EVERYBODY, check_stratum
 
 UNITS = ("row", "label", "features", "user")
@@ -46,7 +46,7 @@ class Event:
     owner : str
         Party whose data the release is computed from.
     mechanism : str
-        Law of the noise; ``"none"`` for a value sent in the clear, ``"cipher"`` for one that crosses closed.
+        Profile of the noise; ``"none"`` for a value sent in the clear, ``"cipher"`` for one that crosses closed.
     unit : str
         ``row``, ``label``, ``features`` or ``user``; for ``"none"`` and ``"cipher"`` units joined by ``;``: those that
         are unprotected, or closed.
@@ -55,22 +55,22 @@ class Event:
     mu : float, optional
         Gaussian-DP parameter of one application; infinity means no noise.
     rho : float, optional
-        zCDP parameter of one application, where nothing better than zCDP is known of its law.
+        zCDP parameter of one application, where nothing better than zCDP is known of its profile.
     epsilon : float, optional
-        Pure-DP parameter of one application. Exactly one of ``mu``, ``rho`` and ``epsilon`` states a law.
+        Pure-DP parameter of one application. Exactly one of ``mu``, ``rho`` and ``epsilon`` states a profile.
     k : int, optional
-        With ``epsilon``: the law is k-ary randomised response, whose privacy loss is known exactly.
+        With ``epsilon``: the profile is k-ary randomised response, whose privacy loss is known exactly.
     rate : float
         With ``mu``: probability with which Poisson sampling includes a record in one application, ``mu`` being the
         parameter without sampling. Under ``label_flip`` and ``add_remove`` a rate below 1 states that one of the two
         neighbours contributes nothing to the sampled sum, which is what the gain by sampling is proved for.
     count : int
-        Number of applications, each with that law.
+        Number of applications, each with that profile.
     epsilon_distance : float, optional
         Loss per unit of distance of a distance-DP mechanism; informative, ``epsilon`` is what is charged.
     delta_numeric : float
-        What all applications together add to delta beside the law: the mechanism's own delta, or the error of a
-        sampler. A sampler within total variation t of its law adds t (1 + e^epsilon), not t.
+        What all applications together add to delta beside the profile: the mechanism's own delta, or the error of a
+        sampler. A sampler within total variation t of its profile adds t (1 + e^epsilon), not t.
     sensitivity, norm, certificate
         Bound, norm and source of the certificate behind ``mu``.
     noise_digest : str
@@ -103,8 +103,8 @@ class Event:
         is stated for, as a fraction (``"1/2"``). Against a view, ``mu`` is divided by the root of the weights outside
         of it.
     tv : float
-        Distance in total variation of the law that is drawn from the law that is stated: (1 + e^epsilon) times the sum
-        over all rows is taken off delta. It is the same for groups.
+        Distance in total variation of the profile that is drawn from the profile that is stated: (1 + e^epsilon) times
+        the sum over all rows is taken off delta. It is the same for groups.
     exact : bool
         Whether nothing that the certificate does not bound can move what was noised: integers, entries of an alphabet.
 
@@ -159,7 +159,7 @@ class Event:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r} of an event is unknown; use one of {allowed}.")
         self._check_units()
-        check_law(self, f"of event {self.release_id!r}")
+        check_profile(self, f"of event {self.release_id!r}")
 
     def _check_units(self) -> None:
         bare = self.mechanism in ("none", CLOSED)
@@ -174,9 +174,9 @@ class Event:
             raise ValueError(
                 f"relation='label_flip' of event {self.release_id!r} needs unit='label', not {self.unit!r}."
             )
-        if bare and (self.certified or any(getattr(self, name) is not None for name in LAWS)):
+        if bare and (self.certified or any(getattr(self, name) is not None for name in PROFILES)):
             raise ValueError(
-                f"event {self.release_id!r} has mechanism {self.mechanism!r}: it has no law and is never certified."
+                f"event {self.release_id!r} has mechanism {self.mechanism!r}: it has no profile and is never certified."
             )
         if self.key_holders and self.mechanism != CLOSED:
             raise ValueError(f"key_holders={self.key_holders} of event {self.release_id!r}: only a cipher has a key.")
@@ -217,10 +217,10 @@ class Event:
             left, number = left - weight, number + 1
         return number
 
-    def law_against(self, law: Law, view: Collection[str]) -> Law:
-        """A law of this row against those who know the shares of the noise of some names; inf if these are all."""
+    def profile_against(self, profile: PrivacyProfile, view: Collection[str]) -> PrivacyProfile:
+        """A profile of this row against those who know the shares of the noise of some names; inf if these are all."""
         honest = sum((weight for name, weight in self.weights.items() if name not in view), Fraction(0))
-        return replace(law, mu=_over_root(float(law.mu or 0.0), honest))
+        return replace(profile, mu=_over_root(float(profile.mu or 0.0), honest))
 
     @property
     def public(self) -> bool:
@@ -233,21 +233,21 @@ class Event:
         return replace(self, certified=False)
 
     @cached_property
-    def law(self) -> Law | None:
-        """The law of the noise as stated, for the event's own unit and relation; None if there is none."""
+    def profile(self) -> PrivacyProfile | None:
+        """The profile of the noise as stated, for the event's own unit and relation; None if there is none."""
         if self.mu is self.rho is self.epsilon is None:
             return None
-        return _law(self.mu, self.rho, self.epsilon, self.k, float(self.rate), int(self.count))
+        return _profile(self.mu, self.rho, self.epsilon, self.k, float(self.rate), int(self.count))
 
     def require_composable(self) -> None:
-        """Raise `CertificationError` for a certified event that states no law, so that nothing can be composed."""
-        if self.certified and self.law is None:
+        """Raise `CertificationError` for a certified event that states no profile, so that nothing can be composed."""
+        if self.certified and self.profile is None:
             raise CertificationError(
                 f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, rho or epsilon, so there is "
-                "no law to compose; give one, or mark it certified=False so that it counts as infinite."
+                "no profile to compose; give one, or mark it certified=False so that it counts as infinite."
             )
 
-    def cost(self, question: str, rows_per_user: int | None = None) -> Law | float | None:
+    def cost(self, question: str, rows_per_user: int | None = None) -> PrivacyProfile | float | None:
         """Cost for a question unit.
 
         Parameters
@@ -260,13 +260,13 @@ class Event:
 
         Returns
         -------
-        Law, 0.0 or None
-            0.0 if the release does not depend on the unit, its law costs nothing, or other rows carry its cost; the
-            law of all applications under replacement of one unit; None if no finite cost is proved (of a cipher, to a
-            view that opens it: `partywise.privacy.ledger.reach`). One person's m
+        PrivacyProfile, 0.0 or None
+            0.0 if the release does not depend on the unit, its profile costs nothing, or other rows carry its cost; the
+            profile of all applications under replacement of one unit; None if no finite cost is proved (of a cipher, to
+            a view that opens it: `partywise.privacy.ledger.reach`). One person's m
             rows cost m mu, m epsilon (pure, whatever k was) or m^2 rho, and nothing is proved if m is unknown;
             ``add_remove`` is such a group of two. Where a rate below 1 gains nothing that is proved (groups,
-            ``replace_one``), the law is charged as if every record were included, which holds for any sampling that
+            ``replace_one``), the profile is charged as if every record were included, which holds for any sampling that
             ignores the data.
 
         Raises
@@ -282,17 +282,17 @@ class Event:
             return 0.0
         if exposure == math.inf or not self.certified:
             return None
-        law = self.law
+        profile = self.profile
         grouped = question in OF_PERSONS and self.unit != "user"
-        if law is None or (grouped and group is None):
+        if profile is None or (grouped and group is None):
             return None
         size = (2 if self.relation == "add_remove" else 1) * ((group or 1) if grouped else 1)
         if size > 1:
-            # What lies outside the law has no group rule.
-            return None if self.delta_numeric else law.for_group(size)
-        if law.rate < 1 and self.relation == "replace_one":
-            law = law.for_group(1)
-        return 0.0 if law.free and not self.delta_numeric and not self.tv else law
+            # What lies outside the profile has no group rule.
+            return None if self.delta_numeric else profile.for_group(size)
+        if profile.rate < 1 and self.relation == "replace_one":
+            profile = profile.for_group(1)
+        return 0.0 if profile.free and not self.delta_numeric and not self.tv else profile
 
     def to_row(self) -> dict[str, Any]:
         """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
@@ -342,8 +342,8 @@ def _over_root(mu: float, honest: Fraction) -> float:
     return found
 
 
-# Laws are few and events many: equal ones share an object.
-_law = lru_cache(maxsize=4096, typed=True)(Law)
+# Profiles are few and events many: equal ones share an object.
+_profile = lru_cache(maxsize=4096, typed=True)(PrivacyProfile)
 
 # An event keeps no line: with a million rows, lines are most of what a ledger would take.
 _encoded = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode

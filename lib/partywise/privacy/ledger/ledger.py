@@ -2,13 +2,13 @@
 
 A view is a set of colluding parties. Its total counts the rows it may see and does not own, and those that it opens:
 
-1. the table of units turns each row into 0, a law, or "nothing proved";
-2. the laws of one cell of every partition and of ``"*"`` compose; the largest choice counts, because the cells of a
+1. the table of units turns each row into 0, a profile, or "nothing proved";
+2. the profiles of one cell of every partition and of ``"*"`` compose; the largest choice counts, because the cells of a
    partition are public and disjoint;
-3. what the laws do not cover (``delta_numeric``) is taken off delta;
+3. what the profiles do not cover (``delta_numeric``) is taken off delta;
 4. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown beside it.
 
-Gaussian rows compose without any loss, and so do finite laws beside them: see `accounting`.
+Gaussian rows compose without any loss, and so do finite profiles beside them: see `accounting`.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from typing import Any
 from ...errors import CertificationError
 from ...files import replacing
 from ..accounted_values import UNPROVED
-from ..accounting.law import Law
+from ..accounting.privacy_profile import PrivacyProfile
 from .coalitions import Coalitions
 from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, line_of
 from .odometer import OdometerReading, odometer
@@ -31,7 +31,7 @@ from .total import Total, sum_view, total_of, warn_of_sampling
 
 GENESIS = "0" * 64
 # Positions of rows, each with its cost for whoever asks.
-Seen = list[tuple[int, Law | float | None]]
+Seen = list[tuple[int, PrivacyProfile | float | None]]
 
 
 class Ledger:
@@ -78,8 +78,8 @@ class Ledger:
         Raises
         ------
         CertificationError
-            If the event's law cannot be composed, its release id belongs to a different release, or it is computed from
-            a release that has no row.
+            If the event's profile cannot be composed, its release id belongs to a different release, or it is computed
+            from a release that has no row.
         """
         if not isinstance(event, Event):
             raise TypeError(f"a ledger takes Event rows, got {type(event).__name__}.")
@@ -220,7 +220,7 @@ class Ledger:
         return replace(total, **asked)
 
     def _worst_rows(
-        self, coalitions: Coalitions, costs: Sequence[Law | float | None], delta: float, limit: int
+        self, coalitions: Coalitions, costs: Sequence[PrivacyProfile | float | None], delta: float, limit: int
     ) -> tuple[str, Seen]:
         """Name, and rows with their costs, of the worst coalition of so many colluders, or of the bound over all."""
         name, members = coalitions.worst(delta, limit)
@@ -229,7 +229,7 @@ class Ledger:
         return name, [(k, self._worst_cost(k, costs[k], limit)) for k in coalitions.rows_in_reach()]
 
     def _against_any(
-        self, coalitions: Coalitions, costs: Sequence[Law | float | None], delta: float
+        self, coalitions: Coalitions, costs: Sequence[PrivacyProfile | float | None], delta: float
     ) -> tuple[str, Seen]:
         """As `_worst_rows`, of any colluders; unproved where some open what crossed closed."""
         name, reached = self._worst_rows(coalitions, costs, delta, len(coalitions.names))
@@ -237,13 +237,13 @@ class Ledger:
             reached = [(k, None if cost != 0.0 else cost) for k, cost in reached] or [(0, None)]
         return name, reached
 
-    def _worst_cost(self, k: int, cost: Law | float | None, limit: int) -> Law | float | None:
+    def _worst_cost(self, k: int, cost: PrivacyProfile | float | None, limit: int) -> PrivacyProfile | float | None:
         """Cost of a row against so many colluders as know most of its noise."""
         event = self._rows[k]
-        if not event.shares or not isinstance(cost, Law):
+        if not event.shares or not isinstance(cost, PrivacyProfile):
             return cost
         largest = sorted(event.weights, key=lambda name: (-event.weights[name], name))
-        return event.law_against(cost, largest[: min(limit, len(event.owners) - 1)])
+        return event.profile_against(cost, largest[: min(limit, len(event.owners) - 1)])
 
     def odometer(
         self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None
@@ -259,8 +259,8 @@ class Ledger:
         -------
         list of Reading
             Epsilons never fall. A reading is what would be certified had the releases ended there, of releases whose
-            laws were fixed in advance; where to stop, or the next budget, may only be chosen by what was seen under a
-            `PrivacyFilter`.
+            profiles were fixed in advance; where to stop, or the next budget, may only be chosen by what was seen under
+            a `PrivacyFilter`.
 
         Raises
         ------
@@ -273,13 +273,13 @@ class Ledger:
             warn_of_sampling((rows[k], cost) for k, cost in seen)
         return list(odometer(((k, rows[k], cost) for k, cost in seen), delta))
 
-    def _costs(self, unit: str, rows_per_user: int | None) -> list[Law | float | None]:
+    def _costs(self, unit: str, rows_per_user: int | None) -> list[PrivacyProfile | float | None]:
         return [event.cost(unit, rows_per_user) for event in self._rows]
 
     def _total(
         self,
         name: str,
-        seen: Sequence[tuple[int, Law | float | None]],
+        seen: Sequence[tuple[int, PrivacyProfile | float | None]],
         unit: str,
         delta: float,
     ) -> Total:
@@ -295,10 +295,10 @@ class Ledger:
             self._reach = len(self._rows), *classes_of(self._rows, self._position)
         return self._reach[1:]
 
-    def _rows_seen(self, view: frozenset[str], costs: Sequence[Law | float | None]) -> Seen:
+    def _rows_seen(self, view: frozenset[str], costs: Sequence[PrivacyProfile | float | None]) -> Seen:
         """Positions and costs of the rows that a view sees and does not own, the parameters of each included."""
         classes, ways = self._classes()
-        shown, found = [reveals(one, view) for one in ways], list[tuple[int, Law | float | None]]()
+        shown, found = [reveals(one, view) for one in ways], list[tuple[int, PrivacyProfile | float | None]]()
         for k, (event, number) in enumerate(zip(self._rows, classes, strict=True)):
             if view.issuperset(event.held_by):
                 continue
@@ -306,7 +306,14 @@ class Ledger:
                 found.append((k, None))
             elif shown[number]:
                 cost = costs[k]
-                found.append((k, event.law_against(cost, view) if event.shares and isinstance(cost, Law) else cost))
+                found.append(
+                    (
+                        k,
+                        event.profile_against(cost, view)
+                        if event.shares and isinstance(cost, PrivacyProfile)
+                        else cost,
+                    )
+                )
         return found
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..accounting.compose import Composition, check_delta, compose
-from ..accounting.law import Law
+from ..accounting.privacy_profile import PrivacyProfile
 from ..strata import EVERYBODY, partition_of
 from .event import Event
 from .parallel import joint_cells
@@ -22,7 +22,7 @@ class OdometerReading:
     release_id, owner, mechanism, stratum : str
         Of the release.
     cost : str
-        Its law as it is charged, ``"0"`` if it costs the unit nothing, ``"not proved"``.
+        Its profile as it is charged, ``"0"`` if it costs the unit nothing, ``"not proved"``.
     epsilon : float
         Certified for everything up to this release, at ``delta``; inf from the first unproved release on.
     delta : float
@@ -38,7 +38,9 @@ class OdometerReading:
     delta: float
 
 
-def odometer(rows: Iterable[tuple[int, Event, Law | float | None]], delta: float) -> Iterator[OdometerReading]:
+def odometer(
+    rows: Iterable[tuple[int, Event, PrivacyProfile | float | None]], delta: float
+) -> Iterator[OdometerReading]:
     """Running totals of the rows that a view counts, each with its position and its cost."""
     delta = check_delta(delta)
     everywhere, certified, epsilon = Composition(), True, 0.0
@@ -46,7 +48,7 @@ def odometer(rows: Iterable[tuple[int, Event, Law | float | None]], delta: float
     for step, event, cost in rows:
         if cost is None:
             certified, epsilon, told = False, float("inf"), "not proved"
-        elif isinstance(cost, Law):
+        elif isinstance(cost, PrivacyProfile):
             name, more, told = event.stratum, compose([cost], event.delta_numeric, event.tv), str(cost)
             if name == EVERYBODY:
                 everywhere += more

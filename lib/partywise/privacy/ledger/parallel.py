@@ -48,7 +48,7 @@ def _largest_cells(cells: frozenset[Composition]) -> frozenset[Composition]:
 
 
 def _dominating(cells: Iterable[Composition]) -> Composition:
-    """One that has as much of every law as any of them."""
+    """One that has as much of every profile as any of them."""
     finite, sampled, cells = Counter[Any](), Counter[Any](), list(cells)
     for cell in cells:
         finite |= Counter({(epsilon, k): count for epsilon, k, count in cell.finite})

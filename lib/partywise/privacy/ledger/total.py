@@ -1,4 +1,4 @@
-"""What one view has learnt about one unit: laws by stratum in, an epsilon with what is proved of it out.
+"""What one view has learnt about one unit: profiles by stratum in, an epsilon with what is proved of it out.
 
 Sampling gains nothing where nothing is proved, which is said, because the difference is a factor of hundreds.
 """
@@ -13,7 +13,7 @@ from ..accountants import Accountant, accountants
 from ..accountants.exact import Exact
 from ..accounting.calibration import rho_from_mu
 from ..accounting.compose import Composition, compose
-from ..accounting.law import Law
+from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import mu_upper, power
 from .event import Event
 from .parallel import by_partition, joint_cells
@@ -45,7 +45,7 @@ class Total:
     ----------
     epsilons : mapping
         From the name of an accountant to its epsilon at ``delta``: ``epsilons["exact"]`` is certified. Infinite where
-        an accountant has no rule for a law.
+        an accountant has no rule for a profile.
     compositions : tuple of Composition
         What was composed: one for each choice of cells of the partitions.
     """
@@ -53,7 +53,7 @@ class Total:
     epsilons: Mapping[str, float]
     epsilon_certified_part: float = _number("epsilon of the certified rows alone, for the worst view")
     mu_total: float = _number("composed Gaussian-DP parameter of the worst view")
-    mu_upper: float = _number("Gaussian-DP parameter that bounds all releases of the worst view, of whatever law")
+    mu_upper: float = _number("Gaussian-DP parameter that bounds all releases of the worst view, of whatever profile")
     tpr_at_1_percent: float = _number("largest true-positive rate of any attack at 1 % false positives, worst view")
     tpr_at_0_1_percent: float = _number("largest true-positive rate of any attack at 0.1 % false positives, worst view")
     rho_total: float = _number("composed zCDP parameter of the worst view")
@@ -114,7 +114,7 @@ class ViewSum:
 
     @property
     def mu(self) -> float:
-        """Gaussian-DP parameter of the largest stratum; nan if there are other laws."""
+        """Gaussian-DP parameter of the largest stratum; nan if there are other profiles."""
         if any(stratum.rho or stratum.finite or stratum.sampled_gaussians for stratum in self.strata):
             return math.nan
         return max(stratum.mu for stratum in self.strata)
@@ -135,7 +135,7 @@ class ViewSum:
         return max(stratum.zcdp for stratum in self.strata) if math.isnan(mu) else float(rho_from_mu(mu))
 
     def epsilon(self, delta: float, accountant: type[Accountant] = Exact) -> float:
-        """Epsilon of the proved rows: that of the largest stratum; inf where the accountant has no rule for a law."""
+        """Epsilon of the proved rows: that of the largest stratum; inf where the accountant has no rule for one."""
         return _largest(self.strata, delta, accountant)
 
 
@@ -148,21 +148,21 @@ def _largest(strata: Sequence[Composition], delta: float, accountant: type[Accou
     return max(accountant(stratum).epsilon(delta) for stratum in strata)
 
 
-def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
+def sum_view(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]) -> ViewSum:
     """Compose the rows that a view counts, each with its cost for the unit that is asked about.
 
     A record lies in one cell of every partition, so the rows of one cell a partition and those of ``"*"`` make one
     composition, and the largest counts (`joint_cells`).
     """
-    laws: dict[str, list[Law]] = {"*": []}
+    profiles: dict[str, list[PrivacyProfile]] = {"*": []}
     numeric: dict[str, list[float]] = {}
     distances: dict[str, list[float]] = {}
     counted, certified = [], True
     for event, cost in rows:
         if cost is None:
             certified = False
-        elif isinstance(cost, Law):
-            laws.setdefault(event.stratum, []).append(cost)
+        elif isinstance(cost, PrivacyProfile):
+            profiles.setdefault(event.stratum, []).append(cost)
             if event.delta_numeric:
                 numeric.setdefault(event.stratum, []).append(event.delta_numeric)
             if event.tv:
@@ -172,7 +172,7 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
         counted.append(event)
     parts = {
         name: compose(found, math.fsum(numeric.get(name, ())), math.fsum(distances.get(name, ())))
-        for name, found in laws.items()
+        for name, found in profiles.items()
     }
     everywhere = parts["*"]
     joint = joint_cells(cells.values() for cells in by_partition(parts).values())
@@ -205,16 +205,16 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
     )
 
 
-def warn_of_sampling(rows: Iterable[tuple[Event, Law | float | None]]) -> None:
+def warn_of_sampling(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]) -> None:
     """Warn of the first release that is charged as if every record were included, though it was sampled.
 
     For questions about one record: whoever asks about persons states groups, for which no gain by sampling is proved.
     """
     for event, cost in rows:
-        if event.rate < 1 and isinstance(cost, Law) and cost.rate == 1 and not cost.free:
+        if event.rate < 1 and isinstance(cost, PrivacyProfile) and cost.rate == 1 and not cost.free:
             warnings.warn(
                 f"sampling at rate={event.rate:g} of release {event.release_id!r} is not credited under "
-                f"relation={event.relation!r}: its law is charged as if every record were included; "
+                f"relation={event.relation!r}: its profile is charged as if every record were included; "
                 f"{REMEDY[event.relation]}.",
                 stacklevel=4,
             )

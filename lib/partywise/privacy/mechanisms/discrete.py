@@ -17,7 +17,7 @@ from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED
 from ..rounding import round_up
 from ..secure.fixed_point import LIMIT, default_grid, require_power_of_two
-from ..secure.table import LAWS, require_sigma
+from ..secure.table import DISTRIBUTIONS, require_sigma
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.encrypted_integers import EncryptedIntegers
 from ..statistics.geometry import factor
@@ -37,7 +37,7 @@ class DiscreteGaussian:
     Parameters
     ----------
     sigma : float, optional
-        Standard deviation (of the Gaussian that is rounded, for ``law="rounded"``) on every entry.
+        Standard deviation (of the Gaussian that is rounded, for ``distribution="rounded"``) on every entry.
     mu : float, optional
         Wanted Gaussian-DP parameter: the noise is scaled to it, rounding included. ``covariance`` may give its shape.
     grid : float, optional
@@ -46,7 +46,7 @@ class DiscreteGaussian:
     covariance : AccountedValue of an ndarray of shape (q, q), optional
         Positive definite covariance along the last axis, which says where it comes from, as in `Gaussian`. The value
         is whitened, rounded, noised and un-whitened.
-    law : {"rounded", "discrete"}
+    distribution : {"rounded", "discrete"}
         See `partywise.privacy.secure.table.draw_integers`.
 
     Raises
@@ -60,9 +60,9 @@ class DiscreteGaussian:
     Formal guarantee: rounding moves each of d entries by at most half a grid in either world, so the rounded values
     differ by at most ``Delta' = Delta + sqrt(d) grid``; d counts the entries that one unit can move: those of its
     ``records`` where the certificate counts them, all entries otherwise. A statistic whose certificate states a
-    ``grid`` that is a multiple of this one is not moved, and ``Delta' = Delta``. ``law="rounded"``: the output is a
-    Gaussian release of the rounded value, rounded once more, so mu = Delta' / sigma. ``law="discrete"``: rho =
-    Delta'^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, Theorem 14). Integers are drawn exactly, hence
+    ``grid`` that is a multiple of this one is not moved, and ``Delta' = Delta``. ``distribution="rounded"``: the output
+    is a Gaussian release of the rounded value, rounded once more, so mu = Delta' / sigma. ``distribution="discrete"``:
+    rho = Delta'^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, Theorem 14). Integers are drawn exactly, hence
     ``delta_numeric`` is 0. Whitening in floating point is charged as further rounding. Whether the value itself was
     computed within its certificate is up to its constructor: `fixed_point_sum` is.
     """
@@ -71,7 +71,7 @@ class DiscreteGaussian:
     mu: float | None = None
     grid: float | None = None
     covariance: AccountedValue | None = None
-    law: str = "rounded"
+    distribution: str = "rounded"
 
     def __post_init__(self) -> None:
         given = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
@@ -81,8 +81,10 @@ class DiscreteGaussian:
             raise ValueError(f"mu={self.mu!r} must be positive and finite.")
         if self.sigma is not None and not 0 < self.sigma < math.inf:
             raise ValueError(f"sigma={self.sigma!r} must be positive and finite.")
-        if self.law not in LAWS:
-            raise ValueError(f"law={self.law!r} of integer noise is unknown; use one of {LAWS}.")
+        if self.distribution not in DISTRIBUTIONS:
+            raise ValueError(
+                f"distribution={self.distribution!r} of integer noise is unknown; use one of {DISTRIBUTIONS}."
+            )
         if self.grid is not None:
             require_power_of_two(self.grid)
         if self.covariance is not None:
@@ -118,19 +120,19 @@ class DiscreteGaussian:
         covariance = None if self.covariance is None else self.covariance.value
         lengths = _Lengths.of(certificate, covariance, np.shape(bounded.value))
         sigma, grid, sensitivity = self._scale(lengths)
-        law, name = self._law(sensitivity, sigma), f"{self.law}_gaussian"
+        profile, name = self._profile(sensitivity, sigma), f"{self.distribution}_gaussian"
         if sigma == 0:
             # Nothing can change, so there is nothing to hide: mu was wanted of a constant.
-            return charge_and_draw(bounded, law, name, lambda: bounded.value, owner, terms, rng, preset=True)
-        steps = require_sigma(sigma / grid, self.law)
+            return charge_and_draw(bounded, profile, name, lambda: bounded.value, owner, terms, rng, preset=True)
+        steps = require_sigma(sigma / grid, self.distribution)
         rounded = lengths.round_to_grid(np.asarray(bounded.value), grid)
 
         def draw() -> np.ndarray:
-            noisy = rounded + integer_noise(rng, steps, rounded.shape, self.law)
+            noisy = rounded + integer_noise(rng, steps, rounded.shape, self.distribution)
             value = noisy.astype(float) * grid
             return value if lengths.root is None else value @ lengths.root.T
 
-        return charge_and_draw(bounded, law, name, draw, owner, terms, rng, preset=self.mu is not None)
+        return charge_and_draw(bounded, profile, name, draw, owner, terms, rng, preset=self.mu is not None)
 
     def under_encryption(
         self,
@@ -167,8 +169,8 @@ class DiscreteGaussian:
         Raises
         ------
         ValueError
-            If the mechanism has a covariance or a grid, or another law than ``"rounded"``; the integers say their
-            grid.
+            If the mechanism has a covariance or a grid, or another distribution than ``"rounded"``; the integers say
+            their grid.
 
         Notes
         -----
@@ -180,10 +182,11 @@ class DiscreteGaussian:
         depend on the scheme and its random numbers; one of the noise would let whoever guesses the noise check the
         guess. The salt is independent of both, tells nothing, and a second draw of the noise has another.
         """
-        if self.covariance is not None or self.grid is not None or self.law != "rounded":
+        if self.covariance is not None or self.grid is not None or self.distribution != "rounded":
             raise ValueError(
-                f"covariance, grid={self.grid!r} and law={self.law!r} of noise under encryption: give sigma or mu "
-                "alone, the integers of the statistic say their grid and the law is 'rounded'."
+                f"covariance, grid={self.grid!r} and distribution={self.distribution!r} of noise under encryption: "
+                "give sigma or mu "
+                "alone, the integers of the statistic say their grid and the distribution is 'rounded'."
             )
         salt = list[np.ndarray]()
         sensitivity = float(closed.certificate.value)
@@ -197,15 +200,15 @@ class DiscreteGaussian:
             noise = np.zeros(closed.units.shape, dtype=np.int64)
             for unit in dict.fromkeys(closed.units.ravel().tolist()) if sigma else ():
                 chosen = closed.units == unit
-                noise[chosen] = integer_noise(rng, quotient_up(sigma, unit), int(chosen.sum()), self.law)
+                noise[chosen] = integer_noise(rng, quotient_up(sigma, unit), int(chosen.sum()), self.distribution)
             salt.append(words_of(rng)(2))
             return add(noise)
 
-        law = self._law(sensitivity, sigma) | {"delta_numeric": float(delta_numeric)}
-        name = f"encrypted_{self.law}_gaussian"
+        profile = self._profile(sensitivity, sigma) | {"delta_numeric": float(delta_numeric)}
+        name = f"encrypted_{self.distribution}_gaussian"
         preset = self.mu is not None
         return charge_and_draw(
-            closed, law, name, draw, owner, terms, rng, preset=preset, digest=lambda _: digest_of(salt)
+            closed, profile, name, draw, owner, terms, rng, preset=preset, digest=lambda _: digest_of(salt)
         )
 
     def _scale(self, lengths: "_Lengths") -> tuple[float, float, float]:
@@ -225,18 +228,18 @@ class DiscreteGaussian:
         sensitivity = lengths.after_rounding(grid)
         return quotient_up(sensitivity, wanted), grid, sensitivity
 
-    def privacy_law(self, certificate: SensitivityCertificate, shape: tuple[int, ...]) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, shape: tuple[int, ...]) -> dict[str, Any]:
         """Fields of `Event`: what a value of that shape costs a unit, the rounding of its entries included."""
         covariance = None if self.covariance is None else self.covariance.value
         sigma, _, sensitivity = self._scale(_Lengths.of(certificate, covariance, shape))
-        return self._law(sensitivity, sigma)
+        return self._profile(sensitivity, sigma)
 
-    def _law(self, sensitivity: float, sigma: float) -> dict[str, Any]:
-        """Law of integer noise of that deviation; of none where nothing can move."""
+    def _profile(self, sensitivity: float, sigma: float) -> dict[str, Any]:
+        """Fields of the event of integer noise of that deviation; of none where nothing can move."""
         if sigma == 0:
             return {"mu": 0.0}
         mu = quotient_up(sensitivity, sigma) if self.mu is None else float(self.mu)
-        if self.law == "rounded":
+        if self.distribution == "rounded":
             return {"mu": mu, "delta_numeric": 0.0}
         return {"rho": math.nextafter(mu * mu / 2, math.inf) if mu else 0.0, "delta_numeric": 0.0}
 

@@ -1,7 +1,8 @@
-"""Noise on integers lo..hi that favours near outputs: laws whose privacy loss grows with the distance of the inputs.
+"""Noise on integers lo..hi that favours near outputs: distributions whose privacy loss grows with the distance of the
+inputs.
 
-Such laws are pure mechanisms on a finite domain, so their exact loss is known: that loss, not the loss per unit of
-distance that the source advertises, is what a record is charged. Source: the OpBoost scheme as
+Such distributions are pure mechanisms on a finite domain, so their exact loss is known: that loss, not the loss per
+unit of distance that the source advertises, is what a record is charged. Source: the OpBoost scheme as
 described in seed 003: its global variant here, its adjusting variant in `adjusted`.
 """
 
@@ -18,13 +19,22 @@ from ..accounted_values import AccountedValue, parameter
 from ..ledger.event import UNNAMED
 from ..secure.finite_draws import draw_index
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, pure_law, resting_on
+from .release import (
+    Release,
+    Terms,
+    certificate_of,
+    charge_and_draw,
+    generator,
+    product_profile,
+    pure_profile,
+    resting_on,
+)
 
 
-class DistanceLaw:
-    """A mechanism on integers lo..hi that draws every entry by itself, charged what its exact law loses.
+class DistanceMechanism:
+    """A mechanism on integers lo..hi that draws every entry by itself, charged what its exact distribution loses.
 
-    A subclass gives the name of its law, the weights of the outputs of an input, and its exact losses.
+    A subclass gives the name of its distribution, the weights of the outputs of an input, and its exact losses.
     """
 
     mechanism: ClassVar[str]
@@ -45,24 +55,24 @@ class DistanceLaw:
     ) -> Release:
         """Release every entry of an array of integers lo..hi."""
         certificate = certificate_of(bounded, ("hamming", "distance"))
-        law = self.privacy_law(certificate)
+        profile = self.privacy_profile(certificate)
         draw = self._drawing(bounded, generator(rng, type(self).__name__))
         preset = certificate.norm == "hamming" and not self.domain.parents
         return charge_and_draw(
-            resting_on(bounded, self.domain), law, self.mechanism, draw, owner, terms, rng, preset=preset
+            resting_on(bounded, self.domain), profile, self.mechanism, draw, owner, terms, rng, preset=preset
         )
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: c entries of any value are c independent draws, one that moves so far is one."""
         if certificate.norm == "hamming":
-            law = product_law(self.epsilon_pure, certificate)
+            profile = product_profile(self.epsilon_pure, certificate)
         else:
             farthest = min(certificate.value, self.hi - self.lo)
-            law = pure_law(self.worst_loss(math.ceil(farthest)), replace(certificate, value=farthest))
-        return law | {"epsilon_distance": self.epsilon_per_step}
+            profile = pure_profile(self.worst_loss(math.ceil(farthest)), replace(certificate, value=farthest))
+        return profile | {"epsilon_distance": self.epsilon_per_step}
 
     def matrix(self) -> np.ndarray:
-        """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""
+        """The distribution, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""
         return np.array([self._row(x) for x in range(self.lo, self.hi + 1)])
 
     @property
@@ -76,7 +86,7 @@ class DistanceLaw:
         raise NotImplementedError
 
     def worst_loss(self, distance: int) -> float:
-        """Exact largest log ratio of the laws of two inputs at a distance of 0..hi - lo."""
+        """Exact largest log ratio of the distributions of two inputs at a distance of 0..hi - lo."""
         raise NotImplementedError
 
     def _row(self, x: int) -> np.ndarray:
@@ -125,7 +135,7 @@ class DistanceLaw:
 
 
 @dataclass(frozen=True)
-class DistanceExponential(DistanceLaw):
+class DistanceExponential(DistanceMechanism):
     """Output i for input x with probability proportional to ``exp(-|x - i| epsilon / 2)`` over lo..hi.
 
     Parameters
@@ -156,7 +166,7 @@ class DistanceExponential(DistanceLaw):
         return float(self.epsilon)
 
     def pair_loss(self, x: int, x2: int) -> float:
-        """Exact largest log ratio of the laws of two inputs.
+        """Exact largest log ratio of the distributions of two inputs.
 
         The two tails give ``|x - x2| epsilon / 2``; the ratio of the normalising sums adds to one of them.
         """

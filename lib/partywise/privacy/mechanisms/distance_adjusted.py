@@ -1,4 +1,4 @@
-"""The adjusting variant of OpBoost with the formula that makes it a law, and the printed one that is none."""
+"""The adjusting variant of OpBoost with the formula that makes it a distribution, and the printed one that is none."""
 
 import math
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from ..accounted_values import AccountedValue
-from .distance import DistanceLaw, check_positive
+from .distance import DistanceMechanism, check_positive
 
 
 @dataclass(frozen=True)
-class AdjustedDistanceExponential(DistanceLaw):
+class AdjustedDistanceExponential(DistanceMechanism):
     """First a bucket of theta integers, near buckets preferred, then an integer of it, near integers preferred.
 
     Parameters
@@ -23,16 +23,16 @@ class AdjustedDistanceExponential(DistanceLaw):
         Positive; within a bucket.
     theta : int
         Width of the buckets, from 1 to the size of the domain; the last one is shorter if theta does not divide it. A
-        plain number, as epsilon is: the exact loss of the law that it makes is what is charged.
+        plain number, as epsilon is: the exact loss of the distribution that it makes is what is charged.
     domain : AccountedValue
         Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
 
     Notes
     -----
     Formal guarantee: inputs at distance t have a loss of at most `policy` of t; pure DP at `epsilon_pure`, the
-    exact largest loss over the domain. The law is the corrected one: bucket i given bucket m by
+    exact largest loss over the domain. The distribution is the corrected one: bucket i given bucket m by
     ``exp(-|m - i| epsilon_prt / 2)`` over the buckets, integer v of bucket i by ``exp(-|x - v| epsilon_ner / 2)``
-    over that bucket. In the source both sums run over lo..hi, which is not a law: see `printed_matrix`.
+    over that bucket. In the source both sums run over lo..hi, which is not a distribution: see `printed_matrix`.
     """
 
     mechanism: ClassVar[str] = "adjusted_distance_exponential"
@@ -55,7 +55,7 @@ class AdjustedDistanceExponential(DistanceLaw):
         return self.worst_loss(1)
 
     def pair_loss(self, x: int, x2: int) -> float:
-        """Exact largest log ratio of the laws of two inputs."""
+        """Exact largest log ratio of the distributions of two inputs."""
         first, second = map(self._position, (x, x2))
         return self._largest(self._log_matrix[first] - self._log_matrix[second])
 
@@ -66,7 +66,7 @@ class AdjustedDistanceExponential(DistanceLaw):
 
     @cached_property
     def epsilon_pure(self) -> float:
-        """Exact pure-DP parameter over the whole domain: the largest log ratio within a column of the law."""
+        """Exact pure-DP parameter over the whole domain: the largest log ratio within a column of the distribution."""
         return self._largest(np.ptp(self._log_matrix, axis=0))
 
     @staticmethod
@@ -81,7 +81,7 @@ class AdjustedDistanceExponential(DistanceLaw):
         return -(-t // self.theta) * self.epsilon_prt + self.theta * self.epsilon_ner
 
     def printed_matrix(self) -> tuple[np.ndarray, np.ndarray]:
-        """The two stages as printed in the source; no law, kept to show it."""
+        """The two stages as printed in the source; no distribution, kept to show it."""
         domain = np.arange(self.lo, self.hi + 1)
         labels = np.arange(1, len(self._starts) + 1)[:, None]
         buckets = np.exp(-self.epsilon_prt / 2 * np.abs(labels - labels.T))
@@ -97,8 +97,8 @@ class AdjustedDistanceExponential(DistanceLaw):
     def _exponents(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Minus the logarithms of the unnormalised weights of bucket and integer, for positions x of shape (n, 1).
 
-        Distances within a bucket are counted from its end nearest to x: the shift cancels in the law, and nothing
-        underflows before it is normalised.
+        Distances within a bucket are counted from its end nearest to x: the shift cancels in the distribution, and
+        nothing underflows before it is normalised.
         """
         position = np.arange(self.hi - self.lo + 1)
         away = np.abs(x - position)
@@ -123,7 +123,7 @@ class AdjustedDistanceExponential(DistanceLaw):
         return self._log_rows(np.arange(self.hi - self.lo + 1)[:, None])
 
     def _log_rows(self, x: np.ndarray) -> np.ndarray:
-        """Logarithms of the law for positions x of shape (n, 1)."""
+        """Logarithms of the distribution for positions x of shape (n, 1)."""
         bucket, inner = self._exponents(x)
         stage = -bucket - np.log(np.exp(-bucket).sum(axis=1, keepdims=True))
         stage = stage - np.log(np.add.reduceat(np.exp(-inner), self._starts, axis=1))

@@ -106,12 +106,12 @@ class Gaussian:
             noise = rng.standard_normal(shape)
             return bounded.value + scale * (noise if root is None else noise @ root)
 
-        law = self._law(unscaled)
-        return charge_and_draw(bounded, law, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)
+        profile = self._profile(unscaled)
+        return charge_and_draw(bounded, profile, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by."""
-        return self._law(self._unit_sensitivity(certificate))
+        return self._profile(self._unit_sensitivity(certificate))
 
     def _unit_sensitivity(self, certificate: SensitivityCertificate) -> float:
         """That length for noise of the stated shape, before it is scaled to ``mu`` or ``sigma``."""
@@ -121,7 +121,7 @@ class Gaussian:
         # Independent noise in the plain norm needs no spectrum.
         return ball.radius if ball.metric is None else mahalanobis(ball, np.eye(len(ball.metric)))
 
-    def _law(self, unscaled: float) -> dict[str, Any]:
+    def _profile(self, unscaled: float) -> dict[str, Any]:
         scale = 1.0 if self.sigma is None else float(self.sigma)
         mu = ratio(unscaled, scale) if self.mu is None else self.mu
         return {"mu": 0.0 if unscaled == 0 else float(mu)}
@@ -164,10 +164,10 @@ class SymmetricGaussian:
             noise[lower] = noise.T[lower]
             return matrix + self.sigma * noise
 
-        law = self.privacy_law(certificate)
-        return charge_and_draw(bounded, law, "symmetric_gaussian", draw, owner, terms, rng)
+        profile = self.privacy_profile(certificate)
+        return charge_and_draw(bounded, profile, "symmetric_gaussian", draw, owner, terms, rng)
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the upper triangle is all that is drawn, and the certificate bounds its move."""
         return {"mu": ratio(certificate.value, self.sigma)}
 

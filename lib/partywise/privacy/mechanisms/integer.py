@@ -26,7 +26,7 @@ from .discrete import quotient_up
 from .random import RandomSource, sampler_of, words_of
 from .release import Release, Terms, charge_and_draw
 
-LAW = "rounded_gaussian"
+MECHANISM = "rounded_gaussian"
 # Deviation in steps from which sums of shares are Gaussian to less than 1e-300; narrower noise gets finer steps.
 NARROWEST = 16.0
 # The one deviation that has a table: that of the cells of all wider draws.
@@ -99,11 +99,13 @@ class IntegerGaussian:
             )
         # Before anybody pays.
         self._refuse_silence(statistic, rng)
-        law, preset = self.privacy_law(statistic), self.mu is not None
-        return charge_and_draw(statistic, law, LAW, lambda: self.draw(statistic, rng), owner, terms, rng, preset=preset)
+        profile, preset = self.privacy_profile(statistic), self.mu is not None
+        return charge_and_draw(
+            statistic, profile, MECHANISM, lambda: self.draw(statistic, rng), owner, terms, rng, preset=preset
+        )
 
     def draw(self, statistic: Whole, rng: RandomSource) -> np.ndarray:
-        """What is released, without its event: for laws of which this noise is a part; errors as of a call."""
+        """What is released, without its event: for mechanisms of which this noise is a part; errors as of a call."""
         self._refuse_silence(statistic, rng)
         deviations = self.deviations(statistic)
         fine = statistic.finer(finer_bits(deviations.values()))
@@ -127,7 +129,7 @@ class IntegerGaussian:
             return {w: quotient_up(self.sigma, statistic.step * math.sqrt(w)) for w in weights}
         return _deviations(statistic.squares, weights, float(self.mu or 0.0))
 
-    def privacy_law(self, statistic: Whole) -> dict[str, Any]:
+    def privacy_profile(self, statistic: Whole) -> dict[str, Any]:
         """Fields of `Event`."""
         if not statistic.squares:
             return {"mu": 0.0}

@@ -86,10 +86,10 @@ class Laplace:
         def draw() -> np.ndarray:
             return bounded.value + scale * rng.laplace(size=np.shape(bounded.value))
 
-        law = self.privacy_law(bounded.certificate)
-        return charge_and_draw(bounded, law, "laplace", draw, owner, terms, rng, preset=self.epsilon is not None)
+        profile = self.privacy_profile(bounded.certificate)
+        return charge_and_draw(bounded, profile, "laplace", draw, owner, terms, rng, preset=self.epsilon is not None)
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: all entries together lose the l1 distance over the scale."""
         if certificate.value == 0:
             return {"epsilon": 0.0}
@@ -171,10 +171,10 @@ class Geometric:
                 return np.array(bounded.value)
             return (steps + draw_geometric(rng, gamma, steps.shape)) * grid
 
-        law = self.privacy_law(certificate)
-        return charge_and_draw(bounded, law, "geometric", draw, owner, terms, rng, preset=True)
+        profile = self.privacy_profile(certificate)
+        return charge_and_draw(bounded, profile, "geometric", draw, owner, terms, rng, preset=True)
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the noise is made for the l1 distance of the certificate."""
         return {"epsilon": float(self.epsilon) if certificate.value else 0.0}
 

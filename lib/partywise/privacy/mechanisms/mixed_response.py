@@ -10,7 +10,7 @@ from ..secure.finite_draws import rare
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import SecureRandom, sampler_of
 from .randomized_response import RandomizedResponse
-from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_profile
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +33,13 @@ class MixedResponse:
     -----
     Formal guarantee: of one index that of `RandomizedResponse`; a unit that moves c entries is charged c applications
     with the smallest alphabet of all. That covers the larger ones: two inputs of randomised response with k values
-    give the same law but for two outputs, whose laws are those of k = 2, with probability
+    give the same distribution but for two outputs, whose distributions are those of k = 2, with probability
     (e^eps + 1) / (e^eps + k - 1); so a larger k is a smaller one that is erased more often.
     """
 
     epsilon: float
     alphabets: np.ndarray
-    _laws: dict[int, RandomizedResponse] = field(init=False, repr=False)
+    _responses: dict[int, RandomizedResponse] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         alphabets = np.array(self.alphabets, dtype=np.int64)
@@ -47,19 +47,19 @@ class MixedResponse:
             raise ValueError("alphabets=[] of a release: there is no index to draw.")
         alphabets.flags.writeable = False
         object.__setattr__(self, "alphabets", alphabets)
-        laws = {k: RandomizedResponse(self.epsilon, k) for k in np.unique(alphabets).tolist()}
-        object.__setattr__(self, "_laws", laws)
+        responses = {k: RandomizedResponse(self.epsilon, k) for k in np.unique(alphabets).tolist()}
+        object.__setattr__(self, "_responses", responses)
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator | SecureRandom, *, owner: str = UNNAMED, **terms: Unpack[Terms]
     ) -> Release:
         """Release every entry; parameters and errors as in `RandomizedResponse.__call__`."""
-        law = self.privacy_law(certificate_of(bounded, ("hamming",)), sampler_of(rng))
+        profile = self.privacy_profile(certificate_of(bounded, ("hamming",)), sampler_of(rng))
         indices = self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
             return charge_and_draw(
                 bounded,
-                law,
+                profile,
                 "randomized_response",
                 lambda: self._secure(indices, rng),
                 owner,
@@ -70,7 +70,7 @@ class MixedResponse:
         numbers = generator(rng, "MixedResponse")
         return charge_and_draw(
             bounded,
-            law,
+            profile,
             "randomized_response",
             lambda: self._simulate(indices, numbers),
             owner,
@@ -79,10 +79,14 @@ class MixedResponse:
             preset=True,
         )
 
-    def privacy_law(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
         """Fields of `Event`: a unit of c entries moves c independent draws, none of more than the smallest alphabet."""
-        secure = [law.secure_epsilon for law in self._laws.values()] if sampler == "secure" else [self.epsilon]
-        return product_law(max(secure), certificate, k=min(self._laws))
+        secure = (
+            [response.secure_epsilon for response in self._responses.values()]
+            if sampler == "secure"
+            else [self.epsilon]
+        )
+        return product_profile(max(secure), certificate, k=min(self._responses))
 
     def _indices(self, value: np.ndarray) -> np.ndarray:
         if value.shape != self.alphabets.shape:
@@ -97,14 +101,14 @@ class MixedResponse:
         uniform = numbers.random(indices.shape)
         other = (indices + 1 + numbers.integers(0, self.alphabets - 1)) % self.alphabets
         moved = indices.copy()
-        for k, law in self._laws.items():
+        for k, response in self._responses.items():
             own = self.alphabets == k
-            moved[own] = np.where(rare(numbers, uniform[own], *law.flip()), other[own], indices[own])
+            moved[own] = np.where(rare(numbers, uniform[own], *response.flip()), other[own], indices[own])
         return moved
 
     def _secure(self, indices: np.ndarray, rng: SecureRandom) -> np.ndarray:
         moved = indices.copy()
-        for k, law in self._laws.items():
+        for k, response in self._responses.items():
             own = self.alphabets == k
-            moved[own] = law.secure(indices[own], rng)
+            moved[own] = response.secure(indices[own], rng)
         return moved

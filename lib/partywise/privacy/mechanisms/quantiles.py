@@ -17,7 +17,7 @@ from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.records import count_at_most
 from .gaussian import Gaussian
 from .random import charge_to
-from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, generator, pure_law, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, generator, pure_profile, resting_on
 
 # Beyond the roundings of three products.
 ROUNDED_UP = 1 + 2.0**-50
@@ -44,7 +44,7 @@ class PrivateQuantile:
     -----
     Formal guarantee: replacing c of n entries moves the score of every t by at most c, and by no more than scores
     range, ``max(q, 1 - q) n``. It is one draw, so a unit of c entries has pure DP at epsilon times the smaller of
-    both (`privacy_law`): no product of c draws, which would cost less. p quantiles are p releases. The sampler
+    both (`privacy_profile`): no product of c draws, which would cost less. p quantiles are p releases. The sampler
     draws an interval between neighbouring entries by its logarithmic weight and a uniform number in it. Source:
     Smith (2011), algorithm 2.
     """
@@ -66,8 +66,8 @@ class PrivateQuantile:
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
     ) -> Release:
         """Release a number (float) of [lo, hi]."""
-        law = self.privacy_law(certificate_of(bounded, ("hamming",)), np.size(bounded.value))
-        numbers, (points, shares) = generator(rng, "PrivateQuantile"), self.law(bounded.value)
+        profile = self.privacy_profile(certificate_of(bounded, ("hamming",)), np.size(bounded.value))
+        numbers, (points, shares) = generator(rng, "PrivateQuantile"), self.distribution(bounded.value)
 
         def draw() -> float:
             which, where = numbers.random(2)
@@ -75,16 +75,16 @@ class PrivateQuantile:
             return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
 
         return charge_and_draw(
-            resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, rng, preset=True
+            resting_on(bounded, self.domain), profile, "private_quantile", draw, owner, terms, rng, preset=True
         )
 
-    def privacy_law(self, certificate: SensitivityCertificate, size: int) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, size: int) -> dict[str, Any]:
         """Fields of `Event`: what one quantile of ``size`` entries costs a unit that moves so many of them."""
         moved = min(certificate.value, max(self.q, 1 - self.q) * size)
-        return pure_law(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
+        return pure_profile(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
 
-    def law(self, values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """The exact law for given values: uniform pieces between points.
+    def distribution(self, values: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """The exact distribution for given values: uniform pieces between points.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class QuantileRadius:
         """The 64 public radii."""
         return self.smallest.value * 2.0 ** (np.arange(64) / 8)
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: what six adaptive counts of that certificate cost together."""
         return {"mu": certificate.value * mu_from_rho(self.rho)}
 
@@ -181,7 +181,7 @@ class QuantileRadius:
         # Every count has the same certificate, so any of them stands for the six.
         first = resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
         release = charge_and_draw(
-            first, self.privacy_law(first.certificate), "quantile_radius", search, owner, terms, rng, preset=True
+            first, self.privacy_profile(first.certificate), "quantile_radius", search, owner, terms, rng, preset=True
         )
         digest = digest_of(np.array(digests))
         given = terms.get("release_id", f"quantile_radius-{digest}")

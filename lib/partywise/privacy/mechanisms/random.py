@@ -89,14 +89,15 @@ class SecureRandom:
             filled += kept.size
         return drawn
 
-    def discrete_gaussian(self, sigma: float, size: int | tuple[int, ...], law: str = "rounded") -> np.ndarray:
+    def discrete_gaussian(self, sigma: float, size: int | tuple[int, ...], distribution: str = "rounded") -> np.ndarray:
         """Return independent Gaussian integers of deviation ``sigma`` grid units; see `draw_integers`.
 
         Notes
         -----
-        The law is exact: its distance in total variation from the stated law is 0, so nothing is added to delta.
+        The distribution is exact: its distance in total variation from the stated distribution is 0, so nothing is
+        added to delta.
         """
-        return draw_integers(self.uint64, sigma, law, size)
+        return draw_integers(self.uint64, sigma, distribution, size)
 
 
 class PayingGenerator(np.random.Generator):
@@ -141,11 +142,11 @@ def sampler_of(rng: RandomSource | SpentGenerator) -> str:
     )
 
 
-def integer_noise(rng: RandomSource, sigma: float, size: int | tuple[int, ...], law: str) -> np.ndarray:
+def integer_noise(rng: RandomSource, sigma: float, size: int | tuple[int, ...], distribution: str) -> np.ndarray:
     """Gaussian integers from either source, by the same table: only the origin of the words differs."""
-    if law == "rounded" and sigma > SIGMA_RANGE[1]:
+    if distribution == "rounded" and sigma > SIGMA_RANGE[1]:
         return draw_wide_integers(words_of(rng), sigma, size)
-    return draw_integers(words_of(rng), sigma, law, size)
+    return draw_integers(words_of(rng), sigma, distribution, size)
 
 
 def bernoulli(rng: RandomSource, rate: float, size: int) -> np.ndarray:

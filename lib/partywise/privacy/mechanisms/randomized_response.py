@@ -1,4 +1,4 @@
-"""Randomised response: its law is a row-stochastic matrix, `pair_loss` the largest log ratio of two of its rows."""
+"""Randomised response: a row-stochastic matrix, whose `pair_loss` is the largest log ratio of two rows."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from ..ledger.event import UNNAMED
 from ..secure.finite_draws import rare
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import SecureRandom, sampler_of
-from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_profile, resting_on
 
 # The smallest positive float.
 LEAST = 5e-324
@@ -91,12 +91,12 @@ class RandomizedResponse:
         ValueError
             If an entry is not one of 0..k-1.
         """
-        law = self.privacy_law(certificate_of(bounded, ("hamming",)), sampler_of(rng))
+        profile = self.privacy_profile(certificate_of(bounded, ("hamming",)), sampler_of(rng))
         bounded, indices = resting_on(bounded, self.edges), self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
             return charge_and_draw(
                 bounded,
-                law,
+                profile,
                 "randomized_response",
                 lambda: self.secure(indices, rng),
                 owner,
@@ -112,21 +112,21 @@ class RandomizedResponse:
             offsets = numbers.integers(0, self.k - 1, indices.size)
             return self._move(indices, rare(numbers, uniform, *self.flip()), offsets)
 
-        return charge_and_draw(bounded, law, "randomized_response", simulate, owner, terms, rng, preset=True)
+        return charge_and_draw(bounded, profile, "randomized_response", simulate, owner, terms, rng, preset=True)
 
-    def privacy_law(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
         """Fields of `Event`: a unit of c entries moves c independent draws."""
         epsilon = self.secure_epsilon if sampler == "secure" else self.epsilon
-        return product_law(epsilon, certificate, k=self.k)
+        return product_profile(epsilon, certificate, k=self.k)
 
     def matrix(self) -> np.ndarray:
-        """The law, shape (k, k): row x holds the probabilities of all outputs for input x."""
+        """The distribution, shape (k, k): row x holds the probabilities of all outputs for input x."""
         keep = randomized_response_probability(self.epsilon, self.k)
         other = math.exp(-self.epsilon) / (1 + (self.k - 1) * math.exp(-self.epsilon))
         return np.where(np.eye(self.k, dtype=bool), keep, other)
 
     def pair_loss(self, x: int, x2: int) -> float:
-        """Largest log ratio of the laws of two indices: ``epsilon``, or 0 for an index and itself."""
+        """Largest log ratio of the distributions of two indices: ``epsilon``, or 0 for an index and itself."""
         for index in (x, x2):
             if not 0 <= index < self.k:
                 raise ValueError(f"x={index!r} is not an index of 0..{self.k - 1}.")
@@ -154,7 +154,7 @@ class RandomizedResponse:
         return self.debias_sums(found / found.sum())
 
     def debias_sums(self, sums: np.ndarray, axis: int = -1) -> np.ndarray:
-        """Sums over true indices, without bias, from sums over released ones: the inverse of the law.
+        """Sums over true indices, without bias, from sums over released ones: the inverse of the distribution.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class RandomizedResponse:
 
     @property
     def secure_epsilon(self) -> float:
-        """Loss of the law that the secure source draws."""
+        """Loss of the distribution that the secure source draws."""
         return self._threshold_epsilon(self._flip_threshold())
 
     def flip(self) -> tuple[float, int]:
@@ -231,7 +231,7 @@ class RandomizedResponse:
         return min(max(math.ceil(weight / (1 + weight) * 2.0**64), 1), 2**64 - 1)
 
     def _threshold_epsilon(self, flips: int) -> float:
-        """Loss of the law that moves an index with probability flips / 2^64, rounded up."""
+        """Loss of the distribution that moves an index with probability flips / 2^64, rounded up."""
         if flips == 0:
             return math.inf
         kept = (2**64 - flips) * (self.k - 1)

@@ -22,7 +22,7 @@ from .random import RandomSource, SpentGenerator, salt_of, sampler_of
 if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
 
-# The laws that this library draws and states: what a row of another name costs rests on the word of its maker.
+# The mechanisms that this library draws and states: what a row of another name costs rests on the word of its maker.
 MECHANISMS = frozenset(
     {
         "adjusted_distance_exponential",
@@ -43,7 +43,7 @@ MECHANISMS = frozenset(
         "symmetric_gaussian",
     }
 )
-# What is left of a law where another row pays.
+# What is left of a privacy profile where another row pays.
 UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
 
 
@@ -181,8 +181,8 @@ class Terms(TypedDict, total=False):
         Places that know the noise or the records (a dealer, an assumed functionality): nothing is proved against them.
     budget : PrivacyFilter
         What the release is charged to. If it does not fit, `BudgetExceeded` is raised and no noise is drawn. A release
-        whose law depends on earlier ones is certified as part of a named budget for its unit: its row names that of the
-        budget, which pays for it.
+        whose privacy profile depends on earlier ones is certified as part of a named budget for its unit: its row names
+        that of the budget, which pays for it.
     """
 
     release_id: str
@@ -196,7 +196,7 @@ class Terms(TypedDict, total=False):
 
 def charge_and_draw(
     bounded: Bounded | EncryptedIntegers | Whole,
-    law: Mapping[str, Any],
+    profile: Mapping[str, Any],
     mechanism: str,
     draw: Callable[[], Any],
     owner: str,
@@ -208,15 +208,15 @@ def charge_and_draw(
 ) -> Release:
     """Charge a release, draw it once all payers agreed, and name it by its value: the last step of every mechanism.
 
-    ``law`` holds the fields of `Event` that state it: ``mu``, ``rho`` or ``epsilon``, and what goes with it. ``preset``
-    says that it was fixed before the statistic was made, so that it is the same whatever its parameters are. A law that
-    was computed from parameters which were released (sensitivity over a given noise level) is known only after they are
-    seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
+    ``profile`` holds the fields of `Event` that state it: ``mu``, ``rho`` or ``epsilon``, and what goes with it.
+    ``preset`` says that it was fixed before the statistic was made, so that it is the same whatever its parameters are.
+    A profile that was computed from parameters which were released (sensitivity over a given noise level) is known only
+    after they are seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
 
     The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what is
-    about to be drawn, each time anew. A payer is charged the law itself, also where the row of a budget stands for it
-    in the ledger: the sum of what was drawn is what a budget over runs holds. A law that is none of `MECHANISMS` is
-    charged as unproved.
+    about to be drawn, each time anew. A payer is charged the profile itself, also where the row of a budget stands for
+    it in the ledger: the sum of what was drawn is what a budget over runs holds. A profile that is none of `MECHANISMS`
+    is charged as unproved.
     """
     certificate = bounded.certificate
     given = terms.get("data_dependent_parameters", ())
@@ -241,7 +241,7 @@ def charge_and_draw(
         epsilon_claimed=terms.get("epsilon_claimed"),
         knows=terms.get("knows", ()),
         exact=_exact(bounded),
-        **law,
+        **profile,
     )
     budget, payer = terms.get("budget"), require_payer(rng)
     if budget is not None:
@@ -251,7 +251,7 @@ def charge_and_draw(
         payer.charge(Event(release_id=terms.get("release_id", mechanism), **stated | {"certified": proved}))
     if parents and not preset:
         if budget is not None and budget.pays_for(certificate.unit):
-            stated |= dict.fromkeys(law) | UNCHARGED | {"data_dependent_parameters": (*parents, budget.name)}
+            stated |= dict.fromkeys(profile) | UNCHARGED | {"data_dependent_parameters": (*parents, budget.name)}
         else:
             stated["certified"] = False
     observer = OBSERVER.get()
@@ -275,14 +275,14 @@ def _exact(bounded: Bounded | EncryptedIntegers | Whole) -> bool:
 
 def announcement(
     certificate: SensitivityCertificate,
-    law: Mapping[str, Any],
+    profile: Mapping[str, Any],
     mechanism: str,
     name: str,
     parents: Sequence[str] = (),
     *,
     trust_model: str,
 ) -> Event:
-    """What noise on the data of several parties will cost each of them: public before it is drawn, as its law is."""
+    """What noise on the data of several parties will cost each of them: public before it is drawn."""
     return Event(
         release_id=name,
         owner=UNNAMED,
@@ -296,7 +296,7 @@ def announcement(
         trust_model=trust_model,
         data_dependent_parameters=tuple(dict.fromkeys(parents)),
         certified=UNPROVED not in parents,
-        **law,
+        **profile,
     )
 
 
@@ -314,8 +314,8 @@ def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCerti
     return bounded.certificate
 
 
-def pure_law(epsilon: float, certificate: SensitivityCertificate) -> dict[str, Any]:
-    """Law of one draw that tells units at the distance of the certificate apart by at most ``epsilon``."""
+def pure_profile(epsilon: float, certificate: SensitivityCertificate) -> dict[str, Any]:
+    """Privacy profile of one draw that tells units at the distance of the certificate apart by at most ``epsilon``."""
     if certificate.relation == "add_remove":
         raise CertificationError(
             "relation='add_remove' of the certificate: this mechanism is given the number of records, which would be "
@@ -326,16 +326,17 @@ def pure_law(epsilon: float, certificate: SensitivityCertificate) -> dict[str, A
     return {"epsilon": math.inf if math.isinf(certificate.value) else float(epsilon)}
 
 
-def product_law(epsilon: float, certificate: SensitivityCertificate, **fields: Any) -> dict[str, Any]:
-    """Law of a mechanism that draws every entry by itself: one application for each entry that a unit can move.
+def product_profile(epsilon: float, certificate: SensitivityCertificate, **fields: Any) -> dict[str, Any]:
+    """Privacy profile of a mechanism that draws every entry by itself: one application for each entry that a unit can
+    move.
 
-    For mechanisms whose joint law is the product of the laws of the entries, and for no others: the laws of all
-    mechanisms are enumerated in ``tests/privacy/mechanisms/test_laws_at_a_distance.py``.
+    For mechanisms whose joint distribution is the product of the distributions of the entries, and for no others: the
+    distributions of all mechanisms are enumerated in ``tests/privacy/mechanisms/test_profiles_at_a_distance.py``.
     """
-    law = pure_law(epsilon, certificate)
+    profile = pure_profile(epsilon, certificate)
     if not 0 < certificate.value < math.inf:
-        return law
-    return law | {"count": math.ceil(certificate.value), **fields}
+        return profile
+    return profile | {"count": math.ceil(certificate.value), **fields}
 
 
 def resting_on(bounded: Bounded, *given: AccountedValue | None) -> Bounded:

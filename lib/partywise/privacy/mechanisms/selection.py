@@ -29,8 +29,8 @@ class ReportNoisyMax:
     -----
     Formal guarantee: the winner is a draw from the exponential mechanism, pure ``epsilon``-DP for scores that move by
     at most the certified sensitivity each. Taking the largest, then the largest of the rest (peeling, each winner
-    charged) has the law of the order of one set of noisy scores, so the noise is drawn once. Source: Durfee and
-    Rogers (2019), lemma 4.2.
+    charged) has the distribution of the order of one set of noisy scores, so the noise is drawn once. Source: Durfee
+    and Rogers (2019), lemma 4.2.
     """
 
     epsilon: float
@@ -75,10 +75,10 @@ class ReportNoisyMax:
             best = largest(numbers, scores, scale, self.winners)
             return int(best[0]) if self.winners == 1 else best
 
-        law = self.privacy_law(bounded.certificate)
-        return charge_and_draw(bounded, law, "report_noisy_max", draw, owner, terms, rng, preset=True)
+        profile = self.privacy_profile(bounded.certificate)
+        return charge_and_draw(bounded, profile, "report_noisy_max", draw, owner, terms, rng, preset=True)
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: each winner is an exponential mechanism on what is left, chosen after those before it."""
         return {"epsilon": float(self.epsilon) if certificate.value else 0.0, "count": self.winners}
 
@@ -89,7 +89,7 @@ class ReportNoisyMax:
             raise ValueError("no noise is added: the winner is certain.")
         with np.errstate(over="ignore"):
             logs = (scores - scores.max()) / scale
-        law = np.zeros((len(scores),) * self.winners)
+        distribution = np.zeros((len(scores),) * self.winners)
         for order in permutations(range(len(scores)), self.winners):
             left, log = np.ones(len(scores), dtype=bool), 0.0
             for winner in order:
@@ -100,8 +100,8 @@ class ReportNoisyMax:
                     break
                 log += logs[winner] - best - math.log(np.exp(logs[left] - best).sum())
                 left[winner] = False
-            law[order] = math.exp(log)
-        return law
+            distribution[order] = math.exp(log)
+        return distribution
 
     def _scale(self, bounded: Bounded) -> float:
         certificate = certificate_of(bounded, ("linf", "l2", "l1"))

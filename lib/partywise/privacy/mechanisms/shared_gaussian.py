@@ -24,7 +24,7 @@ from .discrete import quotient_up
 from .random import RandomSource, SpentGenerator, sampler_of, words_of
 from .release import OBSERVER, Release, Terms, announcement, charge_and_draw, digest_of
 
-LAW = "shared_rounded_gaussian"
+MECHANISM = "shared_rounded_gaussian"
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class SharedGaussian:
     not know the noise. The dealer does: it **must not collude with anybody**. Rounding of records to the grid is up to
     the constructor of the integers (`partywise.privacy.secure.fixed_point.whole_records`).
 
-    A `SecureRandom` draws the law exactly. A numpy generator simulates it: one standard normal an entry, rescaled and
-    rounded, the same normal at every mu.
+    A `SecureRandom` draws the distribution exactly. A numpy generator simulates it: one standard normal an entry,
+    rescaled and rounded, the same normal at every mu.
     """
 
     mu: float
@@ -90,10 +90,10 @@ class SharedGaussian:
 
     def event(self, certificate: SensitivityCertificate, name: str, parents: tuple[str, ...] = ()) -> Event:
         """What one release costs (arguments of `noise`), known to everybody before it is drawn, for whoever pays."""
-        law = self.privacy_law(certificate)
-        return announcement(certificate, law, LAW, name, parents, trust_model="distributed")
+        profile = self.privacy_profile(certificate)
+        return announcement(certificate, profile, MECHANISM, name, parents, trust_model="distributed")
 
-    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the noise is made for the length of the certificate, over all integers."""
         return {"mu": 0.0 if certificate.value == 0 else float(self.mu), "delta_numeric": 0.0}
 
@@ -143,10 +143,10 @@ class SharedGaussian:
         closed = EncryptedIntegers(certificate, units, shared, _without_noise, stratum, parents)
         scale = np.asarray(units, dtype=float)
         stated: Terms = {**terms, "release_id": shared.name}
-        law, draw = self.privacy_law(certificate), shared.total.copy
+        profile, draw = self.privacy_profile(certificate), shared.total.copy
         # The dealer has paid for its noise: nothing is drawn here.
         made = charge_and_draw(
-            closed, law, LAW, draw, owner, stated, SpentGenerator(sampler), preset=True, digest=_digest
+            closed, profile, MECHANISM, draw, owner, stated, SpentGenerator(sampler), preset=True, digest=_digest
         )
         return made.post_process(lambda total: np.asarray(total, dtype=float) * scale)
 

@@ -1,4 +1,4 @@
-"""Simulated draws from finite laws with all the digits that the laws have.
+"""Simulated draws from finite distributions with all the digits that the distributions have.
 
 A generator's uniform number has 53 bits, so that nothing rarer than 2^-53 is ever drawn from it, and a probability of
 1e-13 only to a thousandth: a mechanism drawn in this way is not the one that is certified. Here 53 bits decide nearly
@@ -119,7 +119,7 @@ def _gumbel(below: np.ndarray, above: np.ndarray) -> np.ndarray:
 
 
 def _refine(numbers: np.random.Generator, noise: np.ndarray) -> np.ndarray:
-    """The noise drawn on within the cell of 2^-53 that its uniform number lies in: a Gumbel law without ends."""
+    """The noise drawn within the cell of 2^-53 that its uniform number lies in: a Gumbel distribution without ends."""
     below, above = (np.maximum(np.rint(cells), 1.0) for cells in _cells(noise))
     share = _log_uniform(numbers, len(noise))
     # Within the first cell the logarithm of 1 - U is all there is: -log U = 1 - U there.

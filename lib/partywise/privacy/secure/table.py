@@ -1,4 +1,5 @@
-"""Integer Gaussian noise from a table of cumulative probabilities: the stated law exactly, not to within rounding.
+"""Integer Gaussian noise from a table of cumulative probabilities: the stated distribution exactly, not to within
+rounding.
 
 A draw is a number U, uniform on [0, 1), revealed bit by bit from its top. A table in fixed point brackets every
 cumulative probability; as soon as the known bits of U put it on one side of every bracket, the outcome is certain,
@@ -19,7 +20,7 @@ from itertools import accumulate
 
 import numpy as np
 
-LAWS = ("rounded", "discrete")
+DISTRIBUTIONS = ("rounded", "discrete")
 # In grid units. Below, the table says little; above, it no longer fits the caches and takes seconds to build.
 SIGMA_RANGE = (0.5, 2.0**14)
 # Bits beyond the stated ones in which weights are computed. Errors of one product grow along the tails: they stay
@@ -44,15 +45,15 @@ class _Table:
     guide: np.ndarray
 
 
-def draw_integers(words: Words, sigma: float, law: str, size: int | tuple[int, ...]) -> np.ndarray:
-    """Draw independent integers from a Gaussian law, int64.
+def draw_integers(words: Words, sigma: float, distribution: str, size: int | tuple[int, ...]) -> np.ndarray:
+    """Draw independent integers from a Gaussian distribution, int64.
 
     ``words(n)`` returns n independent uniform 64-bit words: one a draw, rarely more. ``"rounded"``: P(j) = Phi((j +
     1/2) / sigma) - Phi((j - 1/2) / sigma). ``"discrete"``: P(j) proportional to exp(-j^2 / (2 sigma^2)) (Canonne,
     Kamath, Steinke 2020). Sigma is in grid units, within `SIGMA_RANGE`, and taken as the exact rational number that the
     float is. A draw is a monotone function of its word: the same words at two sigmas give nearly one draw rescaled.
     """
-    table = _table(require_sigma(sigma, law), law)
+    table = _table(require_sigma(sigma, distribution), distribution)
     drawn = np.empty(size, dtype=np.int64)
     flat = drawn.reshape(-1)
     for start in range(0, flat.size, CHUNK):
@@ -64,18 +65,18 @@ def draw_integers(words: Words, sigma: float, law: str, size: int | tuple[int, .
         count = table.sure.searchsorted(rest, side="right")
         piece[still_open] = count - (table.reach + 1)
         for i in still_open[count != table.maybe.searchsorted(rest, side="right")]:
-            piece[i] = _resolve(words, int(high[i]), float(sigma), law)
+            piece[i] = _resolve(words, int(high[i]), float(sigma), distribution)
     return drawn
 
 
-def _resolve(words: Words, high: int, sigma: float, law: str) -> int:
+def _resolve(words: Words, high: int, sigma: float, distribution: str) -> int:
     """Outcome of a draw whose first 64 bits do not decide it: reveal further bits until they do."""
     u, bits, wanted = high, 64, TABLE_BITS
     while True:
         for word in words((wanted - bits) // 64):
             u = (u << 64) | int(word)
         bits = wanted
-        reach, bounds = cumulative_bounds(sigma, law, bits)
+        reach, bounds = cumulative_bounds(sigma, distribution, bits)
         # U lies in [u, u + 1) and the k-th probability strictly within (bounds[k] - 1, bounds[k] + 2), in 2^-bits.
         count = bisect_right(bounds, u - 2)
         if count == bisect_right(bounds, u + 1):
@@ -83,10 +84,10 @@ def _resolve(words: Words, high: int, sigma: float, law: str) -> int:
         wanted = 2 * bits
 
 
-def require_sigma(sigma: float, law: str) -> float:
-    """Return a deviation in grid units; `ValueError` if it is out of `SIGMA_RANGE` or the law unknown."""
-    if law not in LAWS:
-        raise ValueError(f"law={law!r} of integer noise is unknown; use one of {LAWS}.")
+def require_sigma(sigma: float, distribution: str) -> float:
+    """Return a deviation in grid units; `ValueError` if it is out of `SIGMA_RANGE` or the distribution unknown."""
+    if distribution not in DISTRIBUTIONS:
+        raise ValueError(f"distribution={distribution!r} of integer noise is unknown; use one of {DISTRIBUTIONS}.")
     low, high = SIGMA_RANGE
     if not low <= sigma <= high:
         raise ValueError(
@@ -97,8 +98,8 @@ def require_sigma(sigma: float, law: str) -> float:
 
 
 @lru_cache(maxsize=32)
-def _table(sigma: float, law: str) -> _Table:
-    reach, bounds = cumulative_bounds(sigma, law, TABLE_BITS)
+def _table(sigma: float, distribution: str) -> _Table:
+    reach, bounds = cumulative_bounds(sigma, distribution, TABLE_BITS)
     low = TABLE_BITS - 64
     passed = (-((-bound - 2) >> low) for bound in bounds)
     sure = np.array([word for word in passed if word < 1 << 64], dtype=np.uint64)
@@ -112,14 +113,15 @@ def _table(sigma: float, law: str) -> _Table:
 
 
 @lru_cache(maxsize=64)
-def cumulative_bounds(sigma: float, law: str, bits: int) -> tuple[int, list[int]]:
-    """Reach and brackets of the cumulative probabilities of a law (`draw_integers`); the list is shared between calls.
+def cumulative_bounds(sigma: float, distribution: str, bits: int) -> tuple[int, list[int]]:
+    """Reach and brackets of the cumulative probabilities of a distribution (`draw_integers`); the list is shared
+    between calls.
 
     Beyond reach lies less than 2^-(bits + 8) on either side. For k = -reach - 1 .. reach a bound is the whole part of
     2^bits P(noise <= k), computed: the true value lies in (bound - 1, bound + 2). Weights are products w_k = exp(-k^2 /
-    (2 sigma^2)) s_k with s_k = 1 for the discrete law and s_k = the integral of exp(-k s / sigma^2 - s^2 / (2 sigma^2))
-    over |s| <= 1/2 for the rounded one; only integers are used. Cutting the tails moves a probability by less than 2^-6
-    units, arithmetic by less than 2^-60, the whole part by one.
+    (2 sigma^2)) s_k with s_k = 1 for the discrete distribution and s_k = the integral of exp(-k s / sigma^2 - s^2 / (2
+    sigma^2)) over |s| <= 1/2 for the rounded one; only integers are used. Cutting the tails moves a probability by less
+    than 2^-6 units, arithmetic by less than 2^-60, the whole part by one.
     """
     numerator, denominator = sigma.as_integer_ratio()
     # 1 / sigma^2 as an exact ratio.
@@ -127,7 +129,7 @@ def cumulative_bounds(sigma: float, law: str, bits: int) -> tuple[int, list[int]
     reach = math.ceil(sigma * math.sqrt(2 * (bits + 8) * math.log(2))) + 1
     precision = bits + GUARD_BITS
     weights = _bells(top, bottom, reach, precision)
-    if law == "rounded":
+    if distribution == "rounded":
         factors = _cell_factors(top, bottom, reach, precision)
         weights = [(w * s) >> precision for w, s in zip(weights, factors, strict=True)]
     sums = list(accumulate([*weights[:0:-1], *weights]))

@@ -1,11 +1,11 @@
 """Rounded Gaussian noise wider than a table can hold: its cell from the table, its place in the cell by rejection.
 
-A normal number of deviation 2^10 is drawn as the cell ``[j - 1/2, j + 1/2)`` that it lies in, which is the law that the
-table has exactly, and its place u inside the cell, whose density is known there: u is uniform, and kept with
+A normal number of deviation 2^10 is drawn as the cell ``[j - 1/2, j + 1/2)`` that it lies in, which is the distribution
+that the table has exactly, and its place u inside the cell, whose density is known there: u is uniform, and kept with
 probability exp(-(y^2 - m^2) / 2^21), y being the number and m the point of the cell that is nearest to 0. All numbers
 are uniform words revealed from their top; comparisons and roundings are made in floating point where its errors cannot
-matter, in integers where they could, and with further words where those known do not decide. So the law is the stated
-one exactly.
+matter, in integers where they could, and with further words where those known do not decide. So the distribution is the
+stated one exactly.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ DOUBT = 2.0**-48
 
 
 def draw_wide_integers(words: Words, sigma: float | np.ndarray, size: int | tuple[int, ...]) -> np.ndarray:
-    """Draw independent integers, int64, from a rounded Gaussian law of any deviation up to `WIDEST`.
+    """Draw independent integers, int64, from a rounded Gaussian distribution of any deviation up to `WIDEST`.
 
     P(j) = Phi((j + 1/2) / sigma) - Phi((j - 1/2) / sigma), about three words a draw. Sigma is in grid units, one for
     all or one for each draw, and taken as the exact rational number that the float is. The same words at two sigmas
@@ -47,7 +47,7 @@ def draw_wide_integers(words: Words, sigma: float | np.ndarray, size: int | tupl
 
 
 def draw_huge_integers(words: Words, sigma: float, size: int) -> list[int]:
-    """Draw independent integers from a rounded Gaussian law of any deviation, each with as many words as it takes."""
+    """Draw independent integers from a rounded Gaussian of any deviation, each with as many words as it takes."""
     if not 0 < sigma < np.inf:
         raise ValueError(f"sigma={float(sigma)!r} grid units must be positive and finite.")
     cells = draw_integers(words, 2.0**CELL_BITS, "rounded", size)

@@ -110,7 +110,7 @@ class BoxClip(WholeClip):
 
 @dataclass(frozen=True)
 class BallClip(WholeClip):
-    """A record x is shrunk to x min(1, C / ||x||): its direction stays, and so do the axes of an elliptical law."""
+    """A record x is shrunk to x min(1, C / ||x||): its direction stays, and so do elliptical axes."""
 
     def length(self, p: int) -> float:
         """C."""

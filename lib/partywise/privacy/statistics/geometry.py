@@ -81,7 +81,7 @@ def _spectrum(sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     eigenvalues, vectors = np.linalg.eigh(sigma / 2 + sigma.T / 2)
     if eigenvalues[0] < -1e-12 * largest:
         raise ValueError(
-            f"covariance is not positive semi-definite: lambda_min = {eigenvalues[0]:.6g}; no Gaussian law has it."
+            f"covariance is not positive semi-definite: lambda_min = {eigenvalues[0]:.6g}; no Gaussian has it."
         )
     return np.maximum(eigenvalues, 0.0), vectors
 

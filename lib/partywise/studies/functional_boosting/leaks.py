@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...audits.exposure import AttackedPair, Exposure, Task, public_settings
-from ...audits.pairs import GaussianPair, LawPair, canaries, clear_exposure
+from ...audits.pairs import DistributionPair, GaussianPair, canaries, clear_exposure
 from ...audits.worlds import AuditData, World
 from ...functional.bases import BSplineBasis
 from ...privacy.accounted_values import Public
@@ -128,7 +128,9 @@ def radius_corrected(task: Task) -> Exposure:
     domain = Public((0.0, 4 * task.settings.radius), because="four times the radius of the case, a setting")
     quantile = PrivateQuantile(task.epsilon, SHARE, domain)
     release = quantile(entries(_norms(task.worst[0]), unit="features"), task.noise(), owner=task.owner)
-    pairs = task.pairs(lambda one, other: LawPair(*_quantile_laws(quantile, _norms(one), _norms(other))))
+    pairs = task.pairs(
+        lambda one, other: DistributionPair(*_quantile_distributions(quantile, _norms(one), _norms(other)))
+    )
     return Exposure({0: release}, pairs)
 
 
@@ -193,12 +195,12 @@ def _norms(world: World) -> np.ndarray:
     return np.linalg.norm(world.x, axis=1)
 
 
-def _quantile_laws(quantile: PrivateQuantile, *values: np.ndarray) -> list[np.ndarray]:
+def _quantile_distributions(quantile: PrivateQuantile, *values: np.ndarray) -> list[np.ndarray]:
     """Probabilities of a private quantile in both worlds, on the common refinement of their pieces."""
-    laws = [quantile.law(one) for one in values]
-    cuts = np.unique(np.concatenate([points for points, _ in laws]))
+    distributions = [quantile.distribution(one) for one in values]
+    cuts = np.unique(np.concatenate([points for points, _ in distributions]))
     refined = []
-    for points, shares in laws:
+    for points, shares in distributions:
         cumulated = np.concatenate([[0.0], np.cumsum(shares)])
         distinct = np.concatenate([np.diff(points) > 0, [True]])
         refined.append(np.diff(np.interp(cuts, points[distinct], cumulated[distinct])))

@@ -43,7 +43,7 @@ class LabelPrivateMeasures(Measures):
     noise_sd_auc: float | None = measure("standard deviation of the test AUC over draws of the noise")
     noise_sd_excess: float | None = measure("standard deviation of the excess risk over draws of the noise")
     predicted_excess: float | None = measure("excess risk that the planner predicts")
-    chosen_law: str | None = measure("distribution of the noise on the labels")
+    chosen_distribution: str | None = measure("distribution of the noise on the labels")
     ridge: float | None = measure("weight of the ridge on the coefficients")
     steps: int | None = measure(STEPS)
     learning_rate: float | None = measure("learning rate that was kept")

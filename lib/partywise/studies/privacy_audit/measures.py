@@ -51,7 +51,7 @@ class AuditMeasures(Measures):
     remedy: str | None = measure("what corrects it")
     noise_sd: float | None = measure(NOISE_SD)
     least_variance: float | None = measure("least eigenvalue of the covariance as printed")
-    printed_total: float | None = measure("largest total of a row of the law as printed")
+    printed_total: float | None = measure("largest total of a row of the distribution as printed")
     indices_moved: int | None = measure("indices that one record moves in the worst pair")
     recovered_entries: int | None = measure("secret entries that the attack recovers exactly")
     recovered_share: float | None = measure("share of the secret entries that the attack recovers exactly")

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...audits.exposure import Exposure, Task, public_settings, unproved_release
-from ...audits.pairs import GaussianPair, NoLaw, clear_exposure, gaussian_exposure
+from ...audits.pairs import GaussianPair, NoDistribution, clear_exposure, gaussian_exposure
 from ...audits.worlds import World
 from ...inverse_regression.estimate import eigengap_dimension
 from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
@@ -87,7 +87,7 @@ def near_tie(task: Task) -> Exposure:
 
 
 def printed_covariance(task: Task) -> Exposure:
-    """Algorithm 2 with the sign of its eigengaps, r_j = s_j+1 - s_j: a negative variance, so no law has it."""
+    """Algorithm 2 with the sign of its eigengaps, r_j = s_j+1 - s_j: a negative variance, so no distribution has it."""
     bounded = means(task.settings, task.ordinary[0], public_edges(task.settings))
     # The sign turned: floor - gap where the charitable reading has floor + gap.
     floor = floor_variance(task)
@@ -100,7 +100,7 @@ def printed_covariance(task: Task) -> Exposure:
         # What a program makes of the root of a negative variance.
         nothing = np.full(np.shape(bounded.value), np.nan)
         payload = unproved_release(nothing, task.owner, "row", "vectorised noise as printed", task.noise())
-    return Exposure({0: payload}, (NoLaw(), NoLaw()), numbers)
+    return Exposure({0: payload}, (NoDistribution(), NoDistribution()), numbers)
 
 
 def floor_variance(task: Task) -> float:

@@ -16,7 +16,7 @@ from ...randomness import Rng
 from .data import Constants, GlmData
 from .settings import DatasetSettings, GeneratedSettings
 
-GENERATOR = "law of the generator, a setting"
+GENERATOR = "distribution of the generator, a setting"
 # Shape of Gamma responses; of inverse Gaussian ones twice their mean.
 SHAPE = 2.0
 # As a hospital numbers its patients: whoever knows the scheme can list it.
@@ -73,7 +73,7 @@ def responses(family: Family, eta: np.ndarray, mean: float, rng: np.random.Gener
 
 
 def constants(settings: GeneratedSettings) -> Constants:
-    """Location 0 and scale 1 of columns, and a range of responses that the law of the generator all but fills."""
+    """Location 0 and scale 1 of columns, and a range of responses that the generator all but fills."""
     zeros, ones = np.zeros(settings.p), np.ones(settings.p)
     if settings.family == "gaussian":
         return Constants(zeros, ones, (-4.0, 6.0), 1.0, GENERATOR)

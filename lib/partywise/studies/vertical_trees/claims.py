@@ -124,7 +124,8 @@ CLAIMS = (
         title="OpBoost adjusting - as printed",
         remedy="sums over the bins",
         unit="features",
-        # The right sums make a law, and a claim about distances; about the whole domain nothing is claimed any more.
+        # The right sums make a distribution, and a claim about distances; about the whole domain nothing is claimed any
+        # more.
         correction_states="none",
         settings=DomainSettings,
         generate=Lazy(_EXPOSURES + "moved_value"),

@@ -2,8 +2,8 @@
 
 Null columns enter screening through slice means alone (`null_columns`), or through signs (`sign_columns`).  Slice means
 are drawn for the common refinement of the client's own slices and the public ones, so that methods with either kind of
-slices see the same records.  The two samplers draw null columns of one law, not the same columns: a method reads one
-of them throughout.  True columns and responses are the same in both.
+slices see the same records.  The two samplers draw null columns of one distribution, not the same columns: a method
+reads one of them throughout.  True columns and responses are the same in both.
 """
 
 from __future__ import annotations

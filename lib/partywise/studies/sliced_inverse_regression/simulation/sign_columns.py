@@ -5,7 +5,7 @@ Every entry is a function of the address alone: it does not matter which columns
 Independent columns: the sign of a standard normal is a fair bit, independent of its magnitude and of everything else,
 so that screening draws one bit an entry; magnitudes are drawn for the selected columns only.
 
-AR(1/2) columns depend on each other through signs and magnitudes together: no shorter exact law is known, and
+AR(1/2) columns depend on each other through signs and magnitudes together: no shorter exact distribution is known, and
 screening draws them in full, a block of columns at a time.  The last columns of all blocks are a chain with
 x_{j+b} = 0.5^b x_j + sqrt(1 - 0.25^b) e; given both of its ends, the inside of a block is independent of everything
 else, so that a selected column is drawn again with its block only.
@@ -115,7 +115,7 @@ def signed_columns(key: int, number: int, n: int, q: int, before: np.ndarray | N
 
 @cache
 def bridge(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Law of the inside x_1..x_{b-1} of a block of b columns given its ends x_0 and x_b, float32."""
+    """Distribution of the inside x_1..x_{b-1} of a block of b columns given its ends x_0 and x_b, float32."""
     places = np.arange(size + 1)
     covariance = AR_STEP ** np.abs(np.subtract.outer(places, places)).astype(float)
     ends, inside = np.array([0, size]), places[1:-1]

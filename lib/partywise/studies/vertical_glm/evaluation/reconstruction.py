@@ -26,7 +26,7 @@ def reconstruction_shares(estimate: Any, data: GlmData, persons: np.ndarray, spe
     space, rows = 0.0, 0.0
     for sent, X in views(estimate, data, persons, spec):
         space = max(space, attack_space(sent, X))
-        rows = max(rows, attack_rows(sent, X, known_rows(X), law="affine"))
+        rows = max(rows, attack_rows(sent, X, known_rows(X), transformation="affine"))
     return GlmMeasures(attack_space=space, attack_rows=rows)
 
 

@@ -60,7 +60,7 @@ def predictor(task: Task) -> Exposure:
     block = task.worst[0].x
     path = task.rng_for("iterations").standard_normal((block.shape[1], block.shape[1]))
     sent, known = block @ path, np.arange(1, block.shape[1] + 1)
-    recovered = recover_rows(column_space(sent), known, block[known], law="linear")
+    recovered = recover_rows(column_space(sent), known, block[known], transformation="linear")
     numbers = _recovery_numbers(block, recovered, known)
     return clear_exposure(task, lambda world: world.x @ path, "features", **numbers)
 

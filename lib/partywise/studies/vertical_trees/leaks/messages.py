@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....audits.exposure import Exposure, Task
-from ....audits.pairs import LawPair, ResponseLawPair, clear_exposure
+from ....audits.pairs import DistributionPair, ResponseDistributionPair, clear_exposure
 from ....audits.worlds import AuditData, World
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import encrypt
@@ -26,8 +26,8 @@ from .ranks import moved_value
 CUT = Public(np.array([0.5]), because="the middle of [0, 1], to which the source maps every feature")
 # Of gradients, so that sums of rows fit into 64 bits.
 BOUND = 2.0**10
-# Whatever the receiver sees has the same law in both worlds.
-SAME = LawPair(np.ones(1), np.ones(1))
+# Whatever the receiver sees has the same distribution in both worlds.
+SAME = DistributionPair(np.ones(1), np.ones(1))
 
 
 def turned_label(settings: Any, spec: Any, rng_for: Callable[..., Any], resources: Path) -> AuditData:
@@ -84,9 +84,9 @@ def split_indicators_corrected(task: Task) -> Exposure:
     mechanism = RandomizedResponse(task.epsilon, 2)
     release = mechanism(_sides(task.worst[0]), task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
-    def pair_of(one: World, other: World) -> ResponseLawPair:
+    def pair_of(one: World, other: World) -> ResponseDistributionPair:
         first, second = (np.asarray(_sides(world).value).astype(int) for world in (one, other))
-        return ResponseLawPair(first, second, task.epsilon, 2)
+        return ResponseDistributionPair(first, second, task.epsilon, 2)
 
     return Exposure({0: release}, task.pairs(pair_of), {"exact_pure": audit_exact(mechanism.matrix()).epsilon})
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....audits.exposure import Exposure, Task, public_settings, unproved_release
-from ....audits.pairs import LawPair, NoLaw, ResponseLawPair, ResponsePair, clear_exposure
+from ....audits.pairs import DistributionPair, NoDistribution, ResponseDistributionPair, ResponsePair, clear_exposure
 from ....audits.worlds import AuditData, World
 from ....privacy.accounted_values import AccountedValue, Public
 from ....privacy.audit.exact import audit_exact
@@ -71,7 +71,7 @@ def _bins(task: Task, edges: AccountedValue | Quantiles, epsilon: float) -> Expo
     bounded = _indices(task.worst[0], edges)
     release = mechanism(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     # Public edges move one index a feature, which is enumerated; an attack on many is drawn.
-    kind = ResponsePair if isinstance(edges, Quantiles) else ResponseLawPair
+    kind = ResponsePair if isinstance(edges, Quantiles) else ResponseDistributionPair
 
     def pair_of(one: World, other: World) -> ResponsePair:
         first, second = (np.ravel(_indices(world, edges).value).astype(int) for world in (one, other))
@@ -102,7 +102,7 @@ def distance_corrected(task: Task) -> Exposure:
 
 
 def adjusting_published(task: Task) -> Exposure:
-    """OpBoost, adjusting, as printed: both sums run over lb..ub and no law results."""
+    """OpBoost, adjusting, as printed: both sums run over lb..ub and no distribution results."""
     mechanism = _adjusted_mechanism(task)
     bins, values = mechanism.printed_matrix()
     totals = {"printed_total": float(bins.sum(axis=1).min())}
@@ -110,7 +110,7 @@ def adjusting_published(task: Task) -> Exposure:
         audit_exact(bins)
     except ValueError:
         payload = unproved_release(values, task.owner, "features", "adjusting as printed", task.noise())
-        return Exposure({0: payload}, (NoLaw(), NoLaw()), totals)
+        return Exposure({0: payload}, (NoDistribution(), NoDistribution()), totals)
     return _distances(task, mechanism)
 
 
@@ -127,16 +127,18 @@ def _adjusted_mechanism(task: Task) -> AdjustedDistanceExponential:
 
 
 def _distances(task: Task, mechanism: DistanceExponential | AdjustedDistanceExponential) -> Exposure:
-    """Release the whole column; the pair's loss is enumerated from the law."""
+    """Release the whole column; the pair's loss is enumerated from the distribution."""
     settings = task.settings
-    law = mechanism.matrix()
+    distribution = mechanism.matrix()
     bounded = entries(_integers(settings, task.worst[0]), unit="features")
     release = mechanism(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
-    def pair_of(one: World, other: World) -> LawPair:
-        return LawPair(*(law[int(_integers(settings, world)[0]) - settings.low] for world in (one, other)))
+    def pair_of(one: World, other: World) -> DistributionPair:
+        return DistributionPair(
+            *(distribution[int(_integers(settings, world)[0]) - settings.low] for world in (one, other))
+        )
 
-    numbers = {"exact_pure": audit_exact(law).epsilon}
+    numbers = {"exact_pure": audit_exact(distribution).epsilon}
     return Exposure({0: release}, task.pairs(pair_of), numbers)
 
 

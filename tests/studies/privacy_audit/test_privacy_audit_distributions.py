@@ -1,4 +1,4 @@
-"""Exact laws of neighbouring pairs, and when a claim counts as refuted."""
+"""Exact distributions of neighbouring pairs, and when a claim counts as refuted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from audit_driver import SURE
 from fixed import fixed
 from partywise.audits.exposure import Verdict
-from partywise.audits.pairs import ClearPair, GaussianPair, NoLaw, ResponsePair, canaries
+from partywise.audits.pairs import ClearPair, GaussianPair, NoDistribution, ResponsePair, canaries
 from partywise.privacy.audit.exact import finite_epsilon, response_epsilon
 from partywise.privacy.mechanisms import DistanceExponential, RandomizedResponse
 from partywise.randomness import stream
@@ -18,11 +18,11 @@ from partywise.studies.privacy_audit.protocol import bounds
 
 
 def test_response_epsilon_agrees_with_enumeration_of_all_outputs():
-    law = RandomizedResponse(1.5, 3).matrix()
+    distribution = RandomizedResponse(1.5, 3).matrix()
     for moved in (1, 2, 3):
         first, second = np.ones(1), np.ones(1)
         for _ in range(moved):
-            first, second = np.outer(first, law[0]).ravel(), np.outer(second, law[1]).ravel()
+            first, second = np.outer(first, distribution[0]).ravel(), np.outer(second, distribution[1]).ravel()
         for delta in (0.0, 1e-5, 0.01):
             exact = response_epsilon(1.5, 3, moved, delta)
             assert exact == pytest.approx(finite_epsilon(first, second, delta), rel=1e-9)
@@ -30,7 +30,7 @@ def test_response_epsilon_agrees_with_enumeration_of_all_outputs():
     assert response_epsilon(3.0, 50, 14, 0.0) == pytest.approx(42)
 
 
-def test_finite_epsilon_of_known_laws():
+def test_finite_epsilon_of_known_distributions():
     matrix = DistanceExponential(2.0, fixed((1, 100))).matrix()
     assert finite_epsilon(matrix[0], matrix[-1], 0.0) == pytest.approx(99.0)
     assert finite_epsilon(matrix[0], matrix[0], 0.0) == 0.0
@@ -74,18 +74,18 @@ def test_response_pairs_without_a_change_tell_nothing():
     assert found.lower == 0.0 and found.exact == 0.0 and pair.n_changed == 0
 
 
-def test_clear_pairs_and_formulas_without_a_law():
+def test_clear_pairs_and_formulas_without_a_distribution():
     rng = stream(7, "clear")
     assert ClearPair(np.zeros(2), np.ones(2)).audit(rng, 10, 0.5, 0.9).lower == inf
     assert ClearPair(1.0, 1.0).audit(rng, 10, 0.5, 0.9).lower == 0
-    assert NoLaw().audit(rng, 10, 0.5, 0.9) == Verdict(None, "no_law")
+    assert NoDistribution().audit(rng, 10, 0.5, 0.9) == Verdict(None, "no_distribution")
 
 
 def test_a_claim_is_refuted_by_a_bound_above_it_only():
     def refuted(worst: Verdict, claim: float):
-        return bounds(worst, Verdict(None, "no_law"), claim, 1e-5)["claim_refuted"]
+        return bounds(worst, Verdict(None, "no_distribution"), claim, 1e-5)["claim_refuted"]
 
     assert refuted(Verdict(2.0, "counts"), 1.0) is True
     assert refuted(Verdict(1.0 + 1e-12, "exact"), 1.0) is False
     assert refuted(Verdict(0.5, "gaussian", mu_lower=1.0), 1.0) is True
-    assert refuted(Verdict(2.0, "counts"), nan) is None and refuted(Verdict(None, "no_law"), 1.0) is None
+    assert refuted(Verdict(2.0, "counts"), nan) is None and refuted(Verdict(None, "no_distribution"), 1.0) is None

@@ -1,7 +1,7 @@
-"""What a mechanism says that a unit at a distance costs is never less than its exact law costs, by enumeration.
+"""What a mechanism says that a unit at a distance costs is never less than its exact profile costs, by enumeration.
 
 A case is a mechanism, two neighbouring inputs as far apart as a certificate allows, and the exact probabilities of
-all outputs of both: their privacy profile lies below that of the law that the mechanism states for the certificate.
+all outputs of both: their privacy profile lies below that of the profile that the mechanism states for the certificate.
 """
 
 from __future__ import annotations
@@ -50,34 +50,34 @@ def certificate(value: float, norm: str, **fields: Any) -> SensitivityCertificat
     return SensitivityCertificate(value, norm, "row", "replace_one", BOTH, **fields)
 
 
-def stated(law: dict[str, Any], delta: float) -> float:
-    """Epsilon that an accountant makes of the law of an event."""
-    fields = {name: law[name] for name in ("mu", "rho", "epsilon", "k", "count") if name in law}
-    return cost(**fields).epsilon(delta) if any(law.get(name) for name in ("mu", "rho", "epsilon")) else 0.0
+def stated(profile: dict[str, Any], delta: float) -> float:
+    """Epsilon that an accountant makes of the profile of an event."""
+    fields = {name: profile[name] for name in ("mu", "rho", "epsilon", "k", "count") if name in profile}
+    return cost(**fields).epsilon(delta) if any(profile.get(name) for name in ("mu", "rho", "epsilon")) else 0.0
 
 
-def joint(laws: Sequence[np.ndarray]) -> np.ndarray:
+def joint(profiles: Sequence[np.ndarray]) -> np.ndarray:
     """Probabilities of all outputs of independent draws."""
-    return reduce(lambda one, other: np.outer(one, other).ravel(), laws)
+    return reduce(lambda one, other: np.outer(one, other).ravel(), profiles)
 
 
-def shortfall(law: dict[str, Any], first: np.ndarray, second: np.ndarray, deltas=DELTAS) -> float:
-    """Largest epsilon of the exact laws beyond the one that is stated, over many deltas; at most 0 if it holds."""
+def shortfall(profile: dict[str, Any], first: np.ndarray, second: np.ndarray, deltas=DELTAS) -> float:
+    """Largest epsilon of the exact profiles beyond the one that is stated, over many deltas; at most 0 if it holds."""
     # Where tails are cut off, what is outside must not count as an output of one input alone.
     seen = (first > 0) & (second > 0)
-    return max(finite_epsilon(first[seen], second[seen], delta) - stated(law, delta) for delta in deltas)
+    return max(finite_epsilon(first[seen], second[seen], delta) - stated(profile, delta) for delta in deltas)
 
 
-def holds(law: dict[str, Any], first: np.ndarray, second: np.ndarray, deltas=DELTAS) -> bool:
-    return shortfall(law, first, second, deltas) <= 1e-9
+def holds(profile: dict[str, Any], first: np.ndarray, second: np.ndarray, deltas=DELTAS) -> bool:
+    return shortfall(profile, first, second, deltas) <= 1e-9
 
 
-def quantile_laws(mechanism: PrivateQuantile, *inputs: np.ndarray) -> list[np.ndarray]:
+def quantile_profiles(mechanism: PrivateQuantile, *inputs: np.ndarray) -> list[np.ndarray]:
     """Probabilities of the pieces between all points of both inputs."""
-    laws = [mechanism.law(values) for values in inputs]
-    cuts = np.unique(np.concatenate([points for points, _ in laws]))
+    profiles = [mechanism.distribution(values) for values in inputs]
+    cuts = np.unique(np.concatenate([points for points, _ in profiles]))
     refined = []
-    for points, shares in laws:
+    for points, shares in profiles:
         where = np.searchsorted(points, (cuts[1:] + cuts[:-1]) / 2, side="right") - 1
         refined.append(shares[where] / np.diff(points)[where] * np.diff(cuts))
     return refined
@@ -104,20 +104,22 @@ def test_a_quantile_is_one_draw_of_a_unit_with_many_entries(q):
     reached = dict.fromkeys(range(1, n + 1), 0.0)
     for one, other in combinations(sets, 2):
         c = n - (Counter(one) & Counter(other)).total()
-        first, second = quantile_laws(mechanism, *map(np.array, (one, other)))
+        first, second = quantile_profiles(mechanism, *map(np.array, (one, other)))
         reached[c] = max(reached[c], float(np.max(np.abs(np.log(first) - np.log(second)))))
     for c, loss in reached.items():
-        law = mechanism.privacy_law(certificate(c, "hamming"), n)
-        assert law.get("count", 1) == 1 and loss <= law["epsilon"] * (1 + 1e-12)
-        assert loss > 0.9 * law["epsilon"] or q != 0.5 or c > 2, "it is not far from what is charged"
+        profile = mechanism.privacy_profile(certificate(c, "hamming"), n)
+        assert profile.get("count", 1) == 1 and loss <= profile["epsilon"] * (1 + 1e-12)
+        assert loss > 0.9 * profile["epsilon"] or q != 0.5 or c > 2, "it is not far from what is charged"
 
 
 def test_what_a_quantile_of_several_entries_costs_is_rounded_up():
     """Of the exact products; without the rounding about a half of them would be charged with less."""
     for tenth in range(1, 200):
         for moved in (2.0, 3.0, 7.0):
-            law = PrivateQuantile(tenth / 10, 0.5, fixed((0.0, 1.0))).privacy_law(certificate(moved, "hamming"), 20)
-            assert Fraction(law["epsilon"]) >= Fraction(tenth / 10) * Fraction(moved)
+            profile = PrivateQuantile(tenth / 10, 0.5, fixed((0.0, 1.0))).privacy_profile(
+                certificate(moved, "hamming"), 20
+            )
+            assert Fraction(profile["epsilon"]) >= Fraction(tenth / 10) * Fraction(moved)
 
 
 def test_the_quantile_of_a_unit_with_ten_thousand_entries_is_no_product():
@@ -125,7 +127,7 @@ def test_the_quantile_of_a_unit_with_ten_thousand_entries_is_no_product():
     n, mechanism, close = 10_000, PrivateQuantile(0.02, 0.5, fixed((0.0, 1.0))), math.exp(-48.0)
     one, other = (np.repeat(places, n // 2) for places in ([0.0, close], [close, 1.0]))
     released = mechanism(entries(one, unit="user", moved=fixed(n)), stream(1, "quantile"))
-    exact = finite_epsilon(*quantile_laws(mechanism, one, other), 1e-5)
+    exact = finite_epsilon(*quantile_profiles(mechanism, one, other), 1e-5)
     certified = stated({"epsilon": released.event.epsilon, "count": released.event.count}, 1e-5)
     # Scores range over n / 2, so that no two data sets differ by more than 100.
     assert 97 < exact <= certified <= 100 * (1 + 1e-9)
@@ -136,15 +138,15 @@ def test_the_quantile_of_a_unit_with_ten_thousand_entries_is_no_product():
 def test_randomised_response_is_a_product_over_entries(c, sampler):
     for k, epsilon in product((2, 3, 5), (0.3, 1.5)):
         mechanism = RandomizedResponse(epsilon, k)
-        law = mechanism.privacy_law(certificate(c, "hamming"), sampler)
+        profile = mechanism.privacy_profile(certificate(c, "hamming"), sampler)
         rows = mechanism.matrix()
         if sampler == "secure":
             flip = mechanism._flip_threshold() / 2**64
             rows = np.where(np.eye(k, dtype=bool), 1 - flip, flip / (k - 1))
         first, second = joint([rows[0]] * c), joint([rows[1]] * c)
-        assert holds(law, first, second) and (law["count"], law["k"]) == (c, k)
+        assert holds(profile, first, second) and (profile["count"], profile["k"]) == (c, k)
         if c > 1:
-            assert not holds(law | {"count": c - 1}, first, second), "one application less is noticed"
+            assert not holds(profile | {"count": c - 1}, first, second), "one application less is noticed"
 
 
 @pytest.mark.parametrize("sampler", ["simulation", "secure"])
@@ -152,12 +154,12 @@ def test_mixed_response_is_a_product_whose_entries_have_the_smallest_alphabet_at
     mechanism = MixedResponse(1.2, np.array([2, 3, 5, 4]))
     rows = {k: RandomizedResponse(1.2, k).matrix() for k in (2, 3, 4, 5)}
     for c in (1, 2, 3):
-        law = mechanism.privacy_law(certificate(c, "hamming"), sampler)
+        profile = mechanism.privacy_profile(certificate(c, "hamming"), sampler)
         for chosen in product((2, 3, 4, 5), repeat=c):
-            assert holds(law, joint([rows[k][0] for k in chosen]), joint([rows[k][1] for k in chosen]))
+            assert holds(profile, joint([rows[k][0] for k in chosen]), joint([rows[k][1] for k in chosen]))
         if c > 1:
             twos = [joint([rows[2][x]] * c) for x in (0, 1)]
-            assert not holds(law | {"count": c - 1}, *twos) and not holds(law | {"k": 5}, *twos)
+            assert not holds(profile | {"count": c - 1}, *twos) and not holds(profile | {"k": 5}, *twos)
 
 
 @pytest.mark.parametrize(
@@ -165,58 +167,60 @@ def test_mixed_response_is_a_product_whose_entries_have_the_smallest_alphabet_at
     [DistanceExponential(0.5, fixed((0, 4))), AdjustedDistanceExponential(0.8, 0.4, 2, fixed((0, 4)))],
     ids=["global", "adjusted"],
 )
-def test_laws_of_distances_are_products_over_entries_and_one_draw_over_steps(mechanism):
+def test_profiles_of_distances_are_products_over_entries_and_one_draw_over_steps(mechanism):
     rows = mechanism.matrix()
     for c in (1, 2, 3):
-        law = mechanism.privacy_law(certificate(c, "hamming"))
+        profile = mechanism.privacy_profile(certificate(c, "hamming"))
         for pairs in product([(0, 4), (4, 1), (2, 3), (0, 2)], repeat=c):
-            assert holds(law, joint([rows[x] for x, _ in pairs]), joint([rows[y] for _, y in pairs]))
+            assert holds(profile, joint([rows[x] for x, _ in pairs]), joint([rows[y] for _, y in pairs]))
         ends = [joint([rows[x]] * c) for x in (0, 4)]
-        assert law["count"] == c and not holds(law | {"epsilon": 0.5 * law["epsilon"]}, *ends)
+        assert profile["count"] == c and not holds(profile | {"epsilon": 0.5 * profile["epsilon"]}, *ends)
     for steps in (1, 2, 4, 9, math.inf):
-        law = mechanism.privacy_law(certificate(steps, "distance"))
+        profile = mechanism.privacy_profile(certificate(steps, "distance"))
         near = [(x, y) for x, y in product(range(5), repeat=2) if 0 < abs(x - y) <= steps]
-        assert law.get("count", 1) == 1 and all(holds(law, rows[x], rows[y]) for x, y in near)
-        assert max(finite_epsilon(rows[x], rows[y], 0.0) for x, y in near) == pytest.approx(law["epsilon"])
+        assert profile.get("count", 1) == 1 and all(holds(profile, rows[x], rows[y]) for x, y in near)
+        assert max(finite_epsilon(rows[x], rows[y], 0.0) for x, y in near) == pytest.approx(profile["epsilon"])
 
 
 @pytest.mark.parametrize("winners", [1, 2, 3])
 def test_every_winner_is_an_application_chosen_after_those_before_it(winners):
     mechanism, rng = ReportNoisyMax(0.9, winners), stream(1, "scores", winners)
-    law, reached = mechanism.privacy_law(certificate(2.0, "linf")), 0.0
+    profile, reached = mechanism.privacy_profile(certificate(2.0, "linf")), 0.0
     for trial in range(30):
         scores = 8 * rng.standard_normal(5) if trial else np.zeros(5)
         signs = np.sign(rng.standard_normal(5)) if trial else np.repeat([1.0, -1.0], [winners, 5 - winners])
-        laws = [
+        profiles = [
             mechanism.probabilities(Bounded(s, certificate(2.0, "linf"))).ravel()
             for s in (scores, scores + 2.0 * signs)
         ]
-        assert holds(law, *laws)
-        reached = max(reached, finite_epsilon(*laws, 0.0))
-    assert law["count"] == winners and reached > 0.5 * winners * 0.9
+        assert holds(profile, *profiles)
+        reached = max(reached, finite_epsilon(*profiles, 0.0))
+    assert profile["count"] == winners and reached > 0.5 * winners * 0.9
 
 
 def test_laplace_loses_the_whole_l1_distance():
-    law = Laplace(scale=2.0).privacy_law(certificate(3.0, "l1"))
-    assert law == {"epsilon": 1.5} and Laplace(epsilon=0.4).privacy_law(certificate(3.0, "l1")) == {"epsilon": 0.4}
+    profile = Laplace(scale=2.0).privacy_profile(certificate(3.0, "l1"))
+    assert profile == {"epsilon": 1.5} and Laplace(epsilon=0.4).privacy_profile(certificate(3.0, "l1")) == {
+        "epsilon": 0.4
+    }
     outputs = np.array(list(product(np.linspace(-9, 9, 37), repeat=2)))
     for moves in ([3.0, 0.0], [1.0, -2.0], [0.5, 2.5]):
         losses = np.sum(np.abs(outputs) - np.abs(outputs - moves), axis=1) / 2.0
-        assert np.max(np.abs(losses)) == pytest.approx(law["epsilon"], rel=1e-12)
+        assert np.max(np.abs(losses)) == pytest.approx(profile["epsilon"], rel=1e-12)
 
 
 def test_geometric_noise_loses_the_whole_l1_distance():
     mechanism = Geometric(0.8)
     for distance, grid in ((1.0, 1.0), (3.0, 1.0), (2.0, 0.5)):
-        law, gamma = mechanism.privacy_law(certificate(distance, "l1", grid=grid)), 0.8 * grid / distance
+        profile, gamma = mechanism.privacy_profile(certificate(distance, "l1", grid=grid)), 0.8 * grid / distance
         steps = round(distance / grid)
         for one in range(steps + 1):
             first = joint([weighted(0.0, lambda k, gamma=gamma: -gamma * abs(k), 30)] * 2)
             second = joint(
                 [weighted(shift, lambda k, gamma=gamma: -gamma * abs(k), 30) for shift in (one, one - steps)]
             )
-            assert holds(law, first, second)
-            assert not holds({"epsilon": 0.95 * law["epsilon"]}, first, second)
+            assert holds(profile, first, second)
+            assert not holds({"epsilon": 0.95 * profile["epsilon"]}, first, second)
 
 
 @pytest.mark.parametrize("shape", ["white", "covariance", "metric", "both"])
@@ -227,7 +231,7 @@ def test_gaussian_noise_loses_the_longest_move_in_its_own_norm(shape):
     metric = other @ other.T + np.eye(3) if shape in ("metric", "both") else None
     bound = certificate(1.5, "l2" if metric is None else "mahalanobis", metric=metric)
     noise = {"sigma": 2.0} if covariance is None else {"covariance": fixed(covariance)}
-    stated_mu = Gaussian(**noise).privacy_law(bound)["mu"]
+    stated_mu = Gaussian(**noise).privacy_profile(bound)["mu"]
     inverse = np.eye(3) / 4 if covariance is None else np.linalg.inv(covariance)
     moves = rng.standard_normal((20_000, 3))
     lengths = np.sqrt(np.sum((moves @ (np.eye(3) if metric is None else metric)) * moves, axis=1))
@@ -235,15 +239,15 @@ def test_gaussian_noise_loses_the_longest_move_in_its_own_norm(shape):
     # The log ratio at f + noise is N(m^2 / 2, m^2), m^2 = d' Sigma^-1 d.
     reached = np.sqrt(np.max(np.sum((moves @ inverse) * moves, axis=1)))
     assert 0.97 * stated_mu < reached <= stated_mu * (1 + 1e-12)
-    assert Gaussian(mu=0.3).privacy_law(bound) == {"mu": 0.3}
+    assert Gaussian(mu=0.3).privacy_profile(bound) == {"mu": 0.3}
 
 
 def test_symmetric_noise_and_votes_lose_the_length_of_what_is_drawn():
     # Mirrored entries are copies: the move of the upper triangle is all there is.
     move = np.array([[1.0, -2.0], [-2.0, 2.0]])
-    law = SymmetricGaussian(4.0).privacy_law(certificate(3.0, "l2"))
+    profile = SymmetricGaussian(4.0).privacy_profile(certificate(3.0, "l2"))
     noise = SymmetricGaussian(4.0)(Bounded(np.zeros((2, 2)), certificate(3.0, "l2")), stream(1, "noise")).value
-    assert noise[0, 1] == noise[1, 0] and law == {"mu": np.linalg.norm(move[np.triu_indices(2)]) / 4}
+    assert noise[0, 1] == noise[1, 0] and profile == {"mu": np.linalg.norm(move[np.triu_indices(2)]) / 4}
     # Three votes for other candidates: six entries move by one.
     vote = membership([0, 1, 2], 200_000, fixed(3))
     released = IntegerGaussian(mu=0.7)(vote, stream(1, "votes"))
@@ -252,32 +256,32 @@ def test_symmetric_noise_and_votes_lose_the_length_of_what_is_drawn():
     assert math.sqrt(6) / deviation == pytest.approx(0.7, rel=0.01)
 
 
-@pytest.mark.parametrize("law", ["rounded", "discrete"])
+@pytest.mark.parametrize("profile", ["rounded", "discrete"])
 @pytest.mark.parametrize("entries_moved", [1, 2])
-def test_integer_noise_on_records_pays_for_the_rounding_of_one_record(law, entries_moved):
+def test_integer_noise_on_records_pays_for_the_rounding_of_one_record(profile, entries_moved):
     """Two records that round apart: each entry of the one that moves goes up to a step further than it moved."""
     grid, sigma, q = 0.5, 1.5, entries_moved
-    mechanism = DiscreteGaussian(sigma=sigma, grid=grid, law=law)
+    mechanism = DiscreteGaussian(sigma=sigma, grid=grid, distribution=profile)
     bound = certificate(0.02 * math.sqrt(q), "l2", records=1)
     one = np.full((40, q), 0.24)
     other = one.copy()
     other[7] = 0.26
-    stated_law = mechanism.privacy_law(bound, one.shape)
+    stated_profile = mechanism.privacy_profile(bound, one.shape)
     steps = sigma / grid
 
     def noise(centre: float) -> np.ndarray:
-        if law == "rounded":
+        if profile == "rounded":
             return rounded(centre, steps, 30)
         return weighted(centre, lambda k: -k * k / (2 * steps**2), 30)
 
     centres = [np.rint(values[7] / grid) for values in (one, other)]
     first, second = (joint([noise(centre) for centre in move]) for move in centres)
-    assert not np.array_equal(*centres) and holds(stated_law, first, second, DELTAS[1:])
+    assert not np.array_equal(*centres) and holds(stated_profile, first, second, DELTAS[1:])
     mu = bound.value / sigma
-    without = stated_law | ({"mu": mu} if law == "rounded" else {"rho": mu * mu / 2})
+    without = stated_profile | ({"mu": mu} if profile == "rounded" else {"rho": mu * mu / 2})
     assert not holds(without, first, second, DELTAS[1:]), "rounding that is not charged is noticed"
-    all_entries = mechanism.privacy_law(certificate(bound.value, "l2"), one.shape)
-    assert stated(all_entries, 1e-6) > 2 * stated(stated_law, 1e-6)
+    all_entries = mechanism.privacy_profile(certificate(bound.value, "l2"), one.shape)
+    assert stated(all_entries, 1e-6) > 2 * stated(stated_profile, 1e-6)
 
 
 def test_records_know_that_one_of_them_moves_and_need_no_more_noise_than_one():
@@ -286,17 +290,17 @@ def test_records_know_that_one_of_them_moves_and_need_no_more_noise_than_one():
     noise = DiscreteGaussian(mu=1.0)(bounded, stream(1, "noise")).value
     wide = DiscreteGaussian(sigma=2.0, grid=2.0**-9)
     assert accepts_sigma(noise, 2.0 + math.sqrt(10) * 2.0**-9) and not accepts_sigma(noise, 2.06)
-    one, many = (wide.privacy_law(bounded.certificate, (n, 10))["mu"] for n in (1, 10**6))
+    one, many = (wide.privacy_profile(bounded.certificate, (n, 10))["mu"] for n in (1, 10**6))
     assert one == many == pytest.approx(1 + math.sqrt(10) * 2.0**-10, rel=1e-12)
 
 
 def test_shared_and_encrypted_noise_lose_the_length_in_units():
     units, moves = np.array([1.0, 0.5]), np.array([2.0, -3.0])
     bound = certificate(float(np.linalg.norm(units * moves)), "l2")
-    law, sigma = SharedGaussian(0.6).privacy_law(bound), SharedGaussian(0.6).deviation(bound)
+    profile, sigma = SharedGaussian(0.6).privacy_profile(bound), SharedGaussian(0.6).deviation(bound)
     first = joint([rounded(0.0, sigma / unit) for unit in units])
     second = joint([rounded(move, sigma / unit) for move, unit in zip(moves, units, strict=True)])
-    assert holds(law, first, second, DELTAS[1:]) and not holds({"mu": 0.55}, first, second, DELTAS[1:])
+    assert holds(profile, first, second, DELTAS[1:]) and not holds({"mu": 0.55}, first, second, DELTAS[1:])
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95])
@@ -319,18 +323,18 @@ def test_the_six_counts_of_a_radius_cost_one_gaussian_of_their_total(share):
             found[high] += mass
         return found
 
-    law, worst = mechanism.privacy_law(certificate(1.0, "l2")), -math.inf
+    profile, worst = mechanism.privacy_profile(certificate(1.0, "l2")), -math.inf
     for norms in (np.full(6, 3.0), np.r_[np.full(3, 1.0), np.full(3, 200.0)], np.geomspace(1, 200, 8)):
         for replacement in (0.5, 300.0):
             other = np.r_[replacement, norms[1:]]
-            laws = [radii(values) for values in (norms, other)]
-            np.testing.assert_allclose([one.sum() for one in laws], 1.0, rtol=1e-12)
-            worst = max(worst, shortfall(law, *laws, DELTAS[1:]))
-            assert holds(law, *laws, DELTAS[1:])
+            profiles = [radii(values) for values in (norms, other)]
+            np.testing.assert_allclose([one.sum() for one in profiles], 1.0, rtol=1e-12)
+            worst = max(worst, shortfall(profile, *profiles, DELTAS[1:]))
+            assert holds(profile, *profiles, DELTAS[1:])
     assert worst < 0
 
 
-def test_every_mechanism_states_its_law_and_products_are_those_enumerated_here():
+def test_every_mechanism_states_its_distribution_and_products_are_those_enumerated_here():
     here = Path(__file__).read_text(encoding="utf-8")
     bodies = [node for path in sorted(LIB.glob("*.py")) for node in ast.parse(path.read_text(encoding="utf-8")).body]
     nodes = {node.name: node for node in bodies if isinstance(node, ast.ClassDef)}
@@ -344,10 +348,10 @@ def test_every_mechanism_states_its_law_and_products_are_those_enumerated_here()
             continue
         if "charge_and_draw" in used:
             classes.add(name)
-            assert "privacy_law" in methods, f"{name} draws and states no law at a distance"
-            # One that inherits its law states nothing beside it.
-            assert own is node or not {"privacy_law", "__call__"} & {getattr(part, "name", "") for part in own.body}
-        if "product_law" in used:
+            assert "privacy_profile" in methods, f"{name} draws and states no profile at a distance"
+            # One that inherits its profile states nothing beside it.
+            assert own is node or not {"privacy_profile", "__call__"} & {getattr(part, "name", "") for part in own.body}
+        if "product_profile" in used:
             products.add(name)
     assert all(f"{name}(" in here for name in classes) and len(classes) == 14
     assert products == {"RandomizedResponse", "MixedResponse", "DistanceExponential", "AdjustedDistanceExponential"}

@@ -1,4 +1,4 @@
-"""The laws of noise that the accountant composes, and what each costs a group or in zero-concentrated DP."""
+"""The profiles of noise that the accountant composes, and what each costs a group or in zero-concentrated DP."""
 
 import math
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from typing import Any
 
 from ..rounding import round_up
 
-LAWS = ("mu", "rho", "epsilon")
+PROFILES = ("mu", "rho", "epsilon")
 # More applications than this a float cannot count.
 MOST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """One law, applied ``count`` times; exactly one of ``mu``, ``rho`` and ``epsilon`` is given.
+class PrivacyProfile:
+    """One profile, applied ``count`` times; exactly one of ``mu``, ``rho`` and ``epsilon`` is given.
 
     Parameters
     ----------
@@ -37,12 +37,12 @@ class Law:
 
     @property
     def free(self) -> bool:
-        """Whether the law costs nothing."""
+        """Whether the profile costs nothing."""
         return not (self.mu or self.rho or self.epsilon)
 
     @property
     def mu_squared(self) -> float | None:
-        """Composed mu squared of an unsampled Gaussian; None for any other law."""
+        """Composed mu squared of an unsampled Gaussian; None for any other profile."""
         return None if self.mu is None or self.rate < 1 else round_up(self.count * self.mu * self.mu, self.mu)
 
     @property
@@ -56,8 +56,8 @@ class Law:
         parameter = self.mu or self.epsilon or 0.0
         return round_up(self.count * parameter * parameter / 2, parameter)
 
-    def for_group(self, size: int) -> "Law":
-        """The law for a group of units: m mu, m^2 rho, or m epsilon of a plain pure law; sampling is not credited."""
+    def for_group(self, size: int) -> "PrivacyProfile":
+        """The profile for a group of units: m mu, m^2 rho, or m epsilon of a pure one; sampling is not credited."""
         return replace(
             self,
             mu=None if self.mu is None else size * self.mu,
@@ -68,18 +68,20 @@ class Law:
         )
 
     def __str__(self) -> str:
-        name = next(name for name in LAWS if getattr(self, name) is not None)
+        name = next(name for name in PROFILES if getattr(self, name) is not None)
         text = f"{name} = {getattr(self, name):.6g}"
         text += f", k = {self.k}" if self.k is not None else ""
         text += f", rate = {self.rate:.6g}" if self.rate < 1 else ""
         return text + (f", x {self.count}" if self.count > 1 else "")
 
 
-def check_law(fields: Any, whose: str) -> None:
-    """Raise `ValueError` unless the fields of a law, or of an event with its ``delta_numeric``, fit."""
-    given = [name for name in LAWS if getattr(fields, name) is not None]
+def check_profile(fields: Any, whose: str) -> None:
+    """Raise `ValueError` unless the fields of a profile, or of an event with its ``delta_numeric``, fit."""
+    given = [name for name in PROFILES if getattr(fields, name) is not None]
     if len(given) > 1:
-        raise ValueError(f"{' and '.join(given)} {whose} both state a law; give exactly one of mu, rho and epsilon.")
+        raise ValueError(
+            f"{' and '.join(given)} {whose} both state a profile; give exactly one of mu, rho and epsilon."
+        )
     for name in (*given, *(["epsilon_distance"] if getattr(fields, "epsilon_distance", None) is not None else [])):
         if not getattr(fields, name) >= 0:
             raise ValueError(f"{name}={getattr(fields, name)!r} {whose} must be non-negative.")
