@@ -83,7 +83,7 @@ def test_every_view_costs_the_target_and_never_more(name, epsilon):
     estimate = simulate(fit, run)
     assert estimate.epsilon_claimed == epsilon
     ledger, worst = run.channel.ledger, run.channel.ledger.worst_total(run.channel.names, "row", 1e-5)
-    assert worst.trust == "aggregator colludes with nobody"
+    assert worst.trust == "aggregator does not collude"
     assert epsilon * (1 - 1e-9) <= worst.epsilon_certified <= epsilon
     # The aggregator, who is trusted with the records, owns none of them: nothing is proved against it.
     assert worst.epsilon_any == np.inf and worst.epsilon_public == worst.epsilon_certified

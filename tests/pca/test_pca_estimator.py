@@ -28,7 +28,7 @@ def test_the_estimator_is_the_protocol():
     assert same(model.estimate_.matrix, estimate.matrix) and same(model.estimate_.scores, estimate.scores)
     assert model.privacy_.epsilon_certified == np.inf and model.privacy_.unit == "features"
     assert model.ledger_.total("dealer", "features", 1e-5).epsilon_certified == np.inf
-    assert model.privacy_.trust == "dealer colludes with nobody"
+    assert model.privacy_.trust == "dealer does not collude"
     assert [row["bytes"] for row in model.transcript_] == [row["bytes"] for row in run.channel.transcript()]
 
 

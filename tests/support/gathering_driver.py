@@ -77,5 +77,5 @@ def execution(
 
 
 def total(run: Run, delta: float = DELTA) -> Total:
-    """What the worst view learns of the features."""
+    """What the worst coalition learns of the features."""
     return run.channel.ledger.worst_total(run.channel.names, "features", delta)

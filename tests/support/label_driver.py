@@ -43,7 +43,7 @@ class Run:
     spec: MethodSpec
 
     def total(self, unit: str = "label", delta: float = 1e-5) -> Total:
-        """Total of the worst view."""
+        """Total of the worst coalition."""
         return self.channel.ledger.worst_total(self.channel.names, unit, delta)
 
     @property

@@ -63,7 +63,7 @@ class Run:
     spec: MethodSpec
 
     def total(self, unit: str = "features", delta: float = DELTA) -> Total:
-        """Total of the worst view."""
+        """Total of the worst coalition."""
         return self.channel.ledger.worst_total(self.channel.names, unit, delta)
 
     @property

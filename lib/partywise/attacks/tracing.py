@@ -1,7 +1,7 @@
 """Tracing (membership) attack on a discriminant direction: seed 001, Example 1 and its Figure 1.
 
-Descriptive only. An area under the curve near one half proves nothing: it says that this attack fails on these data,
-not that another would. It bounds no epsilon, and nothing here enters the ledger.
+Descriptive: the area under the curve says how well this attack does on these data. Near one half it fails; another
+attack need not. It bounds no epsilon, and nothing here enters the ledger.
 """
 
 from collections.abc import Callable

@@ -191,7 +191,7 @@ def promises(subject: Subject) -> dict[str, float]:
 
 
 def certified(channel: Channel, unit: str, delta: float, rows_per_user: int | None = None) -> float:
-    """Epsilon that the ledger of a run certifies for a unit, for the worst view."""
+    """Epsilon that the ledger of a run certifies for a unit, for the worst coalition."""
     total = channel.ledger.worst_total(channel.names, unit, delta, rows_per_user=rows_per_user)
     return float(total.epsilon_certified)
 

@@ -1,7 +1,7 @@
 """What the estimators of all methods share: parameters in scikit-learn's way, one simulated run, what it cost.
 
 An estimator is a protocol with arrays in front of it: ``Estimator(...).fit(X, y, parties=..., rng=...)`` simulates all
-parties in one process and keeps the estimate, the ledger, the transcript and the total of the worst view. What a
+parties in one process and keeps the estimate, the ledger, the transcript and the total of the worst coalition. What a
 person with data of one party only runs is the protocol itself.
 """
 
@@ -72,7 +72,7 @@ class Estimator:
     feature_names_in_ : ndarray of str
         Their names, of a data frame or as given; later records with other names or another order are refused.
     privacy_ : Total
-        What the worst view learnt: epsilon at ``delta``, mu, the best attack's true-positive rates.
+        What the worst coalition learnt: epsilon at ``delta``, mu, the best attack's true-positive rates.
     """
 
     methods: ClassVar[Mapping[str, Method]] = {}

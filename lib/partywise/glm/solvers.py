@@ -1,7 +1,7 @@
 """Newton and L-BFGS as steps: sums of the records come from outside, the next step goes back.
 
-Whoever drives the steps, the pooled fit or a protocol with secure sums, forms at coefficients beta (q,), the intercept
-first, of standardised columns X with a column of ones:
+Whoever drives the steps, the pooled fit or a protocol with secure aggregation, forms at coefficients beta (q,), the
+intercept first, of standardised columns X with a column of ones:
 
 | sum | symbol | from |
 |---|---|---|

@@ -44,7 +44,8 @@ def checked_matrix(matrix: np.ndarray) -> np.ndarray:
     if square.ndim != 2 or square.shape[0] != square.shape[1] or not square.size:
         raise ValueError(f"matrix has shape {square.shape}: give (p, p), a correlation or a covariance matrix.")
     if not np.all(np.isfinite(square)):
-        raise ValueError(f"matrix has {np.count_nonzero(~np.isfinite(square))} entries that are not finite: mend them.")
+        count = np.count_nonzero(~np.isfinite(square))
+        raise ValueError(f"matrix has {count} entries that are not finite: remove or impute them.")
     return (square + square.T) / 2
 
 

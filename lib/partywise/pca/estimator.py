@@ -77,7 +77,7 @@ class VerticalPCA(Estimator):
     Notes
     -----
     Formal guarantee: none in epsilon, which is infinite. With ``correlation`` the analyst learns the matrix and, unless
-    there are ``scores``, nobody sees a record, as long as the dealer of random numbers colludes with nobody. With
+    there are ``scores``, nobody sees a record, as long as the dealer of random numbers does not collude. With
     ``block_svd`` the analyst has every record up to a rotation.
     """
 

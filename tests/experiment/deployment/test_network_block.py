@@ -100,7 +100,9 @@ def test_an_option_that_only_an_evaluator_of_all_data_reads_is_refused(mode):
     case.network["mode"] = mode
     case.deployment()
     case.method["select_by"] = "test_loss"
-    with pytest.raises(ConfigError, match=r"held-out rows of all parties, and parties apart have none; leave"):
+    with pytest.raises(
+        ConfigError, match=r"held-out rows of all parties, and a distributed deployment has none; leave"
+    ):
         case.deployment()
 
 

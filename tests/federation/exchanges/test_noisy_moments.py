@@ -120,7 +120,7 @@ def test_a_release_per_draw_is_charged_to_every_view():
     # The dealer knows the noise, and the masks.
     assert ledger.total(DEALER, "features", 1e-5).epsilon_certified == np.inf
     worst = ledger.worst_total(run.channel.names, "features", 1e-5)
-    assert (worst.mu_total, worst.trust) == (np.sqrt(0.5), "dealer colludes with nobody")
+    assert (worst.mu_total, worst.trust) == (np.sqrt(0.5), "dealer does not collude")
 
 
 def test_before_the_releases_everything_is_closed():

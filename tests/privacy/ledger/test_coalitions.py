@@ -156,7 +156,7 @@ def test_whoever_opens_what_crossed_closed_has_no_proof_against_it():
     assert ledger.total(("p1", "server"), "features", DELTA).epsilon_certified < math.inf, "only labels were closed"
     worst = ledger.worst_total(names, "label", DELTA)
     assert worst.epsilon_certified == pytest.approx(float(gaussian_epsilon(math.sqrt(1.25), DELTA)))
-    assert worst.trust == "dealer colludes with nobody; server (key) colludes with no receiver"
+    assert worst.trust == "dealer does not collude; server (key) colludes with no receiver"
     assert Ledger(rows[:1]).worst_total(names, "label", DELTA).trust == "nobody"
 
 

@@ -30,7 +30,7 @@ class JointResults:
     """The run of some folders.
 
     records : of every party, by name; channel : with transcript and ledger
-    total : of its releases for the worst view, which is certified in mode ``release`` and in no other
+    total : of its releases for the worst coalition, which is certified in mode ``release`` and in no other
     heads : how the ends of all accounts were compared, in words
     """
 
@@ -46,7 +46,7 @@ class JointResults:
 
     @property
     def epsilon_certified(self) -> float:
-        """Certified for the worst view: infinite where all parties know the seeds of the noise."""
+        """Certified for the worst coalition: infinite where all parties know the seeds of the noise."""
         return self.total.epsilon_certified if self.mode == RELEASE else float("inf")
 
 

@@ -178,8 +178,8 @@ def _check_evaluator(network: Network, options: Any) -> None:
         if (value := getattr(options, key)) != without:
             raise ConfigError(
                 f"studies.{network.study}.methods.{network.method}.{key} is {value!r}: it is read by an evaluator that "
-                f"has held-out rows of all parties, and parties apart have none; leave {key} out, or take another "
-                f"method in {KEY}.method."
+                f"has held-out rows of all parties, and a distributed deployment has none; leave {key} out, or take "
+                f"another method in {KEY}.method."
             )
 
 

@@ -83,7 +83,7 @@ LEDGER: dict[str, Entry] = {
 }
 MEANINGS_OF_TOTALS: dict[str, Entry] = {name: (meaning, "1") for name, meaning in MEANINGS.items()} | {
     "epsilon_certified": (
-        "epsilon of the distinct releases of all folds of the replicate together, for the worst view",
+        "epsilon of the distinct releases of all folds of the replicate together, for the worst coalition",
         "1",
     ),
     "ledger_sha256": ("end of the hash chain of these releases", "1"),

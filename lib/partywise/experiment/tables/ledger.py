@@ -68,7 +68,7 @@ def ledger_rows(plan: Plan, group: Mapping[str, Any], ledger: Ledger) -> list[di
 
 
 def ledger_total(plan: Plan, group: Mapping[str, Any], names: tuple[str, ...], ledger: Ledger) -> dict[str, Any]:
-    """What all folds of a replicate together cost: the worst view over the distinct releases."""
+    """What all folds of a replicate together cost: the worst coalition over the distinct releases."""
     persons = plan.rows_per_user(group["case"])
     total = ledger.worst_total(names, plan.spec.unit, plan.delta(group["case"]), rows_per_user=persons)
     return {"study": plan.study.name, **group, **total.to_row(), "ledger_sha256": ledger.digest}

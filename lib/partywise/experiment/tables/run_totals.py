@@ -16,7 +16,7 @@ from ..plan import Plan
 from ..results.columns import Columns
 
 CELL, RUN = "epsilon_certified", "epsilon_certified_run"
-LONG_NAME = "epsilon of the distinct releases of all folds of the replicate together, for the worst view"
+LONG_NAME = "epsilon of the distinct releases of all folds of the replicate together, for the worst coalition"
 # A target is calibrated to 1e-12; two accounts of the same releases agree better than this.
 SAME = 1e-9
 

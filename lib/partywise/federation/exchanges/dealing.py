@@ -1,6 +1,6 @@
 """Exchange: one secret seed for every party, from which it and the dealer draw the same masks and shares.
 
-Assumed: the dealer, a place without data, **colludes with nobody**; with the messages of one party it could open those
+Assumed: a **non-colluding dealer**, a place without data; with the messages of one party it could open those
 of the others, and the ledger is infinite against it. It draws seeds, sees names and shapes of what is multiplied and
 nothing that depends on data. Who holds data is semi-honest; all but one of the holders of a value may collude. What
 fewer hold for others (`polynomials.shared_between`), these have together.

@@ -1,6 +1,6 @@
 """Exchange: sums of columns of several parties and of their products, opened with noise and never without.
 
-The noise lies in the dealer's shares: it knows the noise and sees no data, and **colludes with nobody**: the ledger
+The noise lies in the dealer's shares: it knows the noise and sees no data, and **does not collude**: the ledger
 is infinite against it. The opener, a place without data, adds up uniform shares and sees the noisy sums; so does
 whoever it sends them to. All but one of the parties, and the opener, may collude: they learn what is released.
 

@@ -4,7 +4,7 @@ A value is the sum of one word at each holder, modulo 2^64; any words but all of
 is.  Sums and public multiples need no message.  A product x y takes a triple of shares of random a, b and c = a b
 (Beaver): the differences d = x - a and e = y - b are opened to all holders, and x y = d e + d b + e a + c.
 
-Assumed: the dealer, a place without data, draws the triples as stated, and **colludes with nobody**: with a triple and
+Assumed: the dealer, a place without data, draws the triples as stated, and **does not collude**: with a triple and
 the opened differences it would know the factors.  It is told how many triples are wanted and sees nothing else.
 All holders are semi-honest; all but one of them may collude.
 """

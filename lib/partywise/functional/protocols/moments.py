@@ -2,7 +2,7 @@
 
 The parties' clipped curves cross behind masks of a dealer, whose shares of their products hold the noise; the analyst
 adds up shares and sees noisy sums only (`partywise.federation.exchanges.noisy_moments`).  **Assumed**: the dealer, who
-knows the noise and sees no data, colludes with nobody.  Each disjoint chunk of records is released once, so a person
+knows the noise and sees no data, does not collude.  Each disjoint chunk of records is released once, so a person
 pays once (parallel composition over chunks); training sets are sums of chunks.  Composition of the three releases of a
 chunk: rho is shared among S_zz, S_zy and the mean.
 

@@ -24,7 +24,7 @@ means and standard deviations of columns            every party, analyst        
 Trial points lie on the line that the active party knows, so that halving a step opens nothing.  The active party sees
 one n-vector of the others an evaluation (``record_openings``): with two parties it is X_2 d_2, and a few of them span
 X_2; the exact solver does not cure what block coordinate descent leaks.  Everything the analyst sees is a sum over
-records, without noise: epsilon is infinite for all.  The dealer of the secure products colludes with nobody.
+records, without noise: epsilon is infinite for all.  The dealer of the secure products does not collude.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Nobody sees a record of another party: columns cross behind masks of a dealer, the dealer's shares of their products
 hold the noise, and only noisy sums are opened (`partywise.federation.exchanges.noisy_moments`). **Assumed**: the
-dealer, who knows the noise and sees no data, colludes with nobody and does not see what is released; the ledger does
+dealer, who knows the noise and sees no data, does not collude and does not see what is released; the ledger does
 not model it. All but one of the parties, and the analyst, may collude: they learn what is released.
 
 What is released of n records: the mean of v v', v = (S / sqrt p, z, s (t - t_0)), without its constant entry, as

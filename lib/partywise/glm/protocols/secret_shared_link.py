@@ -7,7 +7,7 @@ all records: the scores of every party's columns and one objective, the integral
 ends, Newton steps follow with a finer polynomial (`..secret_shared_link.refinement`): they lead to the root of the link
 itself, to a tenth of a standard error, and what they open tells where they do not. The dealer hands out correlated
 random numbers, hears where the polynomial is centred and when the evaluations end and nothing else of the data, and
-**colludes with nobody**: the ledger is infinite against it. The parties are semi-honest, and the two holders **must not
+**does not collude**: the ledger is infinite against it. The parties are semi-honest, and the two holders **must not
 collude**: together they open the predictor of every further party, an n-vector an evaluation.
 
 Once                                              from, to                       payload, ring elements (4 m bytes)

@@ -17,7 +17,7 @@ shares of X_k'w                                    active and k, analyst      Cl
 shares of X_j'WX_k, k not before j                 active, j, k, analyst      Clear(label, features)     2 or 3 p_j p_k
 With every product: the dealer's correction        dealer, a holder           Cipher, key: no single party
 
-The dealer draws the masks and colludes with nobody. A standardised column has the length sqrt(n), u and w are at most 1
+The dealer draws the masks and does not collude. A standardised column has the length sqrt(n), u and w are at most 1
 in size, so that nothing opened is larger than n: the ring follows from n alone, and no range of the data is needed.
 What u and w were divided by, powers of two, the active party tells the analyst.
 """

@@ -17,7 +17,7 @@ shares of X_k V_(k)                        every party, all others     Cipher, k
 shares of the sum                          every party, analyst        Clear(features)                8 n c B
 
 An element is a residue of 4 m bytes for m primes.  The dealer, a place without data, hands out correlated random
-numbers and **colludes with nobody**: the ledger is infinite against it; parties are semi-honest.  What is opened has no
+numbers and **does not collude**: the ledger is infinite against it; parties are semi-honest.  What is opened has no
 noise: epsilon is infinite for the analyst, `record_openings` 0.
 
 Scores are n-vectors of everybody's data: with ``scores`` the analyst has c of them (`record_openings` c), and with all

@@ -25,7 +25,7 @@ class Accountant(ABC):
     variable : str
         Name of its epsilon in cubes and tables; without one it enters no total and is asked by whoever wants it.
     meaning : str
-        What the variable means, for the worst view.
+        What the variable means, for the worst coalition.
     heading : str
         Over its column of the printed summary; without one it has no column there.
 

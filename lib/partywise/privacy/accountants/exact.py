@@ -9,7 +9,7 @@ class Exact(Accountant):
 
     name = "exact"
     variable = "epsilon_certified"
-    meaning = "epsilon that the ledger certifies for one fit, for the worst view; inf where nothing is proved"
+    meaning = "epsilon that the ledger certifies for one fit, for the worst coalition; inf where nothing is proved"
     heading = "certified epsilon"
 
     def bound(self, composition: Composition, delta: float) -> float:

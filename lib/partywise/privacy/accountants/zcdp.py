@@ -31,7 +31,7 @@ class SimpleZCDP(Accountant):
 
     name = "simple_zcdp"
     variable = "eps_simple"
-    meaning = "rho + 2 sqrt(rho log(1/delta)) of the worst view"
+    meaning = "rho + 2 sqrt(rho log(1/delta)) of the worst coalition"
 
     def epsilon(self, delta: float) -> float:
         """The formula at ``delta`` in [0, 1); it takes nothing off delta."""

@@ -54,7 +54,7 @@ class PrivacyFilter:
         these. Costs of releases are added for the same coalition, and the worst one counts. Nothing is proved against
         whoever knows the noise or the records (``knows``) and is counted.
     holder : str
-        Whose records the budget protects, who colludes with nobody.
+        Whose records the budget protects, who does not collude.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 A coalition is any set of names.  It counts the rows that it sees and does not own, so that it is asked about the
 records of those outside of it; one that holds all owners of records has nothing left to learn.  Two assumptions are
-stated by the rows themselves: whoever knows the noise or the records behind a row (``knows``) colludes with nobody, and
+stated by the rows themselves: whoever knows the noise or the records behind a row (``knows``) does not collude, and
 neither does the holder of a key with those who have what it closes.  A coalition that breaks one opens what was closed,
 and nothing is proved against it.
 
@@ -137,12 +137,12 @@ class Coalitions:
 
     @property
     def trust(self) -> str:
-        """Who must collude with nobody, or with nobody who has what its key closes; ``"nobody"``."""
+        """Who must do not collude, or with nobody who has what its key closes; ``"nobody"``."""
         alone = {name for _, way in self._closed if not way.keys for name in way.audience}
         keyed = [way for _, way in self._closed if way.keys and way.keys <= set(self.names) - alone]
         shares = {" and ".join(sorted(way.keys)) for way in keyed if way.audience <= way.keys}
         keys = {"+".join(sorted(way.keys)) for way in keyed if not way.audience <= way.keys}
-        said = [f"{name} colludes with nobody" for name in sorted(alone)]
+        said = [f"{name} does not collude" for name in sorted(alone)]
         if self._shared:
             number = self.colluders + 1
             said.append(f"no {'two' if number == 2 else number} parties join their knowledge")

@@ -51,14 +51,18 @@ class Total:
     """
 
     epsilons: Mapping[str, float]
-    epsilon_certified_part: float = _number("epsilon of the certified rows alone, for the worst view")
-    mu_total: float = _number("composed Gaussian-DP parameter of the worst view")
-    mu_upper: float = _number("Gaussian-DP parameter that bounds all releases of the worst view, of whatever profile")
-    tpr_at_1_percent: float = _number("largest true-positive rate of any attack at 1 % false positives, worst view")
-    tpr_at_0_1_percent: float = _number("largest true-positive rate of any attack at 0.1 % false positives, worst view")
-    rho_total: float = _number("composed zCDP parameter of the worst view")
+    epsilon_certified_part: float = _number("epsilon of the certified rows alone, for the worst coalition")
+    mu_total: float = _number("composed Gaussian-DP parameter of the worst coalition")
+    mu_upper: float = _number("Gaussian-DP parameter that bounds all releases of the worst coalition")
+    tpr_at_1_percent: float = _number(
+        "largest true-positive rate of the worst coalition's attack at 1 % false positives"
+    )
+    tpr_at_0_1_percent: float = _number(
+        "largest true-positive rate of the worst coalition's attack at 0.1 % false positives"
+    )
+    rho_total: float = _number("composed zCDP parameter of the worst coalition")
     delta: float = _number("delta of every certified epsilon")
-    n_releases: int = _number("releases that count for the worst view")
+    n_releases: int = _number("releases that count for the worst coalition")
     certified: bool = _number("1 if every release that counts is proved")
     view_worst: str = _number("coalition that learns most of all that keep the assumption; 'any coalition' bounds them")
     unit: str = _number("what changes between neighbouring data sets")

@@ -35,7 +35,7 @@ class Spec(CheckedFields):
     unit: UserUnit = "row"
 
 
-# Steers and has the result; hands out correlated random numbers and colludes with nobody.
+# Steers and has the result; hands out correlated random numbers and does not collude.
 ANALYST = ("analyst",)
 DEALER = ("analyst", "dealer")
 AGGREGATING = ("analyst", "aggregator")

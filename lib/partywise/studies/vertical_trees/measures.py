@@ -39,7 +39,7 @@ class TreeMeasures(Measures):
     )
     accuracy: float | None = measure(ACCURACY)
     published_loss: float | None = measure("mean of -y ln p on the test rows, the source's key of selection")
-    epsilon_label: float | None = measure("epsilon that the ledger certifies for a label, for the worst view")
+    epsilon_label: float | None = measure("epsilon that the ledger certifies for a label, for the worst coalition")
     n_trees: int | None = measure("trees that are kept")
     best_trees: float | None = measure("trees up to the least loss on the test rows, where they were chosen so")
     selected_on_test: bool | None = measure("1 if the number of trees was chosen by the loss on the test rows")

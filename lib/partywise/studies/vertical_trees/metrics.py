@@ -36,7 +36,7 @@ def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) ->
 
 
 def ledger(releases: Ledger, names: tuple[str, ...], spec: Any) -> TreeMeasures:
-    """What the worst view learns of one label; the study's unit is the features.
+    """What the worst coalition learns of one label; the study's unit is the features.
 
     Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of
     these rows, without noise: a row for every party.
