@@ -94,6 +94,13 @@ class Streams:
         self._named = bool(names)
         self.known: dict[Hashable, Any] = {}
 
+    @property
+    def address(self) -> str:
+        """Digest of the root and the names: what tells these streams from others."""
+        state = self._prefix.copy()
+        state.update(_encode(self._root))
+        return state.hexdigest()
+
     def __call__(self, *names: str | int) -> SimulationRandom:
         """The generator at ``names`` below the address, from its beginning."""
         if not names and not self._named:

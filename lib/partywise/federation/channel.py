@@ -83,7 +83,7 @@ class Channel:
         self.payer: Payer | None = None
         self.ledger, self.real = Ledger(), real
         self._messages: list[Message] = []
-        self._record, self._payloads = record, list[Payload]()
+        self.record, self._payloads = record, list[Payload]()
         self._shared: tuple[Any, frozenset[str], str] = None, frozenset(), ""
         self._emptied: tuple[Any, Any] = None, None
         self._charged = dict[Any, str]()
@@ -130,7 +130,7 @@ class Channel:
         self._check_ends(sender, receiver, name, payload)
         payload = self.leaving(sender, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
-        kept = payload if self._record else None
+        kept = payload if self.record else None
         self._enter(sender, receiver, name, payload, *measure(payload, name), kept, pays=True)
         return read_only(visible(payload))
 
@@ -189,7 +189,7 @@ class Channel:
             if payload is not self._emptied[0]:
                 self._emptied = payload, strip_value(payload)
             kept = self._emptied[1]
-        if self._record:
+        if self.record:
             self._payloads.append(kept)
         self._heard.setdefault((receiver, name), []).append(kept)
         return message
@@ -214,7 +214,7 @@ class Channel:
         ValueError
             If a name is unknown, or the channel does not record contents.
         """
-        if not self._record:
+        if not self.record:
             raise ValueError(
                 "record=False of this channel: its messages left what they cost only; make it with record=True."
             )

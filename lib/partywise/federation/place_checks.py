@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..privacy.ledger.event import Event
-from ..privacy.payer import Payer
+from ..privacy.payer import PaidShares, Payer
 from .codec import pack, unpack
 from .parties import Party
 from .payloads import strip_value, visible
@@ -30,7 +30,7 @@ from .run import (
     names_of,
     per_place,
 )
-from .secure_streams import charge_streams_to
+from .secure_streams import SecureStreams, charge_streams_to
 
 
 class Link(Protocol):
@@ -145,8 +145,8 @@ class PlacedRun(Run):
         self.channel, self.epsilon, self.fold, self.spec = run.channel, run.epsilon, run.fold, run.spec
         self._streams, self._here, self._link, self._step = run.rng_for, frozenset(here or run.names), link, 0
         self._heard: dict[tuple[str, str], list[LocatedValue]] = {}
-        # What `charge` announced and nobody has drawn yet, in the process of whoever draws.
-        self.announced, self._payer = list[Event](), run.channel.payer
+        # What `charge` announced and, but for shares, nobody has drawn yet, in the process of whoever draws.
+        self.announced, self._payer, self.identity = list[Event](), run.channel.payer, run.identity
         self._whole = whole and self._here >= set(run.names)
         self.rng_for = self._draw
 
@@ -155,9 +155,19 @@ class PlacedRun(Run):
         """Messages and reserved rows so far, alike in every process."""
         return self._step
 
+    @property
+    def secure(self) -> bool:
+        """As in `Run`."""
+        return isinstance(self._streams, SecureStreams)
+
+    @property
+    def carries_contents(self) -> bool:
+        """As in `Run`; between processes everybody sees what reaches it."""
+        return self._link is not None or self.channel.record
+
     def charge_to(self, payer: Payer) -> None:
         """As in `Run`; what leaves a process of its own in the clear is paid where it leaves (`Link`)."""
-        self._streams, self._payer = charge_streams_to(self._streams, payer), payer
+        self._streams, self._payer = charge_streams_to(self._streams, PaidShares(payer, self.announced)), payer
         if self._link is None:
             self.channel.payer = payer
 
@@ -226,11 +236,12 @@ class PlacedRun(Run):
 
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
         """As in `Run`; a process of its own asks whoever pays for its place."""
-        super().charge(holders, *events)
-        self.announced += events
-        pays = self._link is not None and bool(self._here & {name_of(place) for place in holders})
+        if self._link is None:
+            return super().charge(holders, *events)
+        pays = bool(self._here & {self.check_place(place) for place in holders})
         if pays and self._payer is not None and events:
             self._payer.charge(*events)
+        self.announced += events
 
     def assemble(self, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""

@@ -10,6 +10,7 @@ every value checked, or with one process per party.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
@@ -17,11 +18,13 @@ from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
 import numpy as np
 
 from ..privacy.ledger.event import Event
-from ..privacy.payer import Payer
+from ..privacy.payer import PaidShares, Payer
+from ..randomness import Streams
 from .channel import Channel
+from .identity import Identity
 from .parties import Party
 from .payloads import Payload, visible
-from .secure_streams import charge_streams_to
+from .secure_streams import SecureStreams, charge_streams_to
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -100,6 +103,19 @@ class Run:
         self.parties: tuple[Party, ...] = tuple(parties)
         self.channel = Channel(parties, extra, record=record, real=real)
         self.epsilon, self.fold, self.rng_for, self.spec = epsilon, fold, rng_for, spec
+        # What `charge` announced, and its payer has paid.
+        self.announced = list[Event]()
+        self.identity = Identity(run=address_of(rng_for))
+
+    @property
+    def secure(self) -> bool:
+        """Whether what is secret comes from the operating system: public, as the mode of the run is."""
+        return isinstance(self.rng_for, SecureStreams)
+
+    @property
+    def carries_contents(self) -> bool:
+        """Whether anybody sees the contents of messages: otherwise what cancels in the end can be left away."""
+        return self.channel.record
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,7 +126,8 @@ class Run:
         """From now on a payer is asked before noise is drawn, by the generators that carry it, and before values leave
         in the clear.
         """
-        self.rng_for, self.channel.payer = charge_streams_to(self.rng_for, payer), payer
+        self.rng_for = charge_streams_to(self.rng_for, PaidShares(payer, self.announced))
+        self.channel.payer = payer
 
     @overload
     def at(self, place: Party, function: Callable[[Party, *Values], R], *values: *Values) -> R: ...
@@ -293,7 +310,8 @@ class Run:
         """Say what noise will cost that another place draws on what these parties give away closed, before they do.
 
         Each of them pays all of it from its own account, where parties are processes of their own; who draws asks its
-        own as well. In one process whoever draws is asked once, and this does nothing.
+        own as well. In one process whoever draws is asked once. Noise to which each of several parties adds a share is
+        paid here, and at no draw.
 
         Parameters
         ----------
@@ -304,6 +322,10 @@ class Run:
         """
         for place in holders:
             self.check_place(place)
+        shared = [event for event in events if event.shares]
+        if shared and self.channel.payer is not None:
+            self.channel.payer.charge(*shared)
+        self.announced += shared
 
     def assemble(self, function: Callable[..., R], *values: Any) -> R:
         """What is reported about a run, from values of several places: after the last message, in simulations only.
@@ -330,6 +352,13 @@ class Run:
 
     def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
         return self._at(sender, payload, values) if callable(payload) else payload
+
+
+def address_of(rng_for: Callable[..., Any]) -> str:
+    """What tells the draws of one run from those of others: in an experiment the address of its streams."""
+    if isinstance(rng_for, SecureStreams):
+        return secrets.token_hex(16)
+    return rng_for.address if isinstance(rng_for, Streams) else ""
 
 
 def simulate(fit: Callable[[Any], R], run: Run) -> R:

@@ -166,7 +166,7 @@ class VerticalGLM(Results):
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         ImportError
-            Without PyNaCl, where ``ids`` are intersected or three parties or more open their link (``"joint"``).
+            Without PyNaCl, where ``ids`` are intersected.
         """
         self._family()
         blocks, groups, shown = blocks_of(X, parties, ids, names)

@@ -30,6 +30,34 @@ class _PaidWhole:
 
 
 PAID: Payer = _PaidWhole()
+
+
+class PaidShares:
+    """The payer of a run: a share of noise was paid when its sum was announced, everything else is when it is drawn.
+
+    Parameters
+    ----------
+    payer : Payer
+        Who pays.
+    announced : list of Event
+        What `partywise.federation.run.Run.charge` has announced so far, and who pays has paid.
+    """
+
+    def __init__(self, payer: Payer, announced: list[Event]) -> None:
+        self._payer, self._announced = payer, announced
+
+    def charge(self, *events: Event) -> None:
+        """As the payer's; CertificationError for a share of a sum that was not announced."""
+        for event in events:
+            if event.shares and event not in self._announced:
+                raise CertificationError(
+                    f"the sum {event.release_id!r} was not announced: no owner has paid for its share of the noise; "
+                    "say run.charge(owners, event) before it is drawn."
+                )
+        if drawn := [event for event in events if not event.shares]:
+            self._payer.charge(*drawn)
+
+
 # The accounts that are open in this process, in whatever thread; a forked child keeps those of its parent.
 OPEN_ACCOUNTS: WeakSet[Any] = WeakSet()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import PartyError
+from ..identity import Identity
 from ..place_checks import PlacedRun
 from ..run import Run
 from ..secure_streams import SecureStreams
@@ -29,6 +30,7 @@ def run_party(
     facts: Mapping[str, str] | None = None,
     forms: Mapping[tuple[str, str], str] | None = None,
     same_platform: bool = False,
+    fingerprints: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Run one party's part of a protocol together with the processes of all others."""
     _check(run, me, transport)
@@ -38,6 +40,8 @@ def run_party(
         account.began(session.begin(), configuration, mode)
         link = SessionLink(session, run.names, account, real=run.channel.real, forms=forms)
         placed = PlacedRun(run, [me], link, whole=False)
+        known = session.run if mode == RELEASE else run.identity.run
+        placed.identity = Identity(known, configuration, fingerprints or {}, transport.credential)
         # Whoever has data draws on its own; another place draws on what others were told of.
         placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
         value = fit(placed)

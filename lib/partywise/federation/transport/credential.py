@@ -49,6 +49,17 @@ class Credential:
         """As `signature_problem`, of a certificate that this party's authority must have issued."""
         return signature_problem(name, told, head, self.authority)
 
+    @staticmethod
+    def fingerprint(certificate: str) -> str:
+        """SHA-256 of a certificate, the first of a chain, in hexadecimal; empty if it cannot be read."""
+        x509, _, _ = _cryptography()
+        from cryptography.hazmat.primitives.hashes import SHA256
+
+        try:
+            return str(x509.load_pem_x509_certificates(certificate.encode())[0].fingerprint(SHA256()).hex())
+        except ValueError:
+            return ""
+
 
 def statement(run: str, party: str, head: Mapping[str, Any]) -> bytes:
     """What a party signs: how many rows its account had when the program of a run had ended, and the last digest."""

@@ -6,7 +6,7 @@ The certified form of seed 004, "Block Coordinate Descent": no predictor of one 
 Once                                                from, to                          payload
 intercept and mean weight at the start              active, analyst                   Clear(label)
 masked columns; of L-BFGS also shares of X'X        `weighted_sums`
-public keys, where there are several passive ones   passive, every other passive one  Public(random numbers)
+keys of every two passive parties                   `pair_keys`, through the active party
 An evaluation at new coefficients
 deviance, X_1'u, of Newton X_1'WX_1                 active, analyst                   Clear(label, features)
 masked u, shares of X_k'u                           `weighted_sums`
@@ -37,8 +37,8 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.dealing import Seed
-from ...federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
+from ...federation.exchanges.masked_sum import bits_for, masked_sum
+from ...federation.exchanges.pair_keys import PairKeys, agree_on_keys
 from ...federation.roles import ANALYST, others_than, roles
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import Clear
@@ -133,7 +133,7 @@ def evaluate(
 def opened_along(
     run: Run,
     masked: MaskedColumns,
-    seeds: PerPlace[Mapping[str, Seed]],
+    keys: PairKeys,
     X: PerPlace[np.ndarray],
     predictor: Any,
     now: Any,
@@ -148,7 +148,7 @@ def opened_along(
     own = run.each(masked.rest, local_part, X, per_place(d))
     bits = bits_for(math.sqrt(masked.n) * sum(masked.sizes))
     name = "predictor of the direction"
-    others = masked_sum(run, masked.rest, active, name, f"direction {step}", seeds, own, bits, parts)
+    others = masked_sum(run, keys, name, f"direction {step}", own, bits, parts)
     return run.at(active, local_along, predictor, X, per_place(d), others)
 
 
@@ -168,7 +168,7 @@ def take_step(
 def iterate(
     run: Run,
     masked: MaskedColumns,
-    seeds: PerPlace[Mapping[str, Seed]],
+    keys: PairKeys,
     X: PerPlace[np.ndarray],
     response: Any,
     predictor: Any,
@@ -180,7 +180,7 @@ def iterate(
         now, verdict = evaluate(run, masked, X, response, predictor, now, steps)
         if verdict not in (STEP, LAST):
             return predictor, now, verdict, steps
-        predictor = opened_along(run, masked, seeds, X, predictor, now, steps)
+        predictor = opened_along(run, masked, keys, X, predictor, now, steps)
         steps += 1
         predictor, now, moved = take_step(run, masked, response, predictor, now, verdict)
         if verdict == LAST or not moved:
@@ -225,13 +225,13 @@ def fit(run: Run) -> Estimate:
     given = run.each(order, local_columns, rows, public)
     scaling = run.each(order, local_scaling, given)
     X = run.each(order, local_standardised, given, scaling)
-    seeds = pair_seeds(run, passive)
+    keys = agree_on_keys(run, passive, active)
     masked = closed_columns(run, order, X, n)
     start = run.send(active, ANALYST, "start", local_sent_start, begun)
     matrix = gram(run, masked, X, between=options.start == "gram") if options.solver == "lbfgs" else None
     now = run.at(ANALYST, analyst_started, start, q, matrix, options.ridge)
     predictor = run.at(active, local_predictor, begun, response)
-    predictor, now, verdict, steps = iterate(run, masked, seeds, X, response, predictor, now)
+    predictor, now, verdict, steps = iterate(run, masked, keys, X, response, predictor, now)
     estimate = closing(run, masked, X, scaling, response, predictor, now, verdict)
     counts = {"openings": len(masked.aggregates), "record_openings": steps, "secure_products": masked.dealing.products}
     names = [party.name for party in order]

@@ -124,10 +124,9 @@ class IntegerGaussian:
         """Deviation of the noise in steps, for every weight of the statistic; none where nothing can move."""
         if not statistic.squares or self.mu == math.inf or self.sigma == 0:
             return {}
-        weights = (1,) if statistic.weights is None else _distinct(_weights_key(statistic.weights))
         if self.sigma is not None:
-            return {w: quotient_up(self.sigma, statistic.step * math.sqrt(w)) for w in weights}
-        return _deviations(statistic.squares, weights, float(self.mu or 0.0))
+            return {w: quotient_up(self.sigma, statistic.step * math.sqrt(w)) for w in weights_of(statistic)}
+        return entry_deviations(statistic, float(self.mu or 0.0))
 
     def privacy_profile(self, statistic: Whole) -> dict[str, Any]:
         """Fields of `Event`."""
@@ -142,6 +141,18 @@ class IntegerGaussian:
                 root_up(statistic.squares / (w * Fraction(s) ** 2)) for w, s in self.deviations(statistic).items()
             )
         }
+
+
+def entry_deviations(statistic: Whole, mu: float, honest: Fraction = Fraction(1)) -> Mapping[int, float]:
+    """Deviation of the noise in steps for every weight, of each of ``honest`` shares; none where nothing can move."""
+    if not statistic.squares or mu == math.inf:
+        return {}
+    return _deviations(statistic.squares, weights_of(statistic), mu, honest)
+
+
+def weights_of(statistic: Whole) -> tuple[int, ...]:
+    """The different weights of the entries of a statistic."""
+    return (1,) if statistic.weights is None else _distinct(_weights_key(statistic.weights))
 
 
 def _weights_key(weights: np.ndarray) -> bytes:
@@ -165,8 +176,8 @@ def _scales(weights: bytes, deviations: tuple[tuple[int, float], ...]) -> np.nda
 
 
 @lru_cache(maxsize=256)
-def _deviations(squares: Fraction, weights: tuple[int, ...], mu: float) -> Mapping[int, float]:
-    return MappingProxyType({weight: least_deviation(squares / weight, mu) for weight in weights})
+def _deviations(squares: Fraction, weights: tuple[int, ...], mu: float, honest: Fraction) -> Mapping[int, float]:
+    return MappingProxyType({weight: least_deviation(squares / weight, mu, honest) for weight in weights})
 
 
 def finer_bits(deviations: Any) -> int:

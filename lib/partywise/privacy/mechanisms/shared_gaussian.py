@@ -29,7 +29,7 @@ MECHANISM = "shared_rounded_gaussian"
 
 @dataclass(frozen=True)
 class NoiseKey:
-    """The noise of one release: what its integers without noise could be read with. Nobody but the dealer has it."""
+    """The noise of one release, or one share of it, which nobody but its dealer or the owner of the share has."""
 
     name: str
     integers: np.ndarray
@@ -40,11 +40,12 @@ class SharedSum:
     """What the shares of a statistic add up to.
 
     total : (d,) integers with the noise, Python integers in an array of objects
-    name : of the release
+    name : of the release; parts : who drew noise for it
     """
 
     total: np.ndarray
     name: str
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class SharedGaussian:
         **terms: Unpack[Terms],
     ) -> Release:
         """Release what the shares add up to, at the place that has added them."""
-        closed = EncryptedIntegers(certificate, units, shared, _without_noise, stratum, parents)
+        closed = EncryptedIntegers(certificate, units, shared, without_noise, stratum, parents)
         scale = np.asarray(units, dtype=float)
         stated: Terms = {**terms, "release_id": shared.name}
         profile, draw = self.privacy_profile(certificate), shared.total.copy
@@ -155,9 +156,9 @@ def _digest(total: np.ndarray) -> str:
     return digest_of(np.asarray(total, dtype=float))
 
 
-def _without_noise(content: SharedSum | np.ndarray, keys: Sequence[Any]) -> np.ndarray:
+def without_noise(content: SharedSum | np.ndarray, keys: Sequence[Any]) -> np.ndarray:
     """The integers of a statistic; of what was released, with its noise."""
     if isinstance(content, SharedSum):
-        own = [key for key in keys if isinstance(key, NoiseKey) and key.name == content.name]
-        return content.total - own[-1].integers
+        own = [key.integers for key in keys if isinstance(key, NoiseKey) and key.name == content.name]
+        return content.total - sum(own[-content.parts :])
     return content

@@ -1,0 +1,53 @@
+"""Which run it is, and how its parties prove who they are: what keys are bound to and signed with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .transport.credential import Credential
+
+
+def join_parts(*parts: str | bytes | int) -> bytes:
+    """Parts, each after its length in 8 bytes, so that no two lists of them are alike: names UTF-8, numbers decimal."""
+    encoded = (part if isinstance(part, bytes) else str(part).encode() for part in parts)
+    return b"".join(len(part).to_bytes(8, "big") + part for part in encoded)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a run is known by; in one process nobody signs.
+
+    run : its id; in an experiment the address of its streams, which is the same in every process
+    configuration : digest of what all parties share
+    fingerprints : SHA-256 of every party's certificate by its name, as the configuration says
+    credential : of the party whose process it is, where parties have certificates
+    """
+
+    run: str = ""
+    configuration: str = ""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    credential: Credential | None = None
+
+    def sign(self, purpose: str, name: str, value: bytes) -> tuple[bytes, bytes]:
+        """Signature of what a party says in this run, and its certificate; both empty where there is none."""
+        if self.credential is None:
+            return b"", b""
+        signed = self.credential.sign(self._statement(purpose, name, value))
+        return bytes.fromhex(signed["signature"]), signed["certificate"].encode()
+
+    def problem(self, purpose: str, name: str, value: bytes, signature: bytes, certificate: bytes) -> str:
+        """Why a party has not said something in this run, as the end of a sentence; empty if it has."""
+        if self.credential is None:
+            return ""
+        head = {"signature": signature.hex(), "certificate": certificate.decode("ascii", "replace")}
+        if problem := self.credential.problem(name, self._statement(purpose, name, value), head):
+            return problem
+        if self.fingerprints and self.credential.fingerprint(head["certificate"]) != self.fingerprints.get(name):
+            return "is signed with another certificate than network.certificates names"
+        return ""
+
+    def _statement(self, purpose: str, name: str, value: bytes) -> bytes:
+        return join_parts(purpose, self.run, self.configuration, name, value)
