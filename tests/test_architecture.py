@@ -245,15 +245,19 @@ def test_heavy_and_foreign_packages_stay_where_they_belong():
     assert own & {"xarray", "netCDF4"} == {"netCDF4"}
 
 
-# Only these files know who carries bytes over a network, and who makes certificates.
-CARRIERS = {"aiohttp": {"connection", "pool"}, "tno": {"connection"}, "cryptography": {"authority", "credential"}}
+# Only these files know who carries bytes over a network, who makes certificates, and who agrees on keys.
+CARRIERS = {
+    "aiohttp": {"transport.connection", "transport.pool"},
+    "tno": {"transport.connection"},
+    "cryptography": {"transport.authority", "transport.credential", "exchanges.pair_keys"},
+}
 
 
-def test_the_extra_of_networks_is_imported_in_four_files():
+def test_the_extra_of_networks_is_imported_in_five_files():
     """By nobody at once, or within functions: nothing changes for who asks for no network."""
     for name in MODULES:
         for top in {other.split(".")[0] for other in foreign_imports(MODULES[name])} & {*CARRIERS, "ormsgpack"}:
-            assert name in {f"federation.transport.{file}" for file in CARRIERS.get(top, ())}, f"{name} imports {top}"
+            assert name in {f"federation.{file}" for file in CARRIERS.get(top, ())}, f"{name} imports {top}"
     at_once = [
         node for node in tree(MODULES["federation.transport.authority"]).body if isinstance(node, ast.ImportFrom)
     ]

@@ -21,12 +21,12 @@ from ..ledger.event import SEVERAL, Event
 from ..payer import require_payer
 from ..statistics.encrypted_integers import EncryptedIntegers
 from ..statistics.whole import Whole
-from .integer import LAW, NARROWEST, draw_noise, entry_deviations, finer_bits
+from .integer import MECHANISM, NARROWEST, draw_noise, entry_deviations, finer_bits
 from .random import RandomSource, sampler_of
 from .release import OBSERVER, Release
 from .shared_gaussian import NoiseKey, SharedSum, without_noise
 
-# Distance of the law of a sum of shares from the law that is stated, at most; it is below 1e-339 for 1e9 entries.
+# Distance of the distribution of a sum of shares from the one that is stated, at most; it is below 1e-339 for 1e9 entries.
 TOTAL_VARIATION = 1e-300
 
 
@@ -101,7 +101,7 @@ class NoiseShares:
             owner=SEVERAL,
             owners=self.owners,
             shares=tuple((owner, str(Fraction(1, self.honest))) for owner in self.owners),
-            mechanism=LAW,
+            mechanism=MECHANISM,
             unit=certificate.unit,
             depends_on=certificate.depends_on,
             relation=certificate.relation,
@@ -152,6 +152,6 @@ class NoiseShares:
         )
         observer, value = OBSERVER.get(), integers
         if observer is not None:
-            value = observer.draw(closed, LAW, SEVERAL, integers.copy)
+            value = observer.draw(closed, MECHANISM, SEVERAL, integers.copy)
             observer.add_event(event)
         return Release(np.asarray(value, dtype=float) * fine.units, event)
