@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from partywise.privacy.accounted_values import Public
-from partywise.privacy.mechanisms.distance import DistanceExponential
-from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from partywise.privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
+from partywise.privacy.mechanisms.distances.exponential import DistanceExponential
 from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.statistics.records import entries

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.accounted_values import Clear
-from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from partywise.privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
 from partywise.privacy.statistics.bounded import repeat
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.slices import bin_index

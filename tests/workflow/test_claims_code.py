@@ -27,7 +27,7 @@ def test_an_edit_of_a_claim_reruns_jobs_of_the_audit_only(jobs):
     ("module", "case"),
     [
         ("studies.vertical_trees.leaks.ranks", "bucket_rr_public"),
-        ("privacy.mechanisms.distance_adjusted", "bucket_rr_public"),
+        ("privacy.mechanisms.distances.adjustment", "bucket_rr_public"),
         ("studies.vertical_glm.leaks.records", "scores_u_d"),
         ("studies.vertical_glm.leaks.identifiers", "hashed_identifiers"),
         ("studies.sliced_inverse_regression.tracing", "tracing"),

@@ -146,7 +146,7 @@ def test_more_replicates_compute_the_new_ones(grown):
 
 
 def test_a_mechanism_of_the_audit_reruns_cells_of_the_audit_only(grown):
-    path = grown / LIB / "privacy/mechanisms/distance_adjusted.py"
+    path = grown / LIB / "privacy/mechanisms/distances/adjustment.py"
     path.write_text(path.read_text() + "\n# edited\n")
     found = planned(grown, *WORDS)
     assert studies(found) == {"privacy_audit"}

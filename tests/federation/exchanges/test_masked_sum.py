@@ -12,8 +12,8 @@ import pytest
 
 from forked import checked, forked
 from partywise.audits.contract import agree
-from partywise.federation.exchanges.masked_sum import bits_for, masked_sum
-from partywise.federation.exchanges.pair_keys import ROW_BYTES, agree_on_keys, expand_key
+from partywise.federation.exchanges.masks.masked_sum import bits_for, masked_sum
+from partywise.federation.exchanges.masks.pair_keys import ROW_BYTES, agree_on_keys, expand_key
 from partywise.federation.exchanges.sharing import decode_words, encode_words
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, by_place, simulate

@@ -17,9 +17,9 @@ from partywise.audits.contract import agree
 from partywise.errors import CertificationError, PartyError
 from partywise.federation.deployment.outcome import estimate_of
 from partywise.federation.deployment.union import ReservedRow
-from partywise.federation.exchanges import pair_keys
+from partywise.federation.exchanges.masks import pair_keys
+from partywise.federation.exchanges.masks.pair_keys import agree_on_keys
 from partywise.federation.exchanges.noisy_sum import SCHEME, decode_integers, encode_integers, noisy_sum
-from partywise.federation.exchanges.pair_keys import agree_on_keys
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, by_place, simulate
 from partywise.federation.secure_streams import SecureStreams

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.errors import PartyError
-from partywise.federation.exchanges import pair_keys
-from partywise.federation.exchanges.pair_keys import (
+from partywise.federation.exchanges.masks import pair_keys
+from partywise.federation.exchanges.masks.pair_keys import (
     ROW_BYTES,
     SIGNED,
     add_masks,

@@ -16,8 +16,8 @@ from partywise.logistic.perturbation import objective_perturbation
 from partywise.privacy.accounted_values import UNPROVED, Clear, Public
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian
-from partywise.privacy.mechanisms.distance import DistanceExponential
-from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from partywise.privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
+from partywise.privacy.mechanisms.distances.exponential import DistanceExponential
 from partywise.privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.laplace import Geometric, Laplace

@@ -26,8 +26,8 @@ from partywise.privacy import mechanisms
 from partywise.privacy.accounting.compose import cost
 from partywise.privacy.audit.exact import finite_epsilon
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian
-from partywise.privacy.mechanisms.distance import DistanceExponential
-from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from partywise.privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
+from partywise.privacy.mechanisms.distances.exponential import DistanceExponential
 from partywise.privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.laplace import Geometric, Laplace

@@ -1,6 +1,6 @@
 """Exchange: the sum of the statistics of several parties, opened once with noise of which each adds a share.
 
-Nobody knows all of the noise: with K senders and t colluders every share has 1 / (K - t) of the variance that the law
+Nobody knows all of the noise: with K senders and t colluders every share has 1 / (K - t) of the variance that its mu
 asks for (`partywise.privacy.mechanisms.noise_shares`). Words cross under masks of pairs (`pair_keys`), so that the
 receiver sees their sum and nothing else: any words but those of all are uniform. It holds no data and no noise.
 
@@ -28,7 +28,7 @@ from ...randomness import Rng
 from ..cipher import Cipher
 from ..parties import Party
 from ..run import PerPlace, Run
-from .pair_keys import PairKeys, add_masks, sum_words
+from .masks.pair_keys import PairKeys, add_masks, sum_words
 from .sharing import NOBODY
 
 SCHEME = "masked"

@@ -37,8 +37,8 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.masked_sum import bits_for, masked_sum
-from ...federation.exchanges.pair_keys import PairKeys, agree_on_keys
+from ...federation.exchanges.masks.masked_sum import bits_for, masked_sum
+from ...federation.exchanges.masks.pair_keys import PairKeys, agree_on_keys
 from ...federation.roles import ANALYST, others_than, roles
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import Clear

@@ -38,7 +38,7 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import private, product, reveal, send_masked
 from ...federation.exchanges.dealing import dealing
-from ...federation.exchanges.masked_sum import bits_for
+from ...federation.exchanges.masks.masked_sum import bits_for
 from ...federation.exchanges.residues import ring_for
 from ...federation.exchanges.sharing import decode_words, encode_words, share_words
 from ...federation.parties import Party, column_order

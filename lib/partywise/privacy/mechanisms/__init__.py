@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "AdjustedDistanceExponential": ".distance_adjusted",
+    "AdjustedDistanceExponential": ".distances.adjustment",
     "DiscreteGaussian": ".discrete",
-    "DistanceExponential": ".distance",
+    "DistanceExponential": ".distances.exponential",
     "Gaussian": ".gaussian",
     "Geometric": ".laplace",
     "Laplace": ".laplace",

@@ -26,7 +26,7 @@ from .random import RandomSource, sampler_of
 from .release import OBSERVER, Release
 from .shared_gaussian import NoiseKey, SharedSum, without_noise
 
-# Distance of the distribution of a sum of shares from the one that is stated, at most; it is below 1e-339 for 1e9 entries.
+# Distance of what a sum of shares is drawn from to what is stated, at most; it is below 1e-339 for 1e9 entries.
 TOTAL_VARIATION = 1e-300
 
 

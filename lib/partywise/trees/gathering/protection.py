@@ -18,8 +18,8 @@ from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.accounting.roots import bisect
 from ...privacy.ledger.event import UNNAMED
-from ...privacy.mechanisms.distance import DistanceExponential
-from ...privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from ...privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
+from ...privacy.mechanisms.distances.exponential import DistanceExponential
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
 from ...privacy.mechanisms.release import derive
 from ..model import Column, PublicFacts

@@ -15,8 +15,8 @@ from ....audits.pairs import DistributionPair, NoDistribution, ResponseDistribut
 from ....audits.worlds import AuditData, World
 from ....privacy.accounted_values import AccountedValue, Public
 from ....privacy.audit.exact import audit_exact
-from ....privacy.mechanisms.distance import DistanceExponential
-from ....privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from ....privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
+from ....privacy.mechanisms.distances.exponential import DistanceExponential
 from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.records import entries

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from ..accounted_values import AccountedValue, parameter
-from ..ledger.event import UNNAMED
-from ..secure.finite_draws import draw_index
-from ..statistics.bounded import Bounded, SensitivityCertificate
-from .release import (
+from ...accounted_values import AccountedValue, parameter
+from ...ledger.event import UNNAMED
+from ...secure.finite_draws import draw_index
+from ...statistics.bounded import Bounded, SensitivityCertificate
+from ..release import (
     Release,
     Terms,
     certificate_of,

@@ -22,14 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PartyError
-from ...privacy.accounted_values import Public
-from ...privacy.mechanisms.random import words_of
-from ...randomness import Rng
-from ..identity import Identity, join_parts
-from ..parties import Party
-from ..run import PerPlace, Place, Run, per_place
-from .dealing import fold_of
+from ....errors import PartyError
+from ....privacy.accounted_values import Public
+from ....privacy.mechanisms.random import words_of
+from ....randomness import Rng
+from ...identity import Identity, join_parts
+from ...parties import Party
+from ...run import PerPlace, Place, Run, per_place
+from ..dealing import fold_of
 
 # Bytes of a public key, and of what is sent: the key, then signature and certificate, each after its length in two.
 KEY_BYTES, ROW_BYTES = 32, 2048

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted_values import Clear
-from ..parties import Party
-from ..run import PerPlace, Run
+from ....privacy.accounted_values import Clear
+from ...parties import Party
+from ...run import PerPlace, Run
+from ..sharing import decode_words, encode_words
 from .pair_keys import PairKeys, add_masks
-from .sharing import decode_words, encode_words
 
 
 def bits_for(bound: float) -> int:

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..accounted_values import AccountedValue
-from .distance import DistanceMechanism, check_positive
+from ...accounted_values import AccountedValue
+from .exponential import DistanceMechanism, check_positive
 
 
 @dataclass(frozen=True)
