@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from error_rates import accepts_mean, accepts_sigma
 from partywise.federation import run as federation
-from partywise.federation.exchanges import noisy_moments
+from partywise.federation.exchanges.column_sums import noisy_moments
 from partywise.federation.exchanges.residues import Ring
 from partywise.federation.secure_streams import SecureStreams
 from partywise.functional.moments import Sums

@@ -16,7 +16,7 @@ from glm_driver import DECLARED, FAMILIES, fitted, records, start
 from partywise.audits.contract import Subject, agree, changed_records, check_neighbours
 from partywise.errors import ContractError
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges import noisy_moments
+from partywise.federation.exchanges.column_sums import noisy_moments
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams

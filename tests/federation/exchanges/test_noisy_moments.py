@@ -10,8 +10,9 @@ import pytest
 from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.federation.cipher import Cipher
+from partywise.federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from partywise.federation.exchanges.column_sums.noisy_moments import Chunk, Draw, noisy_moments
 from partywise.federation.exchanges.dealing import dealing
-from partywise.federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from partywise.federation.exchanges.residues import ring_for
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.parties import Party

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part
+from ...federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from ...federation.exchanges.column_sums.noisy_moments import Chunk, Draw
 from ...federation.exchanges.residues import Ring, ring_for
 from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.mechanisms.shared_gaussian import SharedGaussian

@@ -1,7 +1,7 @@
 """Protocol: release noisy second moments instead of curves (trust model ``distributed``).
 
 The parties' clipped curves cross behind masks of a dealer, whose shares of their products hold the noise; the analyst
-adds up shares and sees noisy sums only (`partywise.federation.exchanges.noisy_moments`).  **Assumed**: the dealer, who
+adds up shares and sees noisy sums only (`column_sums.noisy_moments`).  **Assumed**: the dealer, who
 knows the noise and sees no data, does not collude.  Each disjoint chunk of records is released once, so a person
 pays once (parallel composition over chunks); training sets are sums of chunks.  Composition of the three releases of a
 chunk: rho is shared among S_zz, S_zy and the mean.
@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...federation.exchanges.column_sums.noisy_moments import noisy_moments
 from ...federation.exchanges.dealing import dealing
-from ...federation.exchanges.noisy_moments import noisy_moments
 from ...federation.parties import Party
 from ...federation.run import Run, per_place
 from ...privacy.accounted_values import AccountedValue

@@ -1,7 +1,7 @@
 """Protocol: one noisy matrix of second moments, from which any submodel follows (trust model ``distributed``).
 
 Nobody sees a record of another party: columns cross behind masks of a dealer, the dealer's shares of their products
-hold the noise, and only noisy sums are opened (`partywise.federation.exchanges.noisy_moments`). **Assumed**: the
+hold the noise, and only noisy sums are opened (`column_sums.noisy_moments`). **Assumed**: the
 dealer, who knows the noise and sees no data, does not collude and does not see what is released; the ledger does
 not model it. All but one of the parties, and the analyst, may collude: they learn what is released.
 
@@ -34,8 +34,9 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
+from ...federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from ...federation.exchanges.column_sums.noisy_moments import Chunk, Draw, noisy_moments
 from ...federation.exchanges.dealing import dealing
-from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles

@@ -27,40 +27,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.random import sampler_of
-from ...privacy.mechanisms.release import Release, Terms
-from ...privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
-from ...privacy.statistics.bounded import SensitivityCertificate
-from ...randomness import Rng
-from ..cipher import RANDOM, Cipher
-from ..parties import Party
-from ..run import PerPlace, Run
-from .cross_product import private, send_masked
-from .dealing import Dealing, Seed, draw_residues
-from .residues import Ring
-from .shared_values import MaskedValue
-from .sharing import DEALER, NOBODY, SCHEME
-
-# In the place of a column: 1 for every record.
-CONSTANT = -1
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some sums that are released together.
-
-    first, second : (d,) columns whose products are summed; `CONSTANT` may be the first
-    units : (d,) what one step of each sum is worth in the norm of the certificate
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    units: np.ndarray
+from ....privacy.ledger.event import Event
+from ....privacy.mechanisms.random import sampler_of
+from ....privacy.mechanisms.release import Release, Terms
+from ....privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
+from ....privacy.statistics.bounded import SensitivityCertificate
+from ....randomness import Rng
+from ...cipher import RANDOM, Cipher
+from ...parties import Party
+from ...run import PerPlace, Run
+from ..cross_product import private, send_masked
+from ..dealing import Dealing, Seed, draw_residues
+from ..residues import Ring
+from ..shared_values import MaskedValue
+from ..sharing import DEALER, NOBODY, SCHEME
+from .layout import CONSTANT, Layout, Part
 
 
 @dataclass(frozen=True)
@@ -86,69 +70,6 @@ class Chunk:
     rows: slice
     stratum: str
     draws: tuple[Draw, ...]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Which sums are wanted, of columns numbered over all parties, and who holds what of them; public.
-
-    names : of the parties; columns : numbers of the columns of each, in the order of its block
-    """
-
-    names: tuple[str, ...]
-    columns: tuple[tuple[int, ...], ...]
-    parts: tuple[Part, ...]
-
-    @cached_property
-    def owner(self) -> np.ndarray:
-        """(P,) place of the party that holds each column."""
-        found = np.empty(sum(map(len, self.columns)), dtype=int)
-        for place, own in enumerate(self.columns):
-            found[list(own)] = place
-        return found
-
-    @cached_property
-    def inside(self) -> np.ndarray:
-        """(P,) position of each column in the block of its party."""
-        found = np.empty(len(self.owner), dtype=int)
-        for own in self.columns:
-            found[list(own)] = np.arange(len(own))
-        return found
-
-    @cached_property
-    def pairs(self) -> np.ndarray:
-        """(2, D) columns of all sums, that of the earlier party first; `CONSTANT` stays first."""
-        first, second = (np.concatenate([getattr(part, name) for part in self.parts]) for name in ("first", "second"))
-        swapped = (first != CONSTANT) & (self.owner[first] > self.owner[second])
-        return np.where(swapped, [second, first], [first, second])
-
-    @cached_property
-    def holders(self) -> np.ndarray:
-        """(2, D) parties of all sums, the earlier first; twice the same for a sum of one party's own columns."""
-        first, second = self.pairs
-        return np.stack([self.owner[np.where(first == CONSTANT, second, first)], self.owner[second]])
-
-    def held_sums(self, place: int) -> np.ndarray:
-        """Numbers of the sums that a party has a share of."""
-        return np.flatnonzero((self.holders == place).any(axis=0))
-
-    def seeded_sums(self, place: int) -> np.ndarray:
-        """Those whose share of what is dealt it draws from its seed."""
-        return np.flatnonzero(self.holders[0] == place)
-
-    def dealt_sums(self, place: int) -> np.ndarray:
-        """Those whose share of what is dealt it is sent."""
-        return np.flatnonzero((self.holders[1] == place) & (self.holders[0] != place))
-
-    @property
-    def crossing(self) -> int:
-        """Number of sums of products of two parties' columns."""
-        return int(np.count_nonzero(self.holders[0] != self.holders[1]))
-
-    @cached_property
-    def alone(self) -> np.ndarray:
-        """Sums of one party's own columns: the opener is sent the other share of their noise."""
-        return np.flatnonzero(self.holders[0] == self.holders[1])
 
 
 def local_sums(
