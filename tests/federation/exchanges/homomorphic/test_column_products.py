@@ -31,27 +31,26 @@ def columns(n: int, p: int, *address: object) -> np.ndarray:
 
 
 def opened(private, x: np.ndarray, y: np.ndarray, *address: object) -> np.ndarray:
-    """Products without their masks, (p, q)."""
+    """Products (p, q): what the words of both parties add to."""
     closed = column_products.close_columns(private, x, stream(3, "closed", *address), key_holder="j")
-    returned, masks = column_products.masked_products(
-        private.public, closed, y, stream(4, "masks", *address), holder="k"
+    returned, words = column_products.masked_products(
+        private.public, closed, x.shape[1], y, stream(4, "masks", *address), holder="k"
     )
-    sums = column_products.open_slots(private, returned, len(x)) - masks
-    return sums.reshape(y.shape[1], -1)[:, : x.shape[1]].T
+    return (column_products.open_products(private, returned, *x.shape) + words).view(np.int64)
 
 
 @pytest.mark.parametrize("kind", ["paillier", "sized"])
 @pytest.mark.parametrize(("n", "p", "q"), [(1, 1, 1), (2, 14, 3), (3, 5, 14), (50, 7, 2), (120, 4, 2), (600, 3, 2)])
 def test_they_are_the_products_of_integers(kind, n, p, q):
     x, y = columns(n, p, "x"), columns(n, q, "y")
-    np.testing.assert_array_equal(opened(key(512, kind), x, y), (x.T @ y).astype(object))
+    np.testing.assert_array_equal(opened(key(512, kind), x, y), x.T @ y)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_sums_stay_in_their_slots(sign):
     for n in range(1, 71):
         x = np.full((n, 3), column_products.LARGEST)
-        np.testing.assert_array_equal(opened(key(512), x, sign * x[:, :1], n), sign * (x.T @ x[:, :1]).astype(object))
+        np.testing.assert_array_equal(opened(key(512), x, sign * x[:, :1], n), sign * (x.T @ x[:, :1]))
 
 
 def test_masks_have_their_bits_and_no_more():
@@ -77,10 +76,10 @@ def found_neighbours() -> int:
         truth = stream(6, "world", attempt).integers(2)
         closed = column_products.close_columns(private, x, stream(7, "closed", attempt), key_holder="j")
         met = (y, other)[truth]
-        returned, _ = column_products.masked_products(public, closed, met, stream(8, "masks", attempt), holder="k")
+        returned, _ = column_products.masked_products(public, closed, 2, met, stream(8, "masks", attempt), holder="k")
         # Modulo the public modulus nothing but randomness is left.
         seen = values_of(public, returned)[0] % public.modulus
-        guesses = [column_products._products(values_of(public, closed[0]), one, public.square)[0] for one in (y, other)]
+        guesses = [column_products._products(values_of(public, closed), one, public.square)[0] for one in (y, other)]
         found += seen == guesses[truth] % public.modulus != guesses[1 - truth] % public.modulus
     return found
 
@@ -105,7 +104,7 @@ def test_exponents_of_what_returns_have_full_length(monkeypatch):
 
     closed = column_products.close_columns(key(512), columns(2, 1), stream(1, "c"), key_holder="j")
     monkeypatch.setattr(type(public.powers), "times", times)
-    column_products.masked_products(public, closed, columns(2, 1), stream(1, "m"), holder="k")
+    column_products.masked_products(public, closed, 1, columns(2, 1), stream(1, "m"), holder="k")
     assert widths == [512 + SURPLUS] and SURPLUS == 128
 
 
@@ -114,8 +113,8 @@ def test_two_runs_share_no_ciphertext():
     seen = set()
     for run in range(2):
         closed = column_products.close_columns(key(512), x, stream(9, "run", run), key_holder="j")
-        returned, _ = column_products.masked_products(key(512).public, closed, y, stream(10, "run", run), holder="k")
-        seen |= {int(value) for cipher in (*closed, returned) for value in values_of(key(512).public, cipher)}
+        returned, _ = column_products.masked_products(key(512).public, closed, 2, y, stream(10, "run", run), holder="k")
+        seen |= {int(value) for cipher in (closed, returned) for value in values_of(key(512).public, cipher)}
     assert len(seen) == 2 * (10 + 2)
 
 
@@ -125,20 +124,33 @@ def test_two_thousand_records_take_two_seconds():
     start = time.process_time()
     found = opened(private, x, y)
     assert time.process_time() - start <= 2
-    np.testing.assert_array_equal(found, (x.T @ y).astype(object))
+    np.testing.assert_array_equal(found, x.T @ y)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 50])
-def test_words_add_to_the_sums_and_both_noises(n):
-    x, y, private = columns(n, 3, "x"), columns(n, 1, "y"), key(512)
-    closed = column_products.close_columns(private, x, stream(11, "closed", n), key_holder="j")
-    returned, masks = column_products.masked_products(private.public, closed, y, stream(12, "masks", n), holder="k")
-    eta = stream(13, "noise", n).integers(-(2**40), 2**40, (2, 1, 3))
-    found = column_products.open_slots(private, returned, n)[:, :3]
-    first = column_products.noisy_words(found, eta[0])
-    second = column_products.noisy_words(-masks[:, :3], eta[1])
-    total = column_products.sum_words(first, second)
-    np.testing.assert_array_equal(total, (x.T @ y).T + eta.sum(axis=0))
+def test_sized_messages_have_the_sizes_of_ciphertexts():
+    x, y, sizes = columns(40, 14, "x"), columns(40, 3, "y"), []
+    for kind in ("paillier", "sized"):
+        private = key(512, kind)
+        closed = column_products.close_columns(private, x, stream(1, "closed"), key_holder="j")
+        returned, _ = column_products.masked_products(private.public, closed, 14, y, stream(1, "m"), holder="k")
+        sizes.append([cipher.size or cipher.content.nbytes for cipher in (closed, returned)])
+    # Three slots of 159 bits fit into 512: five ciphertexts a record and a column.
+    assert sizes[0] == sizes[1] == [40 * 5 * 128, 3 * 5 * 128]
+
+
+@pytest.mark.parametrize("kind", ["paillier", "sized"])
+def test_no_word_alone_tells_the_sums(kind):
+    """Over masks the words of both parties are uniform, whatever the columns are."""
+    x, y, private, seen = columns(3, 2, "x"), columns(3, 1, "y"), key(512, kind), []
+    closed = column_products.close_columns(private, x, stream(1, "closed"), key_holder="j")
+    for draw in range(300):
+        rng = stream(1, "masks of one sum", draw)
+        returned, words = column_products.masked_products(private.public, closed, 2, y, rng, holder="k")
+        seen.append([column_products.open_products(private, returned, 3, 2), words])
+    shares = np.array(seen, dtype=float).reshape(300, -1) * 2.0**-64
+    # Mean and square of uniform numbers, 6 standard errors.
+    assert np.abs(shares.mean(axis=0) - 1 / 2).max() < 6 * np.sqrt(1 / 12 / 300)
+    assert np.abs((shares**2).mean(axis=0) - 1 / 3).max() < 6 * np.sqrt(4 / 45 / 300)
 
 
 def test_who_holds_the_key():

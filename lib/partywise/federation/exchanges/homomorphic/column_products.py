@@ -1,7 +1,9 @@
 """Exchange: products of columns of two parties, one ciphertext a record, its columns side by side in slots.
 
 A slot has room for a signed sum of products and a mask of 120 bits more. The other party multiplies by buckets: records
-whose weight has the same digit are multiplied first, and running products give every bucket its power.
+whose weight has the same digit are multiplied first, and running products give every bucket its power. Both parties end
+with words modulo 2^64 that add to the sums. Keys of kind ``sized`` close nothing: the same integers come from products
+in floats, which are exact, in messages of the same sizes.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ....privacy.mechanisms.random import RandomSource
+from ....privacy.mechanisms.random import RandomSource, words_of
 from ...cipher import Cipher
 from .ciphertexts import cipher_of, values_of
 from .large_numbers import gmpy2, random_bytes
@@ -26,6 +28,8 @@ from .slots import per_cipher, split_slots
 LARGEST = 1 << 15
 # A shifted weight reaches 2^16, which has a seventeenth bit.
 WEIGHT_BITS = 17
+# Whole numbers up to here are exact in a float, so that all partial sums are.
+EXACT = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -61,66 +65,64 @@ class SlotSizes:
         )
 
 
-def close_columns(
-    private: PrivateKey, columns: np.ndarray, rng: RandomSource, *, key_holder: str
-) -> tuple[Cipher, ...]:
-    """Columns (n, p) of the key holder: for every block of slots a cipher of n rows."""
+def close_columns(private: PrivateKey, columns: np.ndarray, rng: RandomSource, *, key_holder: str) -> Cipher:
+    """Columns (n, p) of the key holder: n rows for every block of slots, block after block."""
     _require_columns(columns)
-    slots = SlotSizes(len(columns), private.public.bits)
+    public, slots = private.public, SlotSizes(len(columns), private.public.bits)
+    if public.kind == "sized":
+        size = len(columns) * slots.ciphertexts(columns.shape[1]) * public.width
+        return Cipher(columns, key_holder, "sized", size)
     blocks = (columns[:, at : at + slots.per] for at in range(0, columns.shape[1], slots.per))
-    return tuple(encrypt(private, slots.merge(block), rng, key_holder=key_holder) for block in blocks)
+    return encrypt(private, [row for block in blocks for row in slots.merge(block)], rng, key_holder=key_holder)
 
 
 def masked_products(
-    public: PublicKey, closed: Sequence[Cipher], columns: np.ndarray, rng: RandomSource, *, holder: str
+    public: PublicKey, closed: Cipher, p: int, columns: np.ndarray, rng: RandomSource, *, holder: str
 ) -> tuple[Cipher, np.ndarray]:
-    """Products with columns (n, q) of ``holder`` under masks that it alone knows.
+    """Products of p closed columns with columns (n, q) of ``holder`` under masks that it alone knows.
 
-    Returns ciphertexts, for every column those of all blocks, and the masks of their slots, an object array
-    (q blocks, slots). Ciphertexts are re-randomised with full exponents: the key holder knows the randomness of what it
-    closed, so that without it the randomness of a product would tell the columns, whatever noise is added later.
+    Returns what goes back to the key holder, for every column of ``holder`` the ciphertexts of all blocks, and the
+    words (p, q) of ``holder``: the masks with their signs changed, modulo 2^64. Ciphertexts are re-randomised with full
+    exponents: the key holder knows the randomness of what it closed, so that without it the randomness of a product
+    would tell the columns, whatever noise is added later.
     """
     _require_columns(columns)
-    slots = SlotSizes(len(columns), public.bits)
-    blocks = [values_of(public, cipher) for cipher in closed]
-    if any(len(block) != slots.n for block in blocks):
-        raise ValueError(f"ciphers of {[len(block) for block in blocks]} rows meet columns of {slots.n} records.")
+    (n, q), slots = columns.shape, SlotSizes(len(columns), public.bits)
+    blocks = slots.ciphertexts(p)
     if public.kind == "sized":
-        found = [
-            sum(int(y) * x for y, x in zip(column, block, strict=True)) for column in columns.T for block in blocks
-        ]
-    else:
-        found = [
-            product
-            for products in zip(*(_products(block, columns, public.square) for block in blocks), strict=True)
-            for product in products
-        ]
+        masks = words_of(rng)(p * q).reshape(p, q)
+        exact = exact_products(closed.content, columns)
+        return Cipher(exact.view(np.uint64) + masks, holder, "sized", q * blocks * public.width), -masks
+    values = values_of(public, closed)
+    if len(values) != n * blocks:
+        raise ValueError(f"a cipher of {len(values)} rows meets columns of {n} records: {blocks} blocks need as many.")
+    products = (_products(values[at * n : (at + 1) * n], columns, public.square) for at in range(blocks))
+    found = [product for row in zip(*products, strict=True) for product in row]
     drawn = _masks((len(found), slots.per), slots.mask_bits, rng)
-    sums = cipher_of(public, found, closed[0].key_holder)
+    sums = cipher_of(public, found, closed.key_holder)
     masked = add_plain(public, sums, np.array(slots.merge(drawn), dtype=object))
-    return replace(rerandomise(public, masked, rng, full=True), key_holder=holder), drawn
+    return replace(rerandomise(public, masked, rng, full=True), key_holder=holder), -_words(drawn, p, q)
 
 
-def open_slots(private: PrivateKey, cipher: Cipher, n: int) -> np.ndarray:
-    """What the key holder finds: slots under masks, an object array (rows, slots)."""
+def open_products(private: PrivateKey, cipher: Cipher, n: int, p: int) -> np.ndarray:
+    """The words (p, q) of the key holder: sums under masks, modulo 2^64."""
+    if private.public.kind == "sized":
+        return np.asarray(cipher.content)
     slots = SlotSizes(n, private.public.bits)
-    return split_slots(decrypt(private, cipher), slots.bits, slots.per)
+    found = split_slots(decrypt(private, cipher), slots.bits, slots.per)
+    return _words(found, p, len(found) // slots.ciphertexts(p))
+
+
+def exact_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Sums (p, q) of products of whole columns (n, p) and (n, q), int64."""
+    if len(one) * LARGEST**2 > EXACT:
+        raise OverflowError(f"sums over {len(one)} records could exceed 2^53: split the records.")
+    return (one.astype(float).T @ other.astype(float)).astype(np.int64)
 
 
 def first_holds_key(first: int, second: int, per: int) -> bool:
     """Whether the earlier of two parties closes its columns: who makes fewer products of a ciphertext and a column."""
     return -(-first // per) * second <= -(-second // per) * first
-
-
-def noisy_words(integers: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Words modulo 2^64 of integers of any length with noise: what a party sends to the opener, uint64."""
-    words = [(int(value) + int(one)) % (1 << 64) for value, one in zip(integers.ravel(), noise.ravel(), strict=True)]
-    return np.array(words, dtype=np.uint64).reshape(integers.shape)
-
-
-def sum_words(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Signed sums of the words of two parties, int64, where `require_word_room` holds."""
-    return (first + second).view(np.int64)
 
 
 def require_word_room(n: int, deviation: float) -> None:
@@ -136,6 +138,11 @@ def _require_columns(columns: np.ndarray) -> None:
         raise ValueError(f"columns of type {columns.dtype} and shape {columns.shape} are not whole: give (n, p) int64.")
     if columns.max() > LARGEST or columns.min() < -LARGEST:
         raise OverflowError(f"a column leaves -{LARGEST} .. {LARGEST}: clip records before they are closed.")
+
+
+def _words(slots: np.ndarray, p: int, q: int) -> np.ndarray:
+    """Integers of slots modulo 2^64, (p, q): those that no column fills are left out."""
+    return (slots.reshape(q, -1)[:, :p].T & (1 << 64) - 1).astype(np.uint64)
 
 
 def _masks(shape: tuple[int, int], bits: int, rng: RandomSource) -> np.ndarray:
