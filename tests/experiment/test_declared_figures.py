@@ -116,3 +116,15 @@ def test_its_caption_is_read_without_importing_it():
 @pytest.mark.parametrize("measures", ["auc", ["auc"], {"auc": ""}])
 def test_a_measure_is_given_by_its_name_or_with_words(cube, measures):
     assert Axis(measures).words == {"auc": ""} and Axis(measures).measure_of(cube, cases_of(cube, "auc")[0]) == "auc"
+
+
+@pytest.mark.parametrize("spread", ("bars", "middle"))
+def test_lines_that_may_lie_on_each_other_have_the_same_marks_with_bars_as_with_bands(cube, spread):
+    """Of two sizes that were given to a bar, the call could not choose one."""
+
+    def marks(drawn):
+        figure = Lines("How well scores rank", x="epsilon", y="auc", overlap=True, spread=drawn)(cube)
+        lines = [line for ax in figure.axes for line in ax.get_lines() if len(line.get_xdata()) > 1]
+        return [line.get_markersize() for line in lines if line.get_marker() not in ("None", "")]
+
+    assert marks(spread) == marks("bands") and len(set(marks(spread))) > 1

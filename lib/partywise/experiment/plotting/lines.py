@@ -232,7 +232,7 @@ class Lines(Layout):
             marks["markevery"] = (number % step, step)
         marks |= {"markerfacecolor": "white"} if hollow else {}
         if self.spread != "bands":
-            draw_bars(ax, line, style, APART ** (number - count / 2), markersize=4, **marks)
+            draw_bars(ax, line, style, APART ** (number - count / 2), **{"markersize": 4} | marks)
         else:
             draw(ax, line, style, **marks)
 
