@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from ..federation.cipher import Cipher
+from ..files import Scalar
 from ..privacy.accounted_values import Clear, Public
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from ..privacy.ledger.event import Event
@@ -16,6 +17,7 @@ from ..privacy.mechanisms.release import Release, digest_of
 from ..privacy.payer import require_payer
 from .worlds import World
 
+Settings = TypeVar("Settings", covariant=True)
 Payload = Release | Clear | Cipher
 
 
@@ -45,7 +47,7 @@ class AttackedPair(Protocol):
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Generic[Settings]):
     """What one owner knows: its data and everything public.
 
     settings : parameters of the mechanism; epsilon, delta : of the claim
@@ -54,7 +56,7 @@ class Task:
     rng_for : generators by address; trials : repetitions of a descriptive attack
     """
 
-    settings: Any
+    settings: Settings
     epsilon: float
     delta: float
     worst: tuple[World, World]
@@ -104,12 +106,12 @@ class Exposure:
 
     payloads: Mapping[int, Payload]
     pairs: tuple[AttackedPair, AttackedPair]
-    numbers: dict[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, Scalar] = field(default_factory=dict)
     one_run: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]] | None = None
     curves: np.ndarray | None = None
 
 
-def public_settings(settings: Any, *names: str) -> Public:
+def public_settings(settings: object, *names: str) -> Public:
     """Settings of a case as a certificate takes them: fixed before any data are seen."""
     values = tuple(getattr(settings, name) for name in names)
     return Public(values[0] if len(values) == 1 else values, because=f"{' and '.join(names)} of the case, a setting")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
+from ..files import Scalar
 from ..privacy.accounted_values import Clear, Public
 from ..privacy.accounting.calibration import gaussian_epsilon
 from ..privacy.audit.exact import finite_epsilon, response_epsilon
 from ..privacy.audit.pairs import audit_pair
 from ..privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
+from ..privacy.mechanisms.release import Terms
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
 from .exposure import Exposure, Task, Verdict
 from .worlds import World
@@ -199,20 +201,22 @@ def canaries(pair: GaussianPair, rng: np.random.Generator, count: int) -> tuple[
     return np.where(bits == 1, scores[0], scores[1]), bits
 
 
-def clear_exposure(task: Task, message: Callable[[World], np.ndarray | float], unit: str, **numbers: Any) -> Exposure:
+def clear_exposure(
+    task: Task[object], message: Callable[[World], np.ndarray | float], unit: str, **numbers: Scalar
+) -> Exposure:
     """A message in the clear."""
     payload = Clear(message(task.worst[0]), units=(unit,), owner=task.owner)
     return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(message(one), message(other))), numbers)
 
 
 def gaussian_exposure(
-    task: Task,
+    task: Task[object],
     statistic: Callable[[World], Bounded],
     noise: float,
-    numbers: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, Scalar] | None = None,
     *,
     symmetric: bool = False,
-    **booked: Any,
+    **booked: Unpack[Terms],
 ) -> Exposure:
     """A statistic with independent Gaussian noise of one deviation, in the upper triangle of a symmetric matrix.
 

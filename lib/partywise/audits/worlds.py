@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from ..files import Scalar
 
 WORLDS = ("worst", "its neighbour", "ordinary", "its neighbour")
 
@@ -52,5 +54,5 @@ class AuditEstimate:
     """
 
     epsilon_claimed: float
-    numbers: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[str, Scalar] = field(default_factory=dict)
     curves: np.ndarray | None = None

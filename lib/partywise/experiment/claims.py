@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import nan
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from ..checks import CheckedFields, Delta, Range, check_fields
 from .study import Lazy, Source
@@ -106,11 +106,11 @@ class Claim(Source):
         stated = STATES[self.states if variant == "published" else self.correction_states]
         return epsilon if stated is None else stated
 
-    def delta(self, settings: Any, study_delta: float) -> float:
+    def delta(self, settings: ClaimSettings, study_delta: float) -> float:
         """Delta of the claim."""
         return study_delta if settings.delta is None else settings.delta
 
-    def title_for(self, settings: Any) -> str:
+    def title_for(self, settings: ClaimSettings) -> str:
         """The title with the parameters of a case."""
         return self.title.format(**asdict(settings))
 

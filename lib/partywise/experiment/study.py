@@ -24,13 +24,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from ..checks import check_fields
 from ..errors import ConfigError
 from .measures import ExampleFits, Heading, Measure, Measures, measures_of
 
 T = TypeVar("T")
+Options = TypeVar("Options", covariant=True)
+Constants = TypeVar("Constants", covariant=True)
+Settings = TypeVar("Settings", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -190,19 +193,19 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class MethodSpec:
+class MethodSpec(Generic[Options, Constants, Settings]):
     """What a protocol, a metric or an example fit may know besides the data.
 
     options : of the method; study : the study's constants; settings : of the case; public : what everyone knows
     source : where the data of the case come from; n_parties : among how many they were split
     """
 
-    options: Any
-    study: Any
-    settings: Any
-    public: Any
+    options: Options
+    study: Constants
+    settings: Settings
+    public: object
     source: Source | None = None
-    n_parties: int | None = None
+    n_parties: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

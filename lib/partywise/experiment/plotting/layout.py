@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, PercentFormatter
 
@@ -103,7 +104,7 @@ class Axis:
         self, ax: Axes, cube: xr.Dataset, name: str, which: Literal["x", "y"] = "y", letters: int = LETTERS
     ) -> None:
         """Scale, ends, ticks and label of the axis of a measure, after its values are drawn."""
-        axis: Any = ax.yaxis if which == "y" else ax.xaxis
+        axis: XAxis | YAxis = ax.yaxis if which == "y" else ax.xaxis
         for value, label in self.levels.items():
             (ax.axhline if which == "y" else ax.axvline)(value, color=GREY, linewidth=0.9, linestyle="--", label=label)
         words = EngFormatter(unit="B") if quantity_of(cube, name).unit == "byte" else None
@@ -197,10 +198,16 @@ class Layout:
         cells = [(case, row) for row in range(rows * groups) for case in shown]
         stacked = len(cells) > len(shown) > 1
         abreast = len(shown) if stacked else min(self.columns, len(cells))
-        share = "row" if self.share and (stacked or rows == 1) else False
-        options: dict[str, Any] = {"sharey": share, "sharex": "col" if stacked else False}
         width = max(self.size[0], LEAST / abreast)
-        figure, axes = panels(-(-len(cells) // abreast), abreast, width, height or self.size[1], **options)
+        down, shared = -(-len(cells) // abreast), self.share and (stacked or rows == 1)
+        figure, axes = panels(
+            down,
+            abreast,
+            width,
+            height or self.size[1],
+            sharex="col" if stacked else False,
+            sharey="row" if shared else False,
+        )
         notes, labels = dict.fromkeys(filter(None, [self.note])), list[str]()
         for ax in axes[len(cells) :]:
             ax.set_axis_off()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import fill
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...errors import CubeError
+from ...files import Scalar
 from .bars import Bars
 from .layout import Axis, Layout, axes_of, label_of
 from .replicates import over_with_bands
-from .select import coordinate_of, plan_behind
+from .select import coordinate_of, number_of, plan_behind
 from .series import (
     Series,
     draw,
@@ -28,7 +29,7 @@ from .series import (
     series,
     summarise,
 )
-from .style import Look, compact, look, overlay_marks, run_ticks
+from .style import Look, Marks, compact, look, overlay_marks, run_ticks
 from .ticks import down_to_zero, ticks_at
 from .words import PROTECTED
 
@@ -153,7 +154,7 @@ class Lines(Layout):
             counts = {case: self._places(cube, [case], rows) for case in cases}
             most = 2 if self.least and any(count > 1 for count in counts.values()) else self.least
             return {case: [case] for case in self.select(cube, [case for case in cases if counts[case] >= most])}
-        panels: dict[Any, list[str]] = {}
+        panels: dict[tuple[Scalar, Scalar], list[str]] = {}
         chosen = self.select(cube, [c for c in cases if coordinate_of(cube, "case", c, self.x) is not None])
         sweeps = [coordinate_of(cube, "case", case, "group") for case in chosen]
         for case, sweep in zip(chosen, sweeps, strict=True):
@@ -189,7 +190,7 @@ class Lines(Layout):
             return series(cube, name, cases[0], method, self.x, self.spread == "middle")
         if self._path(cube):
             return _path_of(cube, cases[0], method, (self.x, name), self.start)
-        places = [float(coordinate_of(cube, "case", case, self.x)) for case in cases]
+        places = [number_of(cube, "case", case, self.x) for case in cases]
         columns = [replicate_means(cube, name, case, method, "epsilon").mean("epsilon").values for case in cases]
         order = np.argsort(places, kind="stable")
         return summarise(np.array(places)[order], np.stack(columns, axis=1)[:, order], self.spread == "middle")
@@ -224,15 +225,17 @@ class Lines(Layout):
     def _line(self, ax: Axes, one: Curve, style: Look, label: str, place: tuple[int, int], hollow: bool) -> None:
         """One line in the look of its method, at its place among so many."""
         (number, count), line = place, one.line
-        marks: dict[str, Any] = {"label": label, "linewidth": one.width} | (
-            overlay_marks(number) if self.overlap else {}
-        )
+        marks: Marks = {"label": label, "linewidth": one.width}
+        if self.overlap:
+            marks |= overlay_marks(number)
         if len(line.x) > MARKS:
             step = -(-len(line.x) // 6)
             marks["markevery"] = (number % step, step)
-        marks |= {"markerfacecolor": "white"} if hollow else {}
+        if hollow:
+            marks["markerfacecolor"] = "white"
         if self.spread != "bands":
-            draw_bars(ax, line, style, APART ** (number - count / 2), **{"markersize": 4} | marks)
+            small: Marks = {"markersize": 4}
+            draw_bars(ax, line, style, APART ** (number - count / 2), **small | marks)
         else:
             draw(ax, line, style, **marks)
 
@@ -266,7 +269,7 @@ def _party_counts(cube: xr.Dataset, cases: Sequence[str]) -> list[int]:
 
 def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> None:
     """A value without an epsilon; one that a logarithmic axis cannot hold lies at its lower end, and says so."""
-    look_of: dict[str, Any] = {"color": style.color, "linestyle": style.rule, "linewidth": 1.2}
+    look_of: Marks = {"color": style.color, "linestyle": style.rule, "linewidth": 1.2}
     if log and value <= 0:
         ax.plot([0, 1], [0, 0], transform=ax.transAxes, label=f"{label}: {value:.2g}, below the axis", **look_of)
     else:

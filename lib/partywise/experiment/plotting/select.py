@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ...errors import CubeError
+from ...files import Scalar
 from ..plan import Plan, plan
 from ..results.labels import dim_of
 
 
-def having(cube: xr.Dataset, dim: str, **wanted: Any) -> list[str]:
+def having(cube: xr.Dataset, dim: str, **wanted: Scalar) -> list[str]:
     """Labels along ``case`` or ``method`` that have all these values, in the order of the cube.
 
     A setting or option that the cube does not tell (nobody gives it, and all have the same) is nobody's: ask for
@@ -27,12 +28,20 @@ def having(cube: xr.Dataset, dim: str, **wanted: Any) -> list[str]:
     return [str(label) for label in labels[kept]]
 
 
-def coordinate_of(cube: xr.Dataset, dim: str, label: str, name: str) -> Any:
+def coordinate_of(cube: xr.Dataset, dim: str, label: str, name: str) -> Scalar:
     """Value of a coordinate of a case or a method; None where it has none."""
     if f"{dim}_{name}" not in cube.coords:
         return None
     value = cube[f"{dim}_{name}"].values.tolist()[np.flatnonzero(cube[dim_of(dim)].values == label)[0]]
     return None if value == "" or value != value else value
+
+
+def number_of(cube: xr.Dataset, dim: str, label: str, name: str) -> float:
+    """The same of a coordinate that is a number; CubeError where it is none."""
+    value = coordinate_of(cube, dim, label, name)
+    if not isinstance(value, int | float):
+        raise CubeError(f"{name} of {dim} {label} is {value!r}: the figure needs a number, name another axis.")
+    return float(value)
 
 
 def title(cube: xr.Dataset, dim: str, label: str) -> str:

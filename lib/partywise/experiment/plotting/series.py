@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from ...errors import CubeError
 from ..plan import replicates_text
-from .style import Look
+from .style import Look, Marks
 
 # Quantiles between which a bar reaches, and the replicates from which on they are more than the extremes.
 MIDDLE, MANY = (0.05, 0.95), 20
@@ -96,9 +96,9 @@ def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False) -> Series
     return Series(x[kept].astype(float), mean, deviation / np.sqrt(count), ends)
 
 
-def draw(ax: Axes, line: Series, style: Look, **options: Any) -> None:
+def draw(ax: Axes, line: Series, style: Look, **options: Unpack[Marks]) -> None:
     """A line with its band, in the look of a method."""
-    settings = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label} | options
+    settings = style.marks | options
     ax.plot(line.x, line.mean, **settings)
     if np.isfinite(line.se).any():
         ax.fill_between(
@@ -106,9 +106,9 @@ def draw(ax: Axes, line: Series, style: Look, **options: Any) -> None:
         )
 
 
-def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options: Any) -> None:
+def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options: Unpack[Marks]) -> None:
     """A line with a bar of one standard error at each point, moved by a factor so that bars of lines stand apart."""
-    settings = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label} | options
+    settings = style.marks | options
     ax.plot(line.x * shift, line.mean, **settings)
     low, high = (line.mean - line.se, line.mean + line.se) if line.ends is None else line.ends
     if np.isfinite(low).any():

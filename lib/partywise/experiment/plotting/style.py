@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Literal, TypedDict, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -12,8 +12,9 @@ import xarray as xr
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
@@ -24,7 +25,28 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#D9780B", "#5672F4", "#00A75D"
 BLUE, RED, PURPLE, BROWN = "#23428B", "#AB2509", "#AF73B6", "#7D2A2C"
 GREY = "#737373"
 
-SETTINGS: dict[str, Any] = {
+# Which panels have one axis.
+Share = Literal["row", "col", "all"]
+# Dashes as matplotlib names or measures them: an offset, and lengths of ink and gaps.
+Dashes = str | tuple[int, tuple[int, ...]]
+
+
+class Marks(TypedDict, total=False):
+    """How a line and its markers are drawn, in the words of matplotlib."""
+
+    label: str
+    color: str
+    linestyle: Dashes
+    linewidth: float
+    marker: str | int
+    markersize: float
+    markerfacecolor: str
+    markeredgecolor: str
+    markeredgewidth: float
+    markevery: tuple[int, int]
+
+
+SETTINGS: dict[str, str | float] = {
     "font.size": 9,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9,
@@ -55,9 +77,9 @@ NEAREST = 0.06
 COLORS = (ORANGE, SKY, GREEN, BLUE, RED, PURPLE, BROWN)
 NEUTRALS = (BLACK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "h")
-DASHES = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)))
+DASHES: tuple[Dashes, ...] = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)))
 # Of a horizontal line whose curve would be solid: none of the dashes above.
-LONG = (0, (9, 2))
+LONG: Dashes = (0, (9, 2))
 
 
 @dataclass(frozen=True)
@@ -67,10 +89,15 @@ class Look:
     label: str
     color: str
     marker: str
-    line: Any = "-"
+    line: Dashes = "-"
 
     @property
-    def rule(self) -> Any:
+    def marks(self) -> Marks:
+        """Of its line."""
+        return {"color": self.color, "marker": self.marker, "linestyle": self.line, "label": self.label}
+
+    @property
+    def rule(self) -> Dashes:
         """Dashes of a horizontal line, which has no markers: never solid, as curves may be, and no other method's."""
         return LONG if self.line == "-" else self.line
 
@@ -89,14 +116,24 @@ def look(cube: xr.Dataset, method: str) -> Look:
     return Look(own, colors[place % len(colors)], MARKERS[place % len(MARKERS)], DASHES[place % len(DASHES)])
 
 
-def panels(rows: int, columns: int, width: float, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
+def panels(
+    rows: int,
+    columns: int,
+    width: float,
+    height: float,
+    *,
+    sharex: bool | Share = False,
+    sharey: bool | Share = False,
+) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches.
 
     Panels are wider than asked for where the whole would be narrower than a title.
     """
     mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]
     size = (max(width * columns, NARROWEST), height * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=size, squeeze=False, layout="constrained", sharex=sharex, sharey=sharey
+    )
     return figure, list(axes.ravel())
 
 
@@ -105,10 +142,10 @@ def compact(number: float) -> str:
     return f"{number:g}".replace("e-0", "e-").replace("e+0", "e+")
 
 
-def overlay_marks(number: int) -> dict[str, Any]:
+def overlay_marks(number: int) -> Marks:
     """Marks of the line that is drawn after ``number`` others on which it may lie: smaller, and the largest hollow."""
     size = max(9 - 2 * number, 4)
-    return {"markersize": size} | ({"markerfacecolor": "white"} if size >= 7 else {})
+    return {"markersize": size, "markerfacecolor": "white"} if size >= 7 else {"markersize": size}
 
 
 def run_ticks(ax: Axes, places: Iterable[float]) -> None:
@@ -126,14 +163,14 @@ def legend_below(figure: Figure, axes: list[Axes], columns: int = 4) -> None:
 
     A figure that is narrower than its longest entry is made wider.
     """
-    entries: dict[str, Any] = {}
+    entries: dict[str, Artist] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     legend_of(figure, list(entries.values()), list(entries), columns)
 
 
-def legend_of(figure: Figure, handles: list[Any], labels: list[str], columns: int) -> None:
+def legend_of(figure: Figure, handles: Sequence[Artist], labels: list[str], columns: int) -> None:
     """A legend below all panels, as `legend_below` makes one, of these entries."""
     for count in range(min(columns, max(1, len(labels))), 0, -1):
         legend = figure.legend(handles, labels, loc="outside lower center", ncols=count)
@@ -183,7 +220,7 @@ def _break_lines(words: str, width: Callable[[str], float], room: float) -> list
     return lines
 
 
-def _renderer(figure: Figure) -> Any:
+def _renderer(figure: Figure) -> RendererAgg:
     return cast(FigureCanvasAgg, figure.canvas).get_renderer()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..tables.rows import write_csv, write_text
 
@@ -20,7 +19,7 @@ class Table:
     """
 
     title: str
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Mapping[str, object]]
     notes: Sequence[str] = ()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.special import chdtri
@@ -56,7 +55,7 @@ def draw_curves(
     return X, signal + np.sqrt(variance) * noise, variance
 
 
-def draw_simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
     """One replicate of the generator; the operators are those of every replicate."""
     operators = draw_operators(settings, rng_for("operators", shared=True))
     X, Y, variance = draw_curves(replace(settings, n=settings.n + settings.n_test), rng_for, operators)
@@ -89,13 +88,13 @@ def draw_simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resourc
     )
 
 
-def draw_beijing(settings: BeijingSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+def draw_beijing(settings: BeijingSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
     """Beijing PM2.5 day curves 2010-14; a replicate deals the fortnights to the folds anew."""
     table = beijing_table.load(Path(resources) / "beijing_pm25")
     return _real(table, settings, rng_for)
 
 
-def draw_nyc(settings: NycSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+def draw_nyc(settings: NycSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
     """NYC 2013: share of late departures by hour at one airport; a replicate deals the weeks to the folds anew."""
     table = nyc_table.load(Path(resources) / "nyc_flights", airport=settings.airport)
     return _real(table, settings, rng_for)

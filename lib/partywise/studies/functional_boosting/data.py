@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,8 @@ from ...federation.parties import Party, split_columns
 from ...functional.model import BasisSpec
 from ...functional.model import PublicFacts as Public
 from ...privacy.accounted_values import Public as Fixed
+from .own_settings import TableSettings
+from .settings import RealSettings, SimulatedSettings
 
 # `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
 RADIUS = "clipping radius of the case: a setting, or a constant of its generator"
@@ -83,7 +84,9 @@ class FunctionalData:
         return Public(self.basis_x, self.basis_y, radius, Fixed(float(self.response_radius), because=RADIUS), names)
 
 
-def split(data: FunctionalData, n_parties: int, spec: Any, settings: Any) -> list[Party]:
+def split(
+    data: FunctionalData, n_parties: int, spec: object, settings: SimulatedSettings | RealSettings | TableSettings
+) -> list[Party]:
     """The active party (the response) and ``n_parties`` owners of disjoint predictors.
 
     The active party of simulated data also keeps the truth, for the oracle and for nothing else.
@@ -105,13 +108,13 @@ def split(data: FunctionalData, n_parties: int, spec: Any, settings: Any) -> lis
     return [Party("active", "active", private), *owners]
 
 
-def folds(data: FunctionalData, n_folds: int, settings: Any) -> np.ndarray:
+def folds(data: FunctionalData, n_folds: int, settings: SimulatedSettings | RealSettings | TableSettings) -> np.ndarray:
     """Fold of every record: floor(b K / n_blocks) for its block b, or the source's floor(n_blocks / K) each.
 
     With fresh test records these are fold 0 and all others train.  With the published rule the blocks that are left
     over belong to no fold (-1) and are never tested.
     """
-    if getattr(settings, "n_test", 0):
+    if isinstance(settings, SimulatedSettings) and settings.n_test:
         return np.where(data.block < settings.n, -1, 0)
     n_blocks = int(data.block.max()) + 1
     if settings.fold_rule == "balanced":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,25 +25,25 @@ from .claims import BudgetSettings, CurveSettings, SplineSettings
 SHARE = 0.95
 
 
-def antipodal_curves(settings: CurveSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def antipodal_curves(settings: CurveSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One curve along the first coordinate, and its opposite; one ordinary curve, and another."""
     white, other, extreme = _curves(settings, 1, rng_for)
     return _neighbours(white, other, extreme, -extreme)
 
 
-def curves_of_predictors(settings: BudgetSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def curves_of_predictors(settings: BudgetSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """The same for every predictor of one record."""
     white, other, extreme = _curves(settings, settings.n_predictors, rng_for)
     return _neighbours(white, other, extreme, -extreme)
 
 
-def long_curve(settings: CurveSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def long_curve(settings: CurveSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One record crosses the 95th percentile; in the ordinary pair one curve replaces another."""
     white, other, extreme = _curves(settings, 1, rng_for)
     return _neighbours(white, other, 10 * extreme, 0 * extreme)
 
 
-def spline_curves(settings: SplineSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def spline_curves(settings: SplineSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """Coefficients of splines; the extreme ones lie along the eigenvector of the least eigenvalue of M."""
     white, other, _ = _curves(settings, 1, rng_for)
     basis = BSplineBasis((settings.start, settings.end), settings.n_basis)
@@ -69,7 +68,7 @@ def _neighbours(white: np.ndarray, other: np.ndarray, first: np.ndarray, second:
     return AuditData(x, np.zeros((4, len(white))))
 
 
-def covariance_published(task: Task) -> Exposure:
+def covariance_published(task: Task[SplineSettings]) -> Exposure:
     """Coefficients clipped to ||c||_M <= S plus N(0, s^2 M), s = 2 S sqrt(2 log(1.25 / delta)) / epsilon.
 
     Seed 000, "Gaussian mechanism".  The least noise lies along the eigenvector of the least eigenvalue of M, where the
@@ -78,12 +77,14 @@ def covariance_published(task: Task) -> Exposure:
     return _coefficients(task, task.classic, lambda gram: gram)
 
 
-def covariance_corrected(task: Task) -> Exposure:
+def covariance_corrected(task: Task[SplineSettings]) -> Exposure:
     """The same with N(0, s^2 M^-1), the geometry of the clip."""
     return _coefficients(task, task.analytic, np.linalg.inv)
 
 
-def _coefficients(task: Task, multiplier: float, shape_of: Callable[[np.ndarray], np.ndarray]) -> Exposure:
+def _coefficients(
+    task: Task[SplineSettings], multiplier: float, shape_of: Callable[[np.ndarray], np.ndarray]
+) -> Exposure:
     settings = task.settings
     gram = BSplineBasis((settings.start, settings.end), settings.n_basis).gram
     shape = shape_of(gram)
@@ -101,29 +102,29 @@ def _coefficients(task: Task, multiplier: float, shape_of: Callable[[np.ndarray]
     return Exposure({0: release}, pairs, one_run=lambda rng, count: canaries(worst, rng, count))
 
 
-def orthonormal_published(task: Task) -> Exposure:
+def orthonormal_published(task: Task[CurveSettings]) -> Exposure:
     """White noise on orthonormal coordinates at the classic level of the source."""
     return _orthonormal(task, task.classic)
 
 
-def orthonormal_corrected(task: Task) -> Exposure:
+def orthonormal_corrected(task: Task[CurveSettings]) -> Exposure:
     """The same at the analytic level."""
     return _orthonormal(task, task.analytic)
 
 
-def _orthonormal(task: Task, multiplier: float) -> Exposure:
+def _orthonormal(task: Task[CurveSettings], multiplier: float) -> Exposure:
     settings, noise = task.settings, 2 * task.settings.radius * multiplier
     bounded = clipped_coefficients(task.worst[0].x, None, public_settings(settings, "radius"))
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     return Exposure({0: release}, _white(task, noise))
 
 
-def radius_published(task: Task) -> Exposure:
+def radius_published(task: Task[CurveSettings]) -> Exposure:
     """``adapt_Sx``: the 95 % quantile of the norms, announced and not charged."""
     return clear_exposure(task, lambda world: float(np.quantile(_norms(world), SHARE)), "features")
 
 
-def radius_corrected(task: Task) -> Exposure:
+def radius_corrected(task: Task[CurveSettings]) -> Exposure:
     """A private quantile."""
     domain = Public((0.0, 4 * task.settings.radius), because="four times the radius of the case, a setting")
     quantile = PrivateQuantile(task.epsilon, SHARE, domain)
@@ -134,17 +135,17 @@ def radius_corrected(task: Task) -> Exposure:
     return Exposure({0: release}, pairs)
 
 
-def budget_published(task: Task) -> Exposure:
+def budget_published(task: Task[BudgetSettings]) -> Exposure:
     """ "Total held" by noise s sqrt(J) for J parties, although p predictors are released."""
     return _budget(task, task.classic, len(task.owners))
 
 
-def budget_corrected(task: Task) -> Exposure:
+def budget_corrected(task: Task[BudgetSettings]) -> Exposure:
     """The same with sqrt(p) at the analytic level."""
     return _budget(task, task.analytic, task.settings.n_predictors)
 
 
-def _budget(task: Task, multiplier: float, shares: int) -> Exposure:
+def _budget(task: Task[BudgetSettings], multiplier: float, shares: int) -> Exposure:
     """Each party releases its predictors by itself, so a record's curves compose over all p of them."""
     settings = task.settings
     noise = 2 * settings.radius * multiplier * float(np.sqrt(shares))
@@ -162,12 +163,12 @@ def _budget(task: Task, multiplier: float, shares: int) -> Exposure:
     return Exposure(releases, task.pairs(pair_of))
 
 
-def residuals(task: Task) -> Exposure:
+def residuals(task: Task[CurveSettings]) -> Exposure:
     """Residuals: the first are the response curves less their mean, in the clear."""
     return clear_exposure(task, lambda world: world.x - world.x.mean(axis=0), "label")
 
 
-def response(task: Task) -> Exposure:
+def response(task: Task[CurveSettings]) -> Exposure:
     """A released response, from which anybody may compute residuals."""
     settings, noise = task.settings, 2 * task.settings.radius * task.analytic
     radius = public_settings(settings, "radius")
@@ -175,7 +176,7 @@ def response(task: Task) -> Exposure:
     return Exposure({0: Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner)}, _white(task, noise))
 
 
-def _white(task: Task, noise: float) -> tuple[AttackedPair, AttackedPair]:
+def _white(task: Task[CurveSettings], noise: float) -> tuple[AttackedPair, AttackedPair]:
     """Both pairs under white noise on orthonormal coordinates."""
     radius = task.settings.radius
     return task.pairs(lambda one, other: GaussianPair(_record(one, None, radius), _record(other, None, radius), noise))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ SHOWN = 4
 CHARACTERS = 24
 
 
-def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> FunctionalMeasures:
+def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: object) -> FunctionalMeasures:
     """All scalars of one cell, on the records outside ``train`` (on all records when none is held out).
 
     A path that diverged may have losses beyond the range of floating-point numbers: they are inf.
@@ -119,7 +118,7 @@ def _share(flags: np.ndarray) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 
-def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> FunctionalExamples:
+def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: object) -> FunctionalExamples:
     """Kernels of four predictors and curves of four held-out records.
 
     operator : (predictor_shown, s_grid, t_grid), kernels beta_j(s, t) of four predictors on a regular grid

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,21 +26,21 @@ Basis = BSplineBasis | FourierBasis
 
 
 def draw(
-    settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> dict[str, Any]:
+    settings: TableSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> dict[str, np.ndarray]:
     """What a replicate differs in: it deals the records (or their groups) to the folds anew."""
-    groups = _shared_fields(settings, contents(settings.files.values()))["block"]
+    groups = _common_data(settings, contents(settings.files.values())).block
     return {"block": rng_for("blocks").permutation(int(groups.max()) + 1)[groups]}
 
 
-def table(settings: TableSettings, drawn: Mapping[str, Any]) -> FunctionalData:
+def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> FunctionalData:
     """Own curves, read from their files."""
-    return FunctionalData(**{**_shared_fields(settings, contents(settings.files.values())), **drawn})
+    return replace(_common_data(settings, contents(settings.files.values())), block=drawn["block"])
 
 
 @lru_cache(maxsize=1)
-def _shared_fields(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> dict[str, Any]:
-    """What all replicates share: the fields of FunctionalData, with groups of records in the order of their names."""
+def _common_data(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> FunctionalData:
+    """What all replicates share, with groups of records in the order of their names."""
     for file, content in files:
         LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())
     read = load(settings, dict(files))
@@ -54,23 +54,23 @@ def _shared_fields(settings: TableSettings, files: tuple[tuple[str, bytes], ...]
     for j, one in enumerate(read.predictors):
         _check_size(one.name, X[:, j] / lengths[0], radii[j], f"predictors[{j}].radius")
     _check_size(read.response.name, Y / lengths[1], settings.response_radius, "response_radius")
-    return {
-        "X": X,
-        "Y": Y,
-        "basis": settings.basis,
-        "domain_x": np.array(settings.domain),
-        "domain_y": np.array(domain_y),
-        "radius": np.array(radii) * lengths[0],
-        "response_radius": float(settings.response_radius * lengths[1]),
-        "block": read.block,
-        "operators": np.zeros((0, bx.n_basis, by.n_basis)),
-        "active": np.zeros(0, dtype=bool),
-        "predictor_names": np.array([one.name for one in settings.predictors]),
-        "natural_party": np.array([one.party for one in settings.predictors]),
-        "record_names": read.ids,
-        "y_offset": settings.response.centre,
-        "y_scale": settings.response.scale,
-    }
+    return FunctionalData(
+        X=X,
+        Y=Y,
+        basis=settings.basis,
+        domain_x=np.array(settings.domain),
+        domain_y=np.array(domain_y),
+        radius=np.array(radii) * lengths[0],
+        response_radius=float(settings.response_radius * lengths[1]),
+        block=read.block,
+        operators=np.zeros((0, bx.n_basis, by.n_basis)),
+        active=np.zeros(0, dtype=bool),
+        predictor_names=np.array([one.name for one in settings.predictors]),
+        natural_party=np.array([one.party for one in settings.predictors]),
+        record_names=read.ids,
+        y_offset=settings.response.centre,
+        y_scale=settings.response.scale,
+    )
 
 
 def smooth(curve: OwnCurve, basis: Basis, n: int, weight: float, ids: np.ndarray) -> np.ndarray:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...datasets.own.curves.files import CurveFile, PredictorFile
 from ...experiment.owner_outputs import OwnerReport
 from ...functional.bases import BSplineBasis
 from ...functional.model import BasisSpec, Estimate
 from .data import FunctionalData
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .own_settings import TableSettings
 
 # Points of a curve in predictions.csv.
 GRID = 13
@@ -22,7 +27,9 @@ SCALE = (
 )
 
 
-def owner_outputs(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> OwnerReport:
+def owner_outputs(
+    estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
+) -> OwnerReport:
     """Of all records: smoothed and predicted curves, in the unit of the transformed response."""
     by = data.basis_y.build()
     times = np.linspace(*data.basis_y.domain, GRID)
@@ -35,7 +42,9 @@ def owner_outputs(estimate: Estimate, data: FunctionalData, train: np.ndarray, s
     )
 
 
-def coefficient_rows(estimate: Estimate, data: FunctionalData, spec: Any) -> dict[str, Any]:
+def coefficient_rows(
+    estimate: Estimate, data: FunctionalData, spec: MethodSpec[object, object, TableSettings]
+) -> dict[str, object]:
     """Operators and means as coefficients of the basis functions themselves."""
     settings = spec.settings
     wx, wy = data.basis_x.build().inverse_root, data.basis_y.build().inverse_root
@@ -55,14 +64,14 @@ def coefficient_rows(estimate: Estimate, data: FunctionalData, spec: Any) -> dic
     }
 
 
-def _curve(one: Any, settings: Any) -> dict[str, Any]:
+def _curve(one: CurveFile, settings: TableSettings) -> dict[str, object]:
     names = ("file", "transform", "centre", "scale")
-    named = {"name": one.name} if hasattr(one, "name") else {}
+    named: dict[str, object] = {"name": one.name} if isinstance(one, PredictorFile) else {}
     return named | {name: getattr(one, name) for name in names} | {"domain": settings.domain_of(one)}
 
 
-def _basis(spec: BasisSpec) -> dict[str, Any]:
+def _basis(spec: BasisSpec) -> dict[str, object]:
     """Kind, domain, size, and the knots of splines."""
     built = spec.build()
-    found: dict[str, Any] = {"kind": spec.kind, "domain": spec.domain, "n_basis": spec.n_basis}
+    found: dict[str, object] = {"kind": spec.kind, "domain": spec.domain, "n_basis": spec.n_basis}
     return found | ({"degree": built.degree, "knots": built.knots} if isinstance(built, BSplineBasis) else {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from .data import FunctionalData
 
 
 def neighbours(
-    data: FunctionalData, settings: Any, unit: str, count: int, rng: np.random.Generator
+    data: FunctionalData, settings: object, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, FunctionalData]]:
     """All curves of one record, or its response, are others: besides the ways of others, each at its radius."""
     X, Y = data.X.copy(), data.Y.copy()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -67,7 +66,7 @@ def truth(k: int, dependence: float, rarest: float, signal: float, positive: flo
     return tuple(float(value) for value in theta)
 
 
-def draw_logistic(settings: Any, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def draw_logistic(settings: GeneratedSettings, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One data set of the generator: X (n, k) in [0, 1], first column ones; y in {0, 1}; theta that made the labels."""
     theta = np.array(truth(settings.k, settings.dependence, settings.rarest, settings.signal, settings.positive))
     X = draw_features(settings.n, settings.k, settings.dependence, settings.rarest, rng)
@@ -75,7 +74,7 @@ def draw_logistic(settings: Any, rng: np.random.Generator) -> tuple[np.ndarray, 
     return X, y, theta
 
 
-def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
     """One replicate of the generator; the coefficients are those of every replicate."""
     X, y, theta = draw_logistic(settings, rng_for("rows"))
     names = np.array(["intercept", *(f"x{j}" for j in range(1, settings.k))])
@@ -86,7 +85,7 @@ def _source(load: Callable[[Path], Table], resource: str) -> Callable[..., Label
     """What draws the replicates of a table, which those of one job read once."""
     read = lru_cache(maxsize=1)(load)
 
-    def draw(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+    def draw(settings: TableSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
         return _replicate_of(read(Path(resources) / resource), settings, rng_for)
 
     return draw
@@ -99,7 +98,7 @@ draw_body_fat = _source(body_fat_table.load, body_fat_table.RESOURCE)
 draw_late_flights = _source(late_flights_table.load, late_flights_table.RESOURCE)
 
 
-def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
+def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
     """A shipped table."""
     return _replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
 
@@ -137,15 +136,26 @@ def draw_key(rng_for: Rng) -> int:
     return int(rng_for("evaluation").integers(KEYS))
 
 
-def replicate(X, y, train, names, key: int, *, theta=None, from_the_data: int = 0, **known: Any) -> LabelData:
-    """A replicate of these records; ``known`` are fields of `LabelData` that only own data have."""
+def replicate(
+    X: np.ndarray,
+    y: np.ndarray,
+    train: np.ndarray,
+    names: np.ndarray,
+    key: int,
+    *,
+    theta: np.ndarray | None = None,
+    from_the_data: int = 0,
+) -> LabelData:
+    """A replicate of these records."""
+    packed = pack(X)
     return LabelData(
         y=y.astype(np.uint8),
-        **pack(X),
+        numeric=packed["numeric"],
+        indicators=packed["indicators"],
+        order=packed["order"],
         train=train,
         theta=np.zeros(0) if theta is None else theta,
         feature_names=names,
         from_the_data=from_the_data,
         evaluation_key=key,
-        **known,
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
 from ...logistic.model import PublicFacts as Public
+from ...models.links import Link
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class LabelData:
         return self.X[~self.train], self.labels[~self.train]
 
     @cached_property
-    def memo(self) -> dict[Any, Any]:
-        """What the evaluator has computed already for this replicate, such as the optimum without noise."""
+    def memo(self) -> dict[Link, float]:
+        """Least risks that the evaluator has computed already for this replicate, by the link."""
         return {}
 
     def n_protected(self, unit: str) -> int:
@@ -80,7 +80,7 @@ class LabelData:
         )
 
 
-def pack(X: np.ndarray) -> dict[str, Any]:
+def pack(X: np.ndarray) -> dict[str, np.ndarray]:
     """Features (N, k) as the fields ``numeric``, ``indicators`` and ``order`` of `LabelData`."""
     binary = np.all((X == 0) | (X == 1), axis=0)
     return {
@@ -90,7 +90,7 @@ def pack(X: np.ndarray) -> dict[str, Any]:
     }
 
 
-def split(data: LabelData, n_parties: int, spec: Any, settings: Any) -> list[Party]:
+def split(data: LabelData, n_parties: int, spec: object, settings: object) -> list[Party]:
     """The trainer, who holds the features, and the measurer, who sees the labels."""
     if n_parties != 2:
         raise ValueError(f"n_parties is {n_parties}: there are 2, the trainer and the measurer.")
@@ -101,7 +101,7 @@ def split(data: LabelData, n_parties: int, spec: Any, settings: Any) -> list[Par
     ]
 
 
-def folds(data: LabelData, n_folds: int, settings: Any) -> np.ndarray:
+def folds(data: LabelData, n_folds: int, settings: object) -> np.ndarray:
     """Fold 0 holds the rows that test; those that train are never tested."""
     if n_folds != 1:
         raise ValueError(f"n_folds is {n_folds}: every replicate has its own split, so there is 1 fold.")

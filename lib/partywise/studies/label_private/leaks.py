@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from .claims import SumSettings
 
 
 def flipped_label(
-    settings: SumSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+    settings: SumSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> AuditData:
     """The label of the longest record flips; ordinarily that of an average one."""
     rng = rng_for("records")
@@ -29,17 +28,17 @@ def flipped_label(
     return AuditData(x, y)
 
 
-def label_sum_published(task: Task) -> Exposure:
+def label_sum_published(task: Task[SumSettings]) -> Exposure:
     """X'y / N plus N(0, sigma^2 I), sigma = max ||x_i|| / N sqrt(2 log(1.25 / delta)) / epsilon."""
     return _label_sum_exposure(task, task.classic)
 
 
-def label_sum_corrected(task: Task) -> Exposure:
+def label_sum_corrected(task: Task[SumSettings]) -> Exposure:
     """The same at the analytic level."""
     return _label_sum_exposure(task, task.analytic)
 
 
-def _label_sum_exposure(task: Task, multiplier: float) -> Exposure:
+def _label_sum_exposure(task: Task[SumSettings], multiplier: float) -> Exposure:
     """The guarantee is about one label; the features are public to whoever measures the labels."""
     noise = _sum(task.worst[0]).certificate.value * multiplier
     return gaussian_exposure(task, _sum, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon, trust_model="label")

@@ -7,13 +7,14 @@ draws is charged: the ledger holds the one release behind the estimate.
 from __future__ import annotations
 
 from math import log
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
 from ...logistic.model import Estimate, Plan
 from ...logistic.objective import dot_product, ridge_vector
+from ...logistic.options import ReferenceOptions, WalrOptions
 from ...logistic.planner import fixed_plan
 from ...logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
 from ...models.links import Link
@@ -23,6 +24,10 @@ from .measures import LabelPrivateExamples, LabelPrivateMeasures
 from .redraws import audit_measures, classic_limit, evaluator, noise_measures, share_unbounded
 from .settings import PATH_RUNS
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .study import Spec
+
 # Small enough to change nothing, large enough that separable labels have an optimum.
 REFERENCE_RIDGE = 1e-6
 # Four steps a decade, from 1 to 100 000.
@@ -30,7 +35,9 @@ STEPS = np.unique(np.round(10.0 ** (np.arange(21) / 4)).astype(int))
 PATH = ("path_passes", "path_norm", "path_log_loss", "path_objective", "path_gap")
 
 
-def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> LabelPrivateMeasures:
+def metrics(
+    estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+) -> LabelPrivateMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y = data.testing
     theta, link = estimate.theta, estimate.link
@@ -52,10 +59,11 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
         n_coefficients=X.shape[1],
     )
     found |= LabelPrivateMeasures.of(estimate.numbers)
-    if estimate.plan is not None and estimate.noisy_dot is not None:
-        return found | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, spec.options)
-    if hasattr(spec.options, "trainer"):
-        found |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, spec.options.ridge, link))
+    options = spec.options
+    if estimate.plan is not None and estimate.noisy_dot is not None and isinstance(options, WalrOptions):
+        return found | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, options)
+    if isinstance(options, ReferenceOptions):
+        found |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, options.ridge, link))
     return found
 
 
@@ -66,10 +74,10 @@ def finite_or_none(value: float) -> float | None:
 
 def least_risk(data: LabelData, link: Link) -> float:
     """F0(theta_O) of the training rows without noise, computed once a replicate for each link."""
-    if ("least risk", link) not in data.memo:
+    if link not in data.memo:
         optimum = penalised_optimum(*data.training, REFERENCE_RIDGE, link)
-        data.memo["least risk", link] = risk(*data.training, optimum, link)
-    return data.memo["least risk", link]
+        data.memo[link] = risk(*data.training, optimum, link)
+    return data.memo[link]
 
 
 def excess(theta: np.ndarray, data: LabelData, link: Link) -> float:
@@ -85,7 +93,7 @@ def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) 
 
 
 def release_measures(
-    theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: Any
+    theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: WalrOptions
 ) -> LabelPrivateMeasures:
     """How near the trainer came to the optimum of its release, and what other draws of the plan would have given."""
     X = data.training[0]
@@ -105,7 +113,9 @@ def release_measures(
     return found
 
 
-def example_fits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> LabelPrivateExamples:
+def example_fits(
+    estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> LabelPrivateExamples:
     """Calibration of the test rows, and the path of a trainer.
 
     calibration_predicted, calibration_observed : (bin,), means in ten bins of equal counts of the test rows
@@ -115,7 +125,7 @@ def example_fits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: A
     X, y = data.testing
     predicted, observed = curve(predict(X, estimate.theta, estimate.link), y)
     path = np.full((len(PATH), len(STEPS)), np.nan)
-    if getattr(spec.options, "trace_steps", 0):
+    if isinstance(spec.options, WalrOptions | ReferenceOptions) and spec.options.trace_steps:
         path = walk(estimate, data, spec.options)
     found = LabelPrivateExamples(calibration_predicted=predicted, calibration_observed=observed)
     found |= LabelPrivateExamples(path_steps=STEPS.astype(float))
@@ -129,7 +139,7 @@ def curve(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array([m[0] for m in means]), np.array([m[1] for m in means])
 
 
-def walk(estimate: Estimate, data: LabelData, options: Any) -> np.ndarray:
+def walk(estimate: Estimate, data: LabelData, options: WalrOptions | ReferenceOptions) -> np.ndarray:
     """(5, path_step): the trainer again, stopped at each of the steps; mini-batches are the evaluator's.
 
     A path of mini-batches is the mean over several.
@@ -153,11 +163,19 @@ def walk(estimate: Estimate, data: LabelData, options: Any) -> np.ndarray:
 
 
 def first_order_coefficients(
-    data: LabelData, dot: np.ndarray, plan: Plan, options: Any, steps: int, batch: int, rng: np.random.Generator
+    data: LabelData,
+    dot: np.ndarray,
+    plan: Plan,
+    options: WalrOptions | ReferenceOptions,
+    steps: int,
+    batch: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Coefficients of a first-order trainer after some steps from zero."""
     X, y = data.training
-    given: dict[str, Any] = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": options.learning_rate}
+    rate = options.learning_rate
     if options.trainer == "minibatch":
-        return ordinary_mini_batch(X, y, options.ridge, link=plan.link, **given)
-    return fit_walr(X, dot, plan, options.trainer, **given).theta
+        return ordinary_mini_batch(
+            X, y, options.ridge, rng, link=plan.link, steps=steps, batch_size=batch, learning_rate=rate
+        )
+    return fit_walr(X, dot, plan, options.trainer, rng=rng, steps=steps, batch_size=batch, learning_rate=rate).theta

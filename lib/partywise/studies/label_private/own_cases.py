@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -36,9 +37,14 @@ class Read(NamedTuple):
     persons: tuple[str, ...] | None
 
 
-def draw(
-    settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> dict[str, Any]:
+class Split(TypedDict):
+    """Which records train, and the root of the evaluator's randomness."""
+
+    train: np.ndarray
+    key: int
+
+
+def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> Split:
     """What a replicate differs in: it splits the records anew, with all rows of a person on one side."""
     read = _read(settings, contents(settings.files.values()))
     if read.persons is None:
@@ -50,14 +56,13 @@ def draw(
     return {"train": train, "key": draw_key(rng_for)}
 
 
-def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> LabelData:
+def table(settings: OwnSettings, drawn: Split) -> LabelData:
     """Own data, read from their files."""
     read = _read(settings, contents(settings.files.values()))
-    known: dict[str, Any] = {"ids": np.array(read.ids), "party_names": settings.party_names}
-    if read.persons is not None:
-        known["person"] = number_persons(read.persons)
     names = np.array(["intercept", *feature_names(settings.columns)])
-    return replicate(read.X, read.y, names=names, **drawn, **known)
+    data = replicate(read.X, read.y, drawn["train"], names, drawn["key"])
+    person = data.person if read.persons is None else number_persons(read.persons)
+    return replace(data, ids=np.array(read.ids), party_names=settings.party_names, person=person)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from ...logistic.model import Estimate
 from ...models.links import require_logit
 from .data import LabelData
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .own_settings import OwnSettings
+
 SCALE = (
     "log odds of label 1 = intercept + sum of coefficient times the column in its own units; a value outside the "
     "bounds counts as the nearest bound, a level as 1 where the record has it. The scaling is public: bounds and "
@@ -20,7 +24,9 @@ SCALE = (
 )
 
 
-def owner_outputs(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> OwnerReport:
+def owner_outputs(
+    estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
+) -> OwnerReport:
     """Of all records, in the order of the file."""
     require_logit(estimate.link, "coefficients are taken home as log odds", "read the estimate itself")
     theta, columns = estimate.theta, spec.settings.columns

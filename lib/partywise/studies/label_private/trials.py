@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from .data import LabelData
 
 
 def neighbours(
-    data: LabelData, settings: Any, unit: str, count: int, rng: np.random.Generator
+    data: LabelData, settings: object, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, LabelData]]:
     """One label flips, that of the longest, the shortest or another record; with the row, its features too."""
     rows = np.flatnonzero(data.train)

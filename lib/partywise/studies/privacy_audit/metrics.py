@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...audits.worlds import AuditData, AuditEstimate
+from ...experiment.claims import Claim, ClaimSettings
 from ...privacy.ledger.ledger import Ledger
 from .measures import AuditExamples, AuditMeasures
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .study import Spec
 
-def metrics(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: Any) -> AuditMeasures:
+
+def metrics(
+    estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: MethodSpec[object, object, ClaimSettings]
+) -> AuditMeasures:
     """Everything a line of the table needs, texts included."""
     claim = spec.source
+    assert isinstance(claim, Claim)
     return AuditMeasures.of(estimate.numbers) | AuditMeasures(
         source_document=claim.document,
         title=claim.title_for(spec.settings),
@@ -24,14 +32,16 @@ def metrics(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: A
     )
 
 
-def certified(ledger: Ledger, names: Sequence[str], spec: Any) -> AuditMeasures:
+def certified(ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, Spec, ClaimSettings]) -> AuditMeasures:
     """What is proved of the mechanism, for the unit and at the delta of the claim."""
-    delta = spec.source.delta(spec.settings, spec.study.delta)
-    total = ledger.worst_total(names, spec.source.unit, delta)
+    claim = spec.source
+    assert isinstance(claim, Claim)
+    delta = claim.delta(spec.settings, spec.study.delta)
+    total = ledger.worst_total(names, claim.unit, delta)
     return AuditMeasures(certified_for_claim=total.epsilon_certified, claim_unit=total.unit, claim_delta=delta)
 
 
-def example_fits(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: Any) -> AuditExamples:
+def example_fits(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: object) -> AuditExamples:
     """roc_false, roc_true : (rate,) of the tracing attack; nothing for other claims."""
     if estimate.curves is None:
         return AuditExamples()

@@ -6,19 +6,21 @@ the same distribution many times to certify how much it tells apart; nobody else
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import isnan
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from ...audits.exposure import Exposure, Payload, Task, Verdict
 from ...audits.worlds import AuditEstimate, World
-from ...experiment.claims import Mechanism
+from ...experiment.claims import ClaimSettings, Mechanism
 from ...federation.parties import Party
 from ...federation.run import Run
+from ...files import Scalar
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.audit.one_run import audit_one_run
+from ...randomness import Rng
 from .options import AuditOptions
 
 SERVER = "server"
@@ -26,7 +28,17 @@ SERVER = "server"
 ROUNDING = 1e-9
 
 
-def local_exposure(party: Party, mechanism: Mechanism, settings: Any, public: Mapping[str, Any]) -> Exposure:
+class TaskFacts(TypedDict):
+    """What is public of the task of every owner."""
+
+    epsilon: float
+    delta: float
+    trials: int
+    rng_for: Rng
+    owners: tuple[str, ...]
+
+
+def local_exposure(party: Party, mechanism: Mechanism, settings: ClaimSettings, public: TaskFacts) -> Exposure:
     """What a party makes of the first of its data sets, and how it is attacked by who knows all four."""
     worlds = [World(x, y) for x, y in zip(party.block["x"], party.block["y"], strict=True)]
     worst, ordinary = (worlds[0], worlds[1]), (worlds[2], worlds[3])
@@ -52,11 +64,11 @@ def local_audit(
         for name, pair in zip(("worst", "ordinary"), exposure.pairs, strict=True)
     )
     numbers = bounds(worst, ordinary, claim, delta) | {"audit_confidence": options.confidence}
-    numbers |= one_run(exposure, rng_for("canaries"), options, delta) | exposure.numbers
+    numbers |= one_run(exposure, rng_for("canaries"), options, delta) | dict(exposure.numbers)
     return AuditEstimate(claim, numbers, exposure.curves)
 
 
-def bounds(worst: Verdict, ordinary: Verdict, claim: float, delta: float) -> dict[str, Any]:
+def bounds(worst: Verdict, ordinary: Verdict, claim: float, delta: float) -> dict[str, Scalar]:
     """What the two attacks prove; a claim is refuted by a bound above it, or by the exact epsilon of one pair."""
     from_mu = None if worst.mu_lower is None else float(gaussian_epsilon(worst.mu_lower, delta))
     proved = [bound for bound in (worst.lower, from_mu, worst.exact) if bound is not None]
@@ -74,7 +86,7 @@ def bounds(worst: Verdict, ordinary: Verdict, claim: float, delta: float) -> dic
     }
 
 
-def one_run(exposure: Exposure, rng: np.random.Generator, options: AuditOptions, delta: float) -> dict[str, Any]:
+def one_run(exposure: Exposure, rng: np.random.Generator, options: AuditOptions, delta: float) -> dict[str, Scalar]:
     """The audit that needs one run only: guess the world of every record."""
     if exposure.one_run is None:
         return {}
@@ -82,12 +94,17 @@ def one_run(exposure: Exposure, rng: np.random.Generator, options: AuditOptions,
     return {"one_run_lower": guessed.eps_lower, "one_run_correct": guessed.correct}
 
 
-def expose(run: Run) -> Any:
+def expose(run: Run) -> Exposure:
     """Every owner sends what the source, or its corrected form, lets out; what the owners know of it."""
     claim, settings, options = run.spec.source, run.spec.settings, run.spec.options
     mechanism, delta = claim.form(options.variant), claim.delta(settings, run.spec.study.delta)
-    public = {"epsilon": run.epsilon, "delta": delta, "trials": options.trials, "rng_for": run.rng_for}
-    public["owners"] = tuple(party.name for party in run.parties)
+    public: TaskFacts = {
+        "epsilon": run.epsilon,
+        "delta": delta,
+        "trials": options.trials,
+        "rng_for": run.rng_for,
+        "owners": tuple(party.name for party in run.parties),
+    }
 
     exposures = run.each(run.parties, local_exposure, mechanism, settings, public)
     for number in range(settings.releases):

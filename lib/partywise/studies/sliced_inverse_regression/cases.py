@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...datasets.clients.deal import deal_rows
 from ...datasets.loaders import flights as flights_table
@@ -25,10 +26,29 @@ from .settings import ActivitySettings, DatasetSettings, FlightsSettings, Simula
 from .simulation.clients import true_records
 
 KEYS = 2**62
-NO_ROWS: dict[str, Any] = {"y": np.zeros(0), "names": np.zeros(0, dtype="U1"), "shown_rows": np.zeros(0, dtype=int)}
 
 
-def draw_simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> dict[str, Any]:
+class ModelDraw(TypedDict):
+    """What a replicate of a model is made of."""
+
+    beta: np.ndarray
+    edges: np.ndarray
+    key: int
+
+
+class ClientStatistics(TypedDict):
+    """Fields of the data that clients keep of their records."""
+
+    sums_own: np.ndarray
+    sums_fixed: np.ndarray
+    gram: np.ndarray
+    counts_own: np.ndarray
+    counts_fixed: np.ndarray
+    norms: np.ndarray
+    clip_share: np.ndarray
+
+
+def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, resources: Path) -> ModelDraw:
     """What a replicate of a model is made of: directions, public edges, and the root of the clients' addresses."""
     directions = models.directions(
         settings.model, settings.p, rng_for("directions"), active=settings.active, support=settings.support
@@ -37,7 +57,7 @@ def draw_simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resourc
     return {"beta": directions, "edges": edges, "key": int(rng_for("clients").integers(KEYS))}
 
 
-def complete_simulated(settings: SimulatedSettings, drawn: Mapping[str, Any]) -> SlicingData:
+def complete_simulated(settings: SimulatedSettings, drawn: ModelDraw) -> SlicingData:
     """The replicate: clients draw records at their addresses and keep moments, unless columns are screened."""
     fixed, key, beta = public_slices(case_edges(drawn["edges"])), drawn["key"], drawn["beta"]
     clients = range(0 if settings.screened else settings.clients)
@@ -49,7 +69,9 @@ def complete_simulated(settings: SimulatedSettings, drawn: Mapping[str, Any]) ->
         n_directions=settings.n_directions,
         **client_statistics(records, settings.n, fixed, settings.p, settings.radius),
         X=np.zeros((0, settings.p)),
-        **NO_ROWS,
+        y=np.zeros(0),
+        names=np.zeros(0, dtype="U1"),
+        shown_rows=np.zeros(0, dtype=int),
     )
 
 
@@ -64,14 +86,16 @@ def model_edges(settings: SimulatedSettings, key: int) -> np.ndarray:
     return models.public_edges(settings.model, settings.slices, s, rng, beta=beta)
 
 
-def client_statistics(clients: Any, largest: int, fixed: Slices, p: int, radius: float) -> dict[str, Any]:
+def client_statistics(
+    clients: Iterable[tuple[np.ndarray, np.ndarray]], largest: int, fixed: Slices, p: int, radius: float
+) -> ClientStatistics:
     """What clients keep of their records, one client in memory at a time; the largest of them sets the steps."""
     parts: list[tuple[Moments, Moments]] = []
-    rounding: dict[str, Any] = {"clip": case_clip(radius), "bits": step_bits(largest)}
+    moments_of = partial(client_moments, clip=case_clip(radius), bits=step_bits(largest))
     for X, y in clients:
         own = own_slices(y, fixed)
-        by_fixed = client_moments(X, y, fixed, **rounding)
-        parts.append((by_fixed if own is fixed else client_moments(X, y, own, **rounding), by_fixed))
+        by_fixed = moments_of(X, y, fixed)
+        parts.append((by_fixed if own is fixed else moments_of(X, y, own), by_fixed))
     H = fixed.n_slices
     separate = any(own is not by_fixed for own, by_fixed in parts)
     return {
@@ -85,12 +109,12 @@ def client_statistics(clients: Any, largest: int, fixed: Slices, p: int, radius:
     }
 
 
-def stack(arrays: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+def stack(arrays: Sequence[ArrayLike], shape: tuple[int, ...]) -> np.ndarray:
     """The arrays along a new first axis, which may be empty."""
     return np.stack(arrays) if arrays else np.zeros((0, *shape))
 
 
-def draw_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+def draw_flights(settings: FlightsSettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
     """Flights of each airline, drawn anew for each replicate; airlines in the order of their size."""
     table = _flights(Path(resources) / flights_table.RESOURCE)
     rows = []
@@ -100,7 +124,7 @@ def draw_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: 
     return of_rows(table, np.concatenate(rows), len(rows), settings, rng_for)
 
 
-def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
     """Rows of a shipped table, dealt to clients anew for each replicate."""
     table = read_table(settings.dataset, settings.response, Path(resources))
     return of_rows(table, deal_rows(len(table.y), settings, rng_for), settings.clients, settings, rng_for)
@@ -129,7 +153,7 @@ def of_rows(
     )
 
 
-def draw_activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+def draw_activity(settings: ActivitySettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
     """Windows of all persons; a replicate differs in its noise and in the windows that are shown."""
     table = _watch(Path(resources) / watch_table.RESOURCE, settings.window, settings.step)
     assert table.client is not None

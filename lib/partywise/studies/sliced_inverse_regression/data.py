@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -104,14 +103,14 @@ class SlicingData:
         return self.facts
 
 
-def split(data: SlicingData, n_parties: int, spec: Any, settings: Any) -> list[Party]:
+def split(data: SlicingData, n_parties: int, spec: object, settings: object) -> list[Party]:
     """The first ``n_parties`` clients."""
     if not 1 <= n_parties <= len(data.sizes):
         raise ValueError(f"n_parties is {n_parties}: the case has {len(data.sizes)} clients; it must lie in 1..that.")
     return list(data.clients[:n_parties])
 
 
-def folds(data: SlicingData, n_folds: int, settings: Any) -> np.ndarray:
+def folds(data: SlicingData, n_folds: int, settings: object) -> np.ndarray:
     """All records train: the loss is against the true basis.  One entry a client."""
     if n_folds != 1:
         raise ValueError(f"n_folds is {n_folds}: nothing is held out, so there is 1 fold.")

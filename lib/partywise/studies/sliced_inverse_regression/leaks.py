@@ -22,7 +22,7 @@ from ...privacy.statistics.counts import membership
 from ...privacy.statistics.moments import covariance
 from ...privacy.statistics.slices import Quantiles, slice_means
 from ...privacy.statistics.whole import Whole
-from .claims import ScreeningSettings, SliceSettings
+from .claims import ClassSettings, RecordSettings, ScaleSettings, ScreeningSettings, SliceSettings
 
 
 def public_edges(settings: SliceSettings) -> Public:
@@ -38,40 +38,40 @@ def means(settings: SliceSettings, world: World, edges: AccountedValue | Quantil
     return slice_means(world.x, world.y, edges, box=public_settings(settings, "truncation"))
 
 
-def public_slices_published(task: Task) -> Exposure:
+def public_slices_published(task: Task[SliceSettings]) -> Exposure:
     """Proposition 2: iid noise for the sensitivity 2 R sqrt(p) / n, with public slices."""
     return _proposition(task, public_edges(task.settings), task.classic)
 
 
-def public_slices_corrected(task: Task) -> Exposure:
+def public_slices_corrected(task: Task[SliceSettings]) -> Exposure:
     """The same at the analytic level."""
     return _proposition(task, public_edges(task.settings), task.analytic)
 
 
-def quantile_slices(task: Task) -> Exposure:
+def quantile_slices(task: Task[SliceSettings]) -> Exposure:
     """Proposition 2 with quantile slices, which one record moves all of."""
     return _proposition(task, Quantiles(task.settings.n_slices), task.classic)
 
 
-def _proposition(task: Task, edges: AccountedValue | Quantiles, multiplier: float) -> Exposure:
+def _proposition(task: Task[SliceSettings], edges: AccountedValue | Quantiles, multiplier: float) -> Exposure:
     settings = task.settings
     noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * multiplier
     return _means_exposure(task, edges, float(noise))
 
 
-def independent_noise(task: Task) -> Exposure:
+def independent_noise(task: Task[ClassSettings]) -> Exposure:
     """Independent noise at the analytic level, the correction of all vectorised noise."""
     sensitivity = 2 * task.settings.truncation * np.sqrt(task.settings.p) / task.settings.n
     noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
     return _means_exposure(task, public_edges(task.settings), noise)
 
 
-def fixed_covariance(task: Task) -> Exposure:
+def fixed_covariance(task: Task[ClassSettings]) -> Exposure:
     """Theorem 3 with a fixed covariance I / sigma_vgm^2, equation (4)."""
     return _means_exposure(task, public_edges(task.settings), float(np.sqrt(floor_variance(task))))
 
 
-def near_tie(task: Task) -> Exposure:
+def near_tie(task: Task[ClassSettings]) -> Exposure:
     """Algorithm 2, charitable: variances 1/sigma_vgm^2 + |s_j - s_j+1| along the singular vectors of the data."""
     settings, floor = task.settings, floor_variance(task)
     edges = public_edges(settings)
@@ -86,7 +86,7 @@ def near_tie(task: Task) -> Exposure:
     return Exposure({0: release}, task.pairs(pair_of))
 
 
-def printed_covariance(task: Task) -> Exposure:
+def printed_covariance(task: Task[ClassSettings]) -> Exposure:
     """Algorithm 2 with the sign of its eigengaps, r_j = s_j+1 - s_j: a negative variance, so no distribution has it."""
     bounded = means(task.settings, task.ordinary[0], public_edges(task.settings))
     # The sign turned: floor - gap where the charitable reading has floor + gap.
@@ -103,7 +103,7 @@ def printed_covariance(task: Task) -> Exposure:
     return Exposure({0: payload}, (NoDistribution(), NoDistribution()), numbers)
 
 
-def floor_variance(task: Task) -> float:
+def floor_variance(task: Task[ClassSettings]) -> float:
     """1 / sigma_vgm^2, the inverse of the precision of equation (4)."""
     settings = task.settings
     return vgm_floor(settings.n, settings.p, settings.truncation, task.epsilon, task.delta)
@@ -119,22 +119,22 @@ def vectorised_covariance(slice_mean: np.ndarray, floor: float) -> np.ndarray:
     return (shape + shape.T) / 2
 
 
-def symmetric_published(task: Task) -> Exposure:
+def symmetric_published(task: Task[RecordSettings]) -> Exposure:
     """Lemma 1: symmetric noise on X X' / n of records of norm at most 1."""
     return _moments(task, _of_norm_one, _lemma(task))
 
 
-def symmetric_corrected(task: Task) -> Exposure:
+def symmetric_corrected(task: Task[RecordSettings]) -> Exposure:
     """The same at the analytic level."""
     return _moments(task, _of_norm_one)
 
 
-def scale_published(task: Task) -> Exposure:
+def scale_published(task: Task[ScaleSettings]) -> Exposure:
     """Lemma 1 on X / c_R, c_R = max ||X_i|| of the data: one record rescales all."""
     return _moments(task, lambda world: Clear(_longest(world), units=("row",), owner=task.owner), _lemma(task))
 
 
-def scale_corrected(task: Task) -> Exposure:
+def scale_corrected(task: Task[ScaleSettings]) -> Exposure:
     """The same with a public bound, as the truncation box gives one; longer records are clipped."""
     return _moments(task, lambda world: public_settings(task.settings, "ratio"))
 
@@ -143,11 +143,13 @@ def _of_norm_one(world: World) -> Public:
     return Public(1.0, because="Lemma 1 states it for records of norm at most 1")
 
 
-def _lemma(task: Task) -> float:
+def _lemma(task: Task[RecordSettings]) -> float:
     return lemma1_sigma(task.settings.n, task.settings.p, task.epsilon, task.delta)
 
 
-def _moments(task: Task, scale_of: Callable[[World], AccountedValue], noise: float | None = None) -> Exposure:
+def _moments(
+    task: Task[RecordSettings | ScaleSettings], scale_of: Callable[[World], AccountedValue], noise: float | None = None
+) -> Exposure:
     """X X' / n of records divided by a scale, with symmetric noise (None: of the analytic level)."""
     if noise is None:
         sensitivity = _moment(task.worst[0], scale_of).certificate.value
@@ -156,12 +158,12 @@ def _moments(task: Task, scale_of: Callable[[World], AccountedValue], noise: flo
     return gaussian_exposure(task, moment, noise, {"noise_sd": noise}, symmetric=True, epsilon_claimed=task.epsilon)
 
 
-def screened_indices(task: Task) -> Exposure:
+def screened_indices(task: Task[ScreeningSettings]) -> Exposure:
     """CCMD filter: the indices j with |mean(x_j in h) - mean(x_j)| > t, per slice, uploaded."""
     return clear_exposure(task, partial(screening_matrix, task.settings), "row")
 
 
-def noisy_votes(task: Task) -> Exposure:
+def noisy_votes(task: Task[ScreeningSettings]) -> Exposure:
     """Noisy votes for as many columns as the filter may choose."""
     settings = task.settings
     size = max(1, settings.p // 2)
@@ -186,7 +188,7 @@ def screening_matrix(settings: ScreeningSettings, world: World) -> np.ndarray:
     return chosen
 
 
-def _means_exposure(task: Task, edges: AccountedValue | Quantiles, noise: float) -> Exposure:
+def _means_exposure(task: Task[SliceSettings], edges: AccountedValue | Quantiles, noise: float) -> Exposure:
     """Slice means with independent noise."""
     slice_mean = partial(means, task.settings, edges=edges)
     return gaussian_exposure(task, slice_mean, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon)

@@ -7,7 +7,7 @@ import hashlib
 import math
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -16,9 +16,16 @@ from ...inverse_regression.model import Estimate
 from ...inverse_regression.subspace import angle, coordinates, projection_loss, screening_metrics, separation
 from .data import SlicingData
 from .measures import SlicingExamples, SlicingMeasures
+from .settings import SimulatedSettings
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .study import Spec
 
 
-def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> SlicingMeasures:
+def metrics(
+    estimate: Estimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+) -> SlicingMeasures:
     """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
     basis, beta = estimate.basis, data.beta
     found = SlicingMeasures.of(estimate.numbers) | source_numbers(estimate, spec)
@@ -29,7 +36,7 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
     if beta.shape[1]:
         loss = projection_loss(basis, beta)
         worse = loss > random_loss(*beta.shape)
-        found |= SlicingMeasures(loss=loss, worse_than_random=worse, n_records=spec.settings.n)
+        found |= SlicingMeasures(loss=loss, worse_than_random=worse, n_records=getattr(spec.settings, "n", None))
         if basis.shape == beta.shape:
             found |= SlicingMeasures(angle=angle(basis, beta))
     else:
@@ -49,10 +56,10 @@ def random_loss(p: int, d: int) -> float:
     return math.sqrt(2 * d * (1 - d / p))
 
 
-def source_numbers(estimate: Estimate, spec: Any) -> SlicingMeasures:
+def source_numbers(estimate: Estimate, spec: MethodSpec[object, object, object]) -> SlicingMeasures:
     """Mean and bracket that the source prints for this cell, where it prints one for this method."""
     settings, column = spec.settings, getattr(spec.options, "column", None)
-    if column is None or getattr(settings, "row", None) is None:
+    if column is None or not isinstance(settings, SimulatedSettings) or settings.row is None:
         return SlicingMeasures()
     where = (estimate.epsilon, settings.model, settings.row, column, estimate.clients)
     entry = printed_entry(*where, high=settings.screened)
@@ -61,7 +68,7 @@ def source_numbers(estimate: Estimate, spec: Any) -> SlicingMeasures:
     return SlicingMeasures(paper_mean=entry.mean, paper_bracket=entry.bracket)
 
 
-def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> SlicingExamples:
+def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: object) -> SlicingExamples:
     """Records in the estimated subspace; nothing of simulated data.
 
     record_coordinates : (record_shown, direction), shown_response : (record_shown,)

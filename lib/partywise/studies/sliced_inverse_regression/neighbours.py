@@ -6,7 +6,6 @@ The ordinary pair is one of normal records, in which one record is replaced by a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ...randomness import Rng
 from .claims import BodyFatSettings, BoxSettings, RecordSettings, ScaleSettings, ScreeningSettings, SliceSettings
 
 
-def opposite_corners(settings: SliceSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def opposite_corners(settings: SliceSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One record at opposite corners of the box."""
     x, y = _ordinary(settings, rng_for)
     corner = np.full(settings.p, settings.truncation)
@@ -24,7 +23,7 @@ def opposite_corners(settings: SliceSettings, spec: Any, rng_for: Rng, resources
     return AuditData(x, y)
 
 
-def shifted_slices(settings: SliceSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def shifted_slices(settings: SliceSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """The record of rank 1 becomes that of rank n: every slice loses one corner and gains the opposite one."""
     x, y = _ordinary(settings, rng_for)
     n, n_slices, corner = settings.n, settings.n_slices, np.full(settings.p, settings.truncation)
@@ -36,7 +35,7 @@ def shifted_slices(settings: SliceSettings, spec: Any, rng_for: Rng, resources: 
     return AuditData(x, y)
 
 
-def near_tie(settings: SliceSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def near_tie(settings: SliceSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """Two slices whose means point along two axes with all but equal lengths; one record swaps their order."""
     x, y = _ordinary(settings, rng_for)
     n, n_slices, truncation = settings.n, settings.n_slices, settings.truncation
@@ -50,7 +49,7 @@ def near_tie(settings: SliceSettings, spec: Any, rng_for: Rng, resources: Path) 
     return AuditData(x, y)
 
 
-def unit_records(settings: RecordSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def unit_records(settings: RecordSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """Records of norm 1: two axes, and directions of normal records."""
     x, y = _ordinary(settings, rng_for)
     x[0, 0, 0], x[1, 0, 1] = 1.0, 1.0
@@ -58,7 +57,7 @@ def unit_records(settings: RecordSettings, spec: Any, rng_for: Rng, resources: P
     return AuditData(x, y)
 
 
-def longest_record(settings: ScaleSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def longest_record(settings: ScaleSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One record longer than all others, which are of norm at most 1, and its neighbour of norm 1."""
     x, y = _ordinary(settings, rng_for)
     x[:2, :, 0] = 1.0
@@ -68,7 +67,7 @@ def longest_record(settings: ScaleSettings, spec: Any, rng_for: Rng, resources: 
     return AuditData(x, y)
 
 
-def on_the_threshold(settings: ScreeningSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def on_the_threshold(settings: ScreeningSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """The mean of feature 0 in the first slice stands on the threshold; one record lifts it over."""
     x, y = _ordinary(settings, rng_for)
     n, size = settings.n, settings.n // settings.n_slices
@@ -79,7 +78,7 @@ def on_the_threshold(settings: ScreeningSettings, spec: Any, rng_for: Rng, resou
     return AuditData(x, y)
 
 
-def white_records(settings: BoxSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def white_records(settings: BoxSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """White features and a label of about equal shares; all four worlds are one data set."""
     rng = rng_for("records")
     x = rng.standard_normal((settings.n, settings.p))
@@ -87,7 +86,7 @@ def white_records(settings: BoxSettings, spec: Any, rng_for: Rng, resources: Pat
     return AuditData(np.repeat(x[None], 4, axis=0), np.repeat(y[None], 4, axis=0))
 
 
-def body_fat(settings: BodyFatSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def body_fat(settings: BodyFatSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """The source's own data: 252 men, 13 measurements, whitened as the source assumes N(0, I)."""
     table = body_fat_table.load(Path(resources) / "body_fat")
     features, _ = table.unit_interval()

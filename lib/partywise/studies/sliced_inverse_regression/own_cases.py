@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from .cases import KEYS, client_statistics
 from .data import SlicingData
 from .own_settings import OwnSettings
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+
 LOG = logging.getLogger("partywise")
 SCALE = (
     "projection on a direction = constant + sum of coefficient times the column in its own units, nothing clipped; a "
@@ -34,23 +38,29 @@ SCALE = (
 )
 
 
-def draw(
-    settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> dict[str, Any]:
+class OwnDraw(TypedDict):
+    """Root of the clients' addresses, and the records that figures draw."""
+
+    key: int
+    shown_rows: np.ndarray
+
+
+def draw(settings: OwnSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path) -> OwnDraw:
     """What a replicate differs in: its noise, and the records that figures draw."""
-    n = len(_read(settings, contents(settings.files.values()))["y"])
+    n = len(_read(settings, contents(settings.files.values())).y)
     shown = np.sort(rng_for("shown").choice(n, min(settings.n_shown, n), replace=False))
     return {"key": int(rng_for("clients").integers(KEYS)), "shown_rows": shown}
 
 
-def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> SlicingData:
+def table(settings: OwnSettings, drawn: OwnDraw) -> SlicingData:
     """Own clients, read from their files."""
-    return SlicingData(**_read(settings, contents(settings.files.values())), **drawn)
+    shared = _read(settings, contents(settings.files.values()))
+    return replace(shared, key=drawn["key"], shown_rows=drawn["shown_rows"])
 
 
 @lru_cache(maxsize=1)
-def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[str, Any]:
-    """What all replicates share: fields of SlicingData."""
+def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> SlicingData:
+    """What all replicates share, without addresses and shown records of one."""
     clients = _clients(settings, dict(files))
     sizes = np.array([len(one.rows) for one in clients])
     X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
@@ -63,20 +73,22 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
     ends = np.cumsum(sizes)[:-1]
     blocks = [] if settings.screened else zip(np.split(X, ends), np.split(y, ends), strict=True)
     persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
-    return {
-        "beta": np.zeros((X.shape[1], 0)),
-        "edges": np.array(settings.cuts),
-        "labels": np.arange(len(settings.levels)),
-        "sizes": sizes,
+    return SlicingData(
+        key=0,
+        beta=np.zeros((X.shape[1], 0)),
+        edges=np.array(settings.cuts),
+        labels=np.arange(len(settings.levels)),
+        sizes=sizes,
         **client_statistics(blocks, int(sizes.max()), fixed, X.shape[1], settings.radius),
-        "X": X,
-        "y": y,
-        "names": np.array(feature_names(settings.columns)),
-        "n_directions": settings.n_directions,
-        "client_names": settings.party_names,
-        "ids": np.array(_ids(clients, settings)),
-        "person": number_persons(persons),
-    }
+        X=X,
+        y=y,
+        names=np.array(feature_names(settings.columns)),
+        shown_rows=np.zeros(0, dtype=int),
+        n_directions=settings.n_directions,
+        client_names=settings.party_names,
+        ids=np.array(_ids(clients, settings)),
+        person=number_persons(persons),
+    )
 
 
 def _public_slices(settings: OwnSettings) -> Slices:
@@ -149,7 +161,9 @@ def _ids(clients: Sequence[TextTable], settings: OwnSettings) -> list[str]:
     return [f"{name}: {text}" for name, part in zip(settings.party_names, own, strict=True) for text in part]
 
 
-def owner_outputs(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> OwnerReport:
+def owner_outputs(
+    estimate: Estimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
+) -> OwnerReport:
     """What the owner takes home: projections of all records, of clients that took no part too, and directions."""
     columns, basis = spec.settings.columns, estimate.basis
     used = int(np.sum(data.sizes[: estimate.clients]))
@@ -161,7 +175,7 @@ def owner_outputs(estimate: Estimate, data: SlicingData, train: np.ndarray, spec
     for name, fitted, constant in zip(names, coefficients.T, constants, strict=True):
         told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), fitted, strict=True)]
         directions.append({"name": name, "constant": constant, "coefficients": told})
-    model: dict[str, Any] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
+    model: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
     if spec.settings.levels:
         model["levels"] = list(spec.settings.levels)
     predicted = {"observed": data.y.astype(float), **dict(zip(names, projected.T, strict=True))}

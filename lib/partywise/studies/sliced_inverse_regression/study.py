@@ -7,7 +7,7 @@ live with their numerics; the pipeline imports what a job needs.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ...checks import CheckedFields
 from ...errors import ConfigError
@@ -37,6 +37,7 @@ class Spec(CheckedFields):
     unit: Literal["row", "label", "features", "user"] = "row"
 
 
+SlicingSettings = SimulatedSettings | FlightsSettings | DatasetSettings | ActivitySettings | OwnSettings
 CLIENTS = {"flights": 11, "activity": 10}
 # Figures of own data.
 OWN_FIGURES = ("separation_by_epsilon", "projected_records")
@@ -74,11 +75,11 @@ def _check_figures(plan: Plan) -> None:
             raise ConfigError(f"{lists}: it shows own data, and no case here has source table; take it out.")
 
 
-def _kind(settings: Any) -> str:
+def _kind(settings: object) -> str:
     return "flights" if isinstance(settings, FlightsSettings) else "activity"
 
 
-def _check_method(options: Any, lists: str, settings: Any) -> None:
+def _check_method(options: object, lists: str, settings: SlicingSettings) -> None:
     active = getattr(settings, "active", None)
     try:
         check_budget_options(options, settings.epsilon_second)

@@ -11,22 +11,23 @@ from ...privacy.accounted_values import Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.moments import record_sum
+from .claims import BodyFatSettings, BoxSettings
 
 # Common false-positive rates of averaged curves.
 GRID = np.linspace(0.0, 1.0, 101)
 
 
-def direction_published(task: Task) -> Exposure:
+def direction_published(task: Task[BodyFatSettings | BoxSettings]) -> Exposure:
     """The mean of signed records as it is."""
     return _direction(task, 0.0)
 
 
-def direction_corrected(task: Task) -> Exposure:
+def direction_corrected(task: Task[BodyFatSettings | BoxSettings]) -> Exposure:
     """The same with independent noise for the target."""
     return _direction(task, task.analytic)
 
 
-def _direction(task: Task, multiplier: float) -> Exposure:
+def _direction(task: Task[BodyFatSettings | BoxSettings], multiplier: float) -> Exposure:
     """The mean of signed records with noise, traced.
 
     Half of the records make the direction; the attack scores both halves.  The curve and its area are means over

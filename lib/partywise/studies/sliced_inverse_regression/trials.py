@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,10 @@ from ...experiment.trial import Trial
 from ...inverse_regression.model import Estimate
 from .cases import client_statistics
 from .data import SlicingData
+from .settings import SimulatedSettings
 
 
-def as_table(data: SlicingData, settings: Any) -> SlicingData:
+def as_table(data: SlicingData, settings: SimulatedSettings) -> SlicingData:
     """Simulated clients as if their records were a table, which a neighbour can then change."""
     columns = np.arange(len(data.beta)) if settings.screened else None
     records = [data.facts.records(client.block, data.facts, settings, "signs") for client in data.clients]
@@ -23,7 +23,7 @@ def as_table(data: SlicingData, settings: Any) -> SlicingData:
     return with_statistics(replace(data, X=X, y=y), settings)
 
 
-def with_statistics(data: SlicingData, settings: Any) -> SlicingData:
+def with_statistics(data: SlicingData, settings: SimulatedSettings) -> SlicingData:
     """The same table with the moments that its clients keep of it."""
     ends = np.cumsum(data.sizes)[:-1]
     blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
@@ -32,7 +32,7 @@ def with_statistics(data: SlicingData, settings: Any) -> SlicingData:
 
 
 def neighbours(
-    data: SlicingData, settings: Any, unit: str, count: int, rng: np.random.Generator
+    data: SlicingData, settings: SimulatedSettings, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, SlicingData]]:
     """One record of a client is replaced; besides the ways of others, a response at a public edge and far away."""
     for name, response in (("response at an edge", data.edges[0]), ("response far away", 1e300)):
@@ -43,7 +43,7 @@ def neighbours(
         yield name, with_statistics(replace(data, X=x, y=y), settings)
 
 
-def deal_to_clients(data: SlicingData, settings: Any, parties: int) -> SlicingData:
+def deal_to_clients(data: SlicingData, settings: SimulatedSettings, parties: int) -> SlicingData:
     """The same records at that many clients."""
     sizes = np.full(parties, len(data.X) // parties)
     sizes[0] += len(data.X) - sizes.sum()

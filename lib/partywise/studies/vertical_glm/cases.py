@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ...glm.options import Family
 from ...models.families import FAMILIES
 from ...randomness import Rng
 from .data import Constants, GlmData
-from .settings import DatasetSettings, GeneratedSettings
+from .settings import DatasetSettings, GeneratedSettings, PartialOverlap
 
 GENERATOR = "distribution of the generator, a setting"
 # Shape of Gamma responses; of inverse Gaussian ones twice their mean.
@@ -23,7 +23,7 @@ SHAPE = 2.0
 SCHEME, POPULATION = "PATIENT_{:05d}", 100_000
 
 
-def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
+def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
     """Normal columns and a response of the family, by coefficients that are the same in all replicates."""
     n, p = settings.n, settings.p
     X = correlated_columns(rng_for("columns"), n, p, settings.rho)
@@ -84,7 +84,7 @@ def constants(settings: GeneratedSettings) -> Constants:
     return Constants(zeros, ones, statistic, level, GENERATOR)
 
 
-def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
+def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
     """A real table; a replicate deals the folds anew, all have the same records."""
     described, response = settings.table_facts, settings.response_facts
     read = _table(settings.dataset, response.name, Path(resources) / described.resource)
@@ -119,7 +119,17 @@ def _table(name: str, response: str, folder: Path) -> Table:
     return load(settings.table_facts, settings.response_facts, folder)
 
 
-def arrival(settings: Any, n: int, p: int, rng_for: Rng) -> dict[str, Any]:
+class Arrival(TypedDict, total=False):
+    """Fields of the data that say how records arrive."""
+
+    identifiers: np.ndarray
+    draws: np.ndarray
+    overlap: float
+    scheme: str
+    population: int
+
+
+def arrival(settings: PartialOverlap, n: int, p: int, rng_for: Rng) -> Arrival:
     """Identifiers of the persons and who lacks whom, where records arrive unaligned; nothing otherwise."""
     if settings.aligned:
         return {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from ...glm.options import Family
 from ...models.families import FAMILIES
 from ...privacy.accounted_values import Public
 from .settings import CaseSettings
+
+if TYPE_CHECKING:
+    from ...alignment.options import Mode
+    from .evaluation.exact_fits import ExactFit
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,19 @@ class Constants:
     eta_start: float
     because: str
     radii: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Memo:
+    """What an evaluator computes once for all cells of a replicate.
+
+    exact_fits : by the persons and the ridge; nested_fits : deviances and likelihoods by the persons
+    dictionary_shares : of identifiers that are found, by the number of parties and how they align records
+    """
+
+    exact_fits: dict[tuple[bytes, float], ExactFit] = field(default_factory=dict)
+    nested_fits: dict[bytes, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    dictionary_shares: dict[tuple[int, Mode], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,9 +94,9 @@ class GlmData:
                     raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
 
     @cached_property
-    def memo(self) -> dict[Any, Any]:
-        """What the evaluator has computed already for this replicate, such as the pooled fit."""
-        return {}
+    def memo(self) -> Memo:
+        """What the evaluator has computed already for this replicate."""
+        return Memo()
 
     @property
     def aligned(self) -> bool:
@@ -100,14 +117,20 @@ class GlmData:
 
     def public(self) -> PublicFacts:
         """Family, names and declared constants."""
-        facts: dict[str, Any] = {}
-        if self.constants is not None:
-            because = self.constants.because
-            for name in ("location", "scale", "eta_start"):
-                facts[name] = Public(getattr(self.constants, name), because=because)
-            facts["statistic"] = Public(np.array(self.constants.statistic), because=because)
-            facts["radii"] = {name: Public(value, because=because) for name, value in self.constants.radii.items()}
-        return PublicFacts(self.family, tuple(map(str, self.names)), self.aligned, **facts)
+        known, names = self.constants, tuple(map(str, self.names))
+        if known is None:
+            return PublicFacts(self.family, names, self.aligned)
+        public = partial(Public, because=known.because)
+        return PublicFacts(
+            self.family,
+            names,
+            self.aligned,
+            location=public(known.location),
+            scale=public(known.scale),
+            radii={name: public(value) for name, value in known.radii.items()},
+            statistic=public(np.array(known.statistic)),
+            eta_start=public(known.eta_start),
+        )
 
 
 def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
@@ -121,7 +144,7 @@ def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
     return np.where(rank < common, -1, (rank - common) % n_parties)
 
 
-def split(data: GlmData, n_parties: int, spec: Any, settings: CaseSettings) -> list[Party]:
+def split(data: GlmData, n_parties: int, spec: object, settings: CaseSettings) -> list[Party]:
     """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
     parties = list[Party]()
     owners = zip(settings.names(n_parties), settings.groups(n_parties), data.persons_of_parties(n_parties), strict=True)
@@ -138,6 +161,6 @@ def split(data: GlmData, n_parties: int, spec: Any, settings: CaseSettings) -> l
     return parties
 
 
-def folds(data: GlmData, n_folds: int, settings: Any) -> np.ndarray:
+def folds(data: GlmData, n_folds: int, settings: object) -> np.ndarray:
     """Fold of every person: of one, all train and test; several cut the permutation."""
     return cut(data.order, n_folds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +14,17 @@ from .evaluation.reconstruction import MESSAGES, space_by_message
 from .measures import GlmExamples
 from .metrics import matrix_of, ridge_of, truth_of
 
+if TYPE_CHECKING:
+    from ...pca.model import Estimate as PcaEstimate
+    from .evaluation.persons import GlmMethodSpec
+
 # Points that are kept of a path.
 KEPT = 60
 
 
-def example_fits(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> GlmExamples:
+def example_fits(
+    estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarray, spec: GlmMethodSpec
+) -> GlmExamples:
     """What a fit is, its path, and what leaked of it.
 
     path_iteration, path_excess : (path_point,), objective above the least deviance, in what all columns explain
@@ -42,7 +48,7 @@ def example_fits(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> 
     return found | GlmExamples(leaked_messages=counted, leaked_share=share)
 
 
-def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: Any) -> GlmExamples:
+def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> GlmExamples:
     """Coefficients and standard errors beside those of the pooled fit; NaN where there are none."""
     exact = exact_fit(data, persons, ridge_of(spec.options))
     undefined = np.full(len(estimate.coefficients), np.nan)
@@ -65,7 +71,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _path(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: Any) -> GlmExamples:
+def _path(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> GlmExamples:
     """The objective along iterations, of long paths ever fewer of them."""
     exact = exact_fit(data, persons, ridge_of(spec.options))
     points, excess = np.full((2, KEPT), np.nan)

@@ -6,7 +6,7 @@ The evaluator stands outside the federation and knows all columns and responses;
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,11 +23,15 @@ from .evaluation.persons import alignment_measures, used_persons
 from .evaluation.reconstruction import reconstruction_shares
 from .measures import GlmMeasures
 
+if TYPE_CHECKING:
+    from ...pca.model import Estimate as PcaEstimate
+    from .evaluation.persons import GlmMethodSpec
+
 # Relative rise of an objective that is more than rounding.
 RISE = 1e-12
 
 
-def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> GlmMeasures:
+def metrics(estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarray, spec: GlmMethodSpec) -> GlmMeasures:
     """All scalars of one cell; persons outside ``train`` test where records are aligned."""
     persons = used_persons(estimate, data, train, spec)
     n = len(persons)
@@ -41,7 +45,7 @@ def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> GlmMe
     return found | reconstruction_shares(estimate, data, persons, spec) | GlmMeasures.of(estimate.numbers)
 
 
-def matrix_of(estimate: Any, options: Any) -> tuple[np.ndarray | None, str]:
+def matrix_of(estimate: GlmEstimate | PcaEstimate, options: object) -> tuple[np.ndarray | None, str]:
     """The matrix that a protocol reports, and whether it stands for correlations or covariances."""
     if isinstance(estimate, GlmEstimate):
         return estimate.correlation, "correlation"
@@ -61,7 +65,9 @@ def rank(X: np.ndarray) -> int:
     return 1 + int(np.linalg.matrix_rank(centred[:, moving] / deviations[moving], rtol=1e-9))
 
 
-def regression(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train: np.ndarray, spec: Any) -> GlmMeasures:
+def regression(
+    estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train: np.ndarray, spec: GlmMethodSpec
+) -> GlmMeasures:
     """Fit, diagnostics and distance to the pooled fit of the same persons."""
     found = GlmMeasures(
         status=estimate.status, iterations=estimate.iterations, objective_rises=rises(estimate.objective)
@@ -87,7 +93,7 @@ def regression(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train:
         return found | GlmMeasures(in_sample=not held_out, worse_than_null=worse)
 
 
-def clip_share(data: GlmData, persons: np.ndarray, spec: Any) -> float | None:
+def clip_share(data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> float | None:
     """Share of the records that trained of which some party's scaled block was clipped to its public radius.
 
     None where a protocol has no target of epsilon: it clips nothing.
@@ -99,12 +105,12 @@ def clip_share(data: GlmData, persons: np.ndarray, spec: Any) -> float | None:
     for name, columns in groups:
         party = Party(name, "passive", {}, tuple(columns))
         location, scale = (constant(public, key)[list(columns)] for key in ("location", "scale"))
-        z = (data.X[np.ix_(persons, list(columns))] - location) / scale
+        z = (data.X[np.ix_(persons, np.array(columns, dtype=int))] - location) / scale
         clipped |= lengths(z) > radius_of(public, party).value
     return float(clipped.mean())
 
 
-def ridge_of(options: Any) -> float:
+def ridge_of(options: object) -> float:
     """Ridge of the fit that a method approaches; the published one is not a ridge on standardised columns."""
     return 0.0 if getattr(options, "variant", None) == "published" else float(getattr(options, "ridge", 0.0))
 
@@ -139,7 +145,7 @@ def explanation_measures(estimate: GlmEstimate, exact: ExactFit) -> GlmMeasures:
     )
 
 
-def distance(estimate: GlmEstimate, exact: ExactFit, options: Any) -> GlmMeasures:
+def distance(estimate: GlmEstimate, exact: ExactFit, options: object) -> GlmMeasures:
     """Largest difference of a coefficient, in the largest one of the pooled fit and in standard errors."""
     assert exact.fit is not None
     apart = np.abs(exact.fit.scaling.to_standardised(estimate.coefficients) - exact.fit.beta)
@@ -183,6 +189,6 @@ def matrix_measures(matrix: np.ndarray, truth: np.ndarray) -> GlmMeasures:
     )
 
 
-def finite(value: Any) -> float | None:
+def finite(value: float | None) -> float | None:
     """A number, or None where it is none."""
     return None if value is None or not math.isfinite(value) else float(value)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,20 +48,20 @@ class Read(NamedTuple):
 
 
 def draw(
-    settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+    settings: TableSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """What a replicate differs in: it deals the folds anew."""
-    fields, person = _match_records(settings)
-    return {"order": fold_order(len(fields["X"]), person, rng_for("folds"))}
+    data, person = _match_records(settings)
+    return {"order": fold_order(len(data.X), person, rng_for("folds"))}
 
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
     """Own tables, read from their files."""
-    return GlmData(**_match_records(settings)[0], order=drawn["order"])
+    return replace(_match_records(settings)[0], order=drawn["order"])
 
 
-def _match_records(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray | None]:
-    """Fields of the data that all replicates share, and the person behind each record where one may have several."""
+def _match_records(settings: TableSettings) -> tuple[GlmData, np.ndarray | None]:
+    """The data, in the order of the files, and the person behind each record where one may have several."""
     read = _read(settings, contents(settings.files.values()))
     users = next((part.users for part in read if part.users is not None), {})
     if settings.aligned:
@@ -88,13 +89,22 @@ def _match_records(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray 
             of_label[key][rows] = given[known]
         files.append(rows)
     _check_count(settings, files, read)
-    more: dict[str, Any] = dict(of_label)
     person = number_persons([users[name] for name in persons]) if users else None
-    if not settings.aligned:
-        more |= {"identifiers": np.array(persons), "files": tuple(files)}
-    names = np.array([name for column in settings.columns for name in indicator_names(column)])
-    more |= {"X": X, "ids": np.array(persons), "names": names, "family": settings.family}
-    return more | {"constants": None if settings.columns_without_bounds else constants(settings)}, person
+    ids = np.array(persons)
+    data = GlmData(
+        X=X,
+        y=of_label["y"],
+        weights=of_label.get("weights"),
+        offset=of_label.get("offset"),
+        order=np.arange(N),
+        names=np.array([name for column in settings.columns for name in indicator_names(column)]),
+        family=settings.family,
+        constants=None if settings.columns_without_bounds else constants(settings),
+        identifiers=None if settings.aligned else ids,
+        files=None if settings.aligned else tuple(files),
+        ids=ids,
+    )
+    return data, person
 
 
 def _check_count(settings: TableSettings, files: Sequence[np.ndarray], read: Sequence[Read]) -> None:
@@ -186,9 +196,10 @@ def _check_weights(table: TextTable, name: str, weights: np.ndarray) -> None:
 def _identifiers(table: TextTable, one: GlmFile, settings: TableSettings) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
-    texts: list[Any] = table.column(settings.id_of(one) or "", stripped=False)
+    written = table.column(settings.id_of(one) or "", stripped=False)
+    texts: Sequence[str | int] = written
     if rules.as_text is not None:
-        texts = [int(text) if text.strip().isdecimal() else text for text in texts]
+        texts = [int(text) if text.strip().isdecimal() else text for text in written]
     try:
         if settings.aligned:
             return prepare_identifiers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,12 @@ from .data import GlmData
 from .evaluation.persons import used_persons
 from .metrics import matrix_of
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from ...pca.model import Estimate as PcaEstimate
+    from .evaluation.persons import GlmOptions
+    from .own_settings import TableSettings
+
 SCALE = (
     "linear predictor = intercept + sum of coefficient times the column in its own units (+ offset, where there is "
     "one); a level counts as 1 where the record has it"
@@ -22,14 +28,19 @@ SCALE = (
 LINKS = {"gaussian": "identity", "binomial": "logit", "poisson": "log", "gamma": "log", "inverse_gaussian": "log"}
 
 
-def owner_outputs(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> OwnerReport:
+def owner_outputs(
+    estimate: GlmEstimate | PcaEstimate,
+    data: GlmData,
+    train: np.ndarray,
+    spec: MethodSpec[GlmOptions, object, TableSettings],
+) -> OwnerReport:
     """Of the records that all files have; protocols that fit no regression predict nothing."""
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
     whole = np.isfinite(data.X).all(axis=1) & np.isfinite(data.y)
     trained = np.zeros(len(data.y), dtype=bool)
     trained[used_persons(estimate, data, train, spec)] = True
-    columns, model = dict[str, np.ndarray](), dict[str, Any]()
+    columns, model = dict[str, np.ndarray](), dict[str, object]()
     if isinstance(estimate, GlmEstimate):
         offset = None if data.offset is None else data.offset[whole]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -42,7 +53,9 @@ def owner_outputs(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) ->
     return OwnerReport(data.ids[whole], ~trained[whole], columns, model)
 
 
-def regression(estimate: GlmEstimate, data: GlmData, spec: Any) -> dict[str, Any]:
+def regression(
+    estimate: GlmEstimate, data: GlmData, spec: MethodSpec[object, object, TableSettings]
+) -> dict[str, object]:
     """Coefficients with their standard errors, where the protocol has some."""
     b, errors = estimate.coefficients, estimate.standard_errors
     told = [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ...experiment.trial import Trial
+from ...glm.model import Estimate as GlmEstimate
+from ...pca.model import Estimate as PcaEstimate
 from .data import GlmData
 
 # Far from every other record, and beyond every radius.
@@ -16,7 +17,7 @@ FAR = 50.0
 
 
 def neighbours(
-    data: GlmData, settings: Any, unit: str, count: int, rng: np.random.Generator
+    data: GlmData, settings: object, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, GlmData]]:
     """One record is replaced at all parties: its response by another one of the family, its columns by far ones."""
     for number, i in enumerate(rng.permutation(len(data.y))[:count]):
@@ -37,12 +38,12 @@ def other(data: GlmData, i: int, number: int) -> float:
     return float(data.y[i] + np.ceil(FAR)) if number % 2 else float(np.max(data.y) + np.ceil(FAR))
 
 
-def answer(estimate: Any) -> np.ndarray:
+def answer(estimate: GlmEstimate | PcaEstimate) -> np.ndarray:
     """Coefficients, or the matrix of a protocol that has none."""
-    return estimate.coefficients if hasattr(estimate, "coefficients") else estimate.matrix
+    return estimate.coefficients if isinstance(estimate, GlmEstimate) else estimate.matrix
 
 
-def within(data: GlmData, settings: Any) -> GlmData:
+def within(data: GlmData, settings: object) -> GlmData:
     """The same replicate with columns that no party clips, so that without noise any split gives the same answer."""
     return replace(data, X=data.X / np.max(np.abs(data.X)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -22,7 +22,17 @@ from .settings import GeneratedSettings, ScaledDatasetSettings
 BOUND, DEVIATIONS = 3.0, 6.0
 
 
-def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+class SelectedRows(TypedDict):
+    """Fields of the data that the rows of a replicate decide."""
+
+    X: np.ndarray
+    y: np.ndarray
+    ids: np.ndarray | None
+    train: np.ndarray
+    order: np.ndarray
+
+
+def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> LinearData:
     """Uniform features, coefficients of all replicates alike, labels by a logistic model or numbers with noise."""
     n, d = settings.n, settings.d
     X = rng_for("features").uniform(-BOUND, BOUND, size=(n, d))
@@ -46,7 +56,7 @@ def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resourc
     )
 
 
-def draw_dataset(settings: ScaledDatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+def draw_dataset(settings: ScaledDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LinearData:
     """A shipped table; a number that is predicted is fitted as one from -1 to 1."""
     table = read_table(settings.dataset, settings.response, Path(resources))
     return scale_table(table, settings, deal_table(table, settings, rng_for), settings.label_bounds)
@@ -92,7 +102,7 @@ def scale_table(
 
 def select_rows(
     X: np.ndarray, y: np.ndarray, drawn: Mapping[str, np.ndarray], ids: np.ndarray | None = None
-) -> dict[str, Any]:
+) -> SelectedRows:
     """The rows that a replicate has, as fields of its data."""
-    kept, division = drawn["kept"], {name: drawn[name] for name in ("train", "order")}
-    return {"X": X[kept], "y": y[kept], "ids": None if ids is None else ids[kept], **division}
+    kept, own = drawn["kept"], None if ids is None else ids[drawn["kept"]]
+    return {"X": X[kept], "y": y[kept], "ids": own, "train": drawn["train"], "order": drawn["order"]}

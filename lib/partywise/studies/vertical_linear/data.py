@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -47,8 +46,8 @@ class LinearData:
         check_values(self.X, self.y, self.criterion)
 
     @cached_property
-    def memo(self) -> dict[Any, Any]:
-        """What the evaluator has computed already for this replicate, such as the exact fit."""
+    def memo(self) -> dict[tuple[bytes, str, float, bool], float]:
+        """Losses of exact fits that the evaluator has computed, by training rows, model, ridge and intercept."""
         return {}
 
     def public(self) -> PublicFacts:
@@ -57,11 +56,11 @@ class LinearData:
         return PublicFacts(tuple(map(str, self.names)), bounds, label_bound)
 
 
-def split(data: LinearData, n_parties: int, spec: Any, settings: ColumnSettings) -> list[Party]:
+def split(data: LinearData, n_parties: int, spec: object, settings: ColumnSettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has y too."""
     return split_columns(data.X, data.y, n_parties, settings)
 
 
-def folds(data: LinearData, n_folds: int, settings: Any) -> np.ndarray:
+def folds(data: LinearData, n_folds: int, settings: object) -> np.ndarray:
     """Fold of every row: of one, the rows that train never test; several cut the permutation."""
     return folds_of(data.train, data.order, n_folds)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +23,16 @@ from ...privacy.ledger.ledger import Ledger
 from .data import LinearData
 from .measures import LinearExamples, LinearMeasures
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .study import Spec
+
 KEY_HOLDER = "server"
 
 
-def metrics(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> LinearMeasures:
+def metrics(
+    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> LinearMeasures:
     """All scalars of one cell; the test rows are those outside ``train``."""
     n = int(train.sum())
     found = LinearMeasures(n_train=n, n_features=data.X.shape[1], n_protected=n) | LinearMeasures.of(estimate.numbers)
@@ -72,7 +78,7 @@ def training_loss(scores: np.ndarray, data: LinearData, train: np.ndarray, model
     return loss(scores, responses(data.y[train], model), model)
 
 
-def exact_loss(data: LinearData, train: np.ndarray, options: Any) -> float:
+def exact_loss(data: LinearData, train: np.ndarray, options: object) -> float:
     """Training loss of the fit that a method approaches: with its intercept and its ridge, if it has any."""
     ridge, intercept = getattr(options, "ridge", 0.0), getattr(options, "intercept", False)
     model, X = model_of(options), data.X[train]
@@ -83,12 +89,14 @@ def exact_loss(data: LinearData, train: np.ndarray, options: Any) -> float:
     return data.memo[key]
 
 
-def model_of(options: Any) -> str:
+def model_of(options: object) -> str:
     """The model that a method fits; the published one is logistic."""
-    return getattr(options, "model", "logistic")
+    return str(getattr(options, "model", "logistic"))
 
 
-def pooled_measures(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any, least: float) -> LinearMeasures:
+def pooled_measures(
+    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object], least: float
+) -> LinearMeasures:
     """The same steps on pooled columns, where they lead, and the rows of the first batch that the key holder sees.
 
     least : training loss of the exact fit
@@ -110,13 +118,15 @@ def pooled_measures(estimate: Estimate, data: LinearData, train: np.ndarray, spe
     return found
 
 
-def pooled_options(options: Any) -> PooledOptions:
+def pooled_options(options: object) -> PooledOptions:
     """Options of pooled steps that are those of a method; the published one has no intercept, ridge or other model."""
-    given: dict[str, Any] = {"model": "logistic", "ridge": 0.0, "intercept": False} | asdict(options)
-    return PooledOptions(**{name: given[name] for name in PooledOptions.__dataclass_fields__})
+    given = {
+        entry.name: getattr(options, entry.name) for entry in fields(PooledOptions) if hasattr(options, entry.name)
+    }
+    return replace(PooledOptions(model="logistic", ridge=0.0, intercept=False), **given)
 
 
-def server_epsilon(ledger: Ledger, names: Sequence[str], spec: Any) -> LinearMeasures:
+def server_epsilon(ledger: Ledger, names: Sequence[str], spec: MethodSpec[object, Spec, object]) -> LinearMeasures:
     """What the ledger certifies for the key holder's view alone, where there is one."""
     if KEY_HOLDER not in names:
         return LinearMeasures()
@@ -125,7 +135,9 @@ def server_epsilon(ledger: Ledger, names: Sequence[str], spec: Any) -> LinearMea
     return LinearMeasures(epsilon_server=total.epsilon_certified)
 
 
-def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> LinearExamples:
+def example_fits(
+    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> LinearExamples:
     """The path of the training loss.
 
     path_rounds, path_loss, path_loss_excess : (path_round,), NaN beyond the last round that is kept

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .own_settings import TableSettings
 
 
 def draw(
-    settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+    settings: TableSettings, spec: object, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> dict[str, np.ndarray]:
     """What a replicate differs in: it splits the records anew."""
     return deal_table(_table(settings, contents(settings.files.values())), settings, rng_for)

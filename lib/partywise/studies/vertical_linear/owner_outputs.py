@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from ...models.links import LOGIT
 from .data import LinearData
 from .metrics import model_of
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .own_settings import TableSettings
+
 SCALE = (
     "intercept + sum of coefficient times the column in its own units; a value outside the bounds counts as the "
     "nearest bound, a level as 1 where the record has it. The scaling is public: bounds and levels of the "
@@ -20,7 +24,9 @@ SCALE = (
 )
 
 
-def owner_outputs(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> OwnerReport:
+def owner_outputs(
+    estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
+) -> OwnerReport:
     """Of all records, in the order of the first file."""
     settings, model = spec.settings, model_of(spec.options)
     centre, half = 0.0, 1.0

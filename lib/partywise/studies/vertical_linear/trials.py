@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from .data import LinearData
 
 
 def neighbours(
-    data: LinearData, settings: Any, unit: str, count: int, rng: np.random.Generator
+    data: LinearData, settings: object, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, LinearData]]:
     """One training record is replaced: its label by the other one, its features by an end of their range, or both."""
     for number, i in enumerate(rng.permutation(np.flatnonzero(data.train))[:count]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ TENTHS = tuple(k / 10 for k in range(1, 10))
 HALVES = tuple(k + 0.5 for k in range(LEVELS - 1))
 
 
-def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> TreeData:
     """One replicate of the generator."""
     rng = rng_for("rows")
     X, score = draw_score(settings.n, settings.d, rng)
@@ -39,7 +38,7 @@ def draw_generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resourc
     return replicate_of(table, settings, rng_for)
 
 
-def draw_dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> TreeData:
     """A shipped table."""
     return replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
 

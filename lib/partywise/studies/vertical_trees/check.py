@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...datasets.columns.check import check_columns
 from ...datasets.columns.settings import ColumnSettings
@@ -39,8 +39,8 @@ def check(plan: Plan) -> None:
 def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
     options, at = method.options, f"{where} with method {method.label}"
     if not _tests(case):
-        if getattr(options, "select_by", "none") != "none":
-            raise ConfigError(f"{at}: select_by is {options.select_by!r}, and test_share 0 leaves no test rows.")
+        if (select_by := getattr(options, "select_by", "none")) != "none":
+            raise ConfigError(f"{at}: select_by is {select_by!r}, and test_share 0 leaves no test rows.")
         if isinstance(options, DeployedOptions) and options.inference != "none":
             raise ConfigError(f"{at}: inference is {options.inference!r}, and test_share 0 leaves no rows to score.")
     if case.settings.loss_in_force == NUMBERS and getattr(options, "residual_bound", 0) is None:
@@ -52,7 +52,7 @@ def _tests(case: CasePlan) -> bool:
     return case.folds > 1 or case.settings.own_test_rows or case.settings.test_share > 0
 
 
-def _check_bound(options: Any, at: str) -> None:
+def _check_bound(options: object, at: str) -> None:
     """Regression has no residual bound: tables cannot be certified, slots of a cipher have no public size."""
     if isinstance(options, TablesOptions):
         raise UncertifiedError(
@@ -62,7 +62,7 @@ def _check_bound(options: Any, at: str) -> None:
         raise ConfigError(f"{at}: residual_bound is None, and the slots of {options.cipher!r} need one in regression.")
 
 
-def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: Any, at: str) -> None:
+def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: object, at: str) -> None:
     """Passive columns without the public edges or ranges that a method rests on."""
     what, wanted, certified = _requirement(options)
     lacking = set(getattr(settings, f"columns_without_{what}")) if wanted else set()
@@ -78,15 +78,19 @@ def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: 
                 )
 
 
-def _requirement(options: Any) -> tuple[str, str, bool]:
+def _requirement(options: object) -> tuple[str, str, bool]:
     """What the passive columns must declare, why, and whether a certificate rests on it."""
     if isinstance(options, TableOptions):
         return "edges", "the tables are made of", True
     certified = isinstance(options, GatheringOptions)
-    if certified and options.protect == "op_boost" and options.extremes == "declared":
-        return "bounds", "extremes 'declared' needs", True
-    cuts = (certified and options.protect == "dp") or isinstance(options, ScatteringOptions)
-    if not cuts or options.edges != "public":
+    if isinstance(options, GatheringOptions):
+        if options.protect == "op_boost" and options.extremes == "declared":
+            return "bounds", "extremes 'declared' needs", True
+        if options.protect != "dp":
+            return "edges", "", False
+    elif not isinstance(options, ScatteringOptions):
+        return "edges", "", False
+    if options.edges != "public":
         return "edges", "", False
     if options.n_bins is None:
         return "edges", "edges 'public' needs", certified

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -54,12 +53,12 @@ def _column(name: str, column_facts: ColumnFacts) -> Column:
     return Column(str(name), edges, bounds)
 
 
-def split(data: TreeData, n_parties: int, spec: Any, settings: ColumnSettings) -> list[Party]:
+def split(data: TreeData, n_parties: int, spec: object, settings: ColumnSettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has the labels too."""
     return split_columns(data.X, data.y, n_parties, settings)
 
 
-def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
+def folds(data: TreeData, n_folds: int, settings: object) -> np.ndarray:
     """Fold of every row: one fold holds the test rows and the others never test, several cut a permutation.
 
     DataMissing when the training rows of a fold are of one class, which leaves nothing to learn.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +16,15 @@ from .data import TreeData
 from .losses import along, choose_trees, loss, predictions, published_loss, steps
 from .measures import TreeExamples, TreeMeasures
 
+if TYPE_CHECKING:
+    from ...datasets.columns.settings import ColumnSettings
+    from ...experiment.study import MethodSpec
+    from .study import Spec
 
-def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> TreeMeasures:
+
+def metrics(
+    estimate: Estimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> TreeMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
     kept, selection = select_trees(estimate.ensemble, X, y, options, data.criterion)
@@ -35,7 +42,7 @@ def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) ->
     return found
 
 
-def ledger(releases: Ledger, names: tuple[str, ...], spec: Any) -> TreeMeasures:
+def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Spec, ColumnSettings]) -> TreeMeasures:
     """What the worst coalition learns of one label; the study's unit is the features.
 
     Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of
@@ -48,7 +55,7 @@ def ledger(releases: Ledger, names: tuple[str, ...], spec: Any) -> TreeMeasures:
     return TreeMeasures(epsilon_label=releases.worst_total(names, "label", spec.study.delta).epsilon_certified)
 
 
-def options_of(estimate: Estimate, spec: Any) -> TreeOptions:
+def options_of(estimate: Estimate, spec: MethodSpec[object, object, object]) -> TreeOptions:
     """How trees were grown; of a method from elsewhere only whether they are a forest."""
     if isinstance(spec.options, TreeOptions):
         return spec.options
@@ -87,7 +94,7 @@ def worse_than_mean(
     return loss(scores, y, options, criterion) > float(surprise.mean())
 
 
-def clip_share(ensemble: Ensemble, data: TreeData, train: np.ndarray, options: Any) -> float | None:
+def clip_share(ensemble: Ensemble, data: TreeData, train: np.ndarray, options: object) -> float | None:
     """Share of training residuals of the returned fit beyond their public bound; None where nothing is clipped.
 
     Gradients of classes are at most 1 and need no clip.
@@ -125,7 +132,9 @@ def _deployment_measures(
     )
 
 
-def example_fits(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> TreeExamples:
+def example_fits(
+    estimate: Estimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> TreeExamples:
     """Loss along the trees on training and test rows, and what the fit itself shows (tables with bands)."""
     options, ensemble = options_of(estimate, spec), estimate.ensemble
     shown = TreeExamples(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from .data import TreeData
 from .losses import predictions
 from .metrics import options_of, select_trees
 
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .own_settings import TableSettings
+
 SCALE = (
     "score = base + weight times the sum of the leaves in which a record ends + the sum of the values of the tables; "
     "a record goes left if its column is at most the threshold, in its own units, or has one of the levels; bin j "
@@ -21,7 +25,9 @@ SCALE = (
 )
 
 
-def owner_outputs(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> OwnerReport:
+def owner_outputs(
+    estimate: Estimate, data: TreeData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
+) -> OwnerReport:
     """Of all records, in the order of the first file, by the trees whose errors the cube has."""
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
@@ -37,7 +43,7 @@ def owner_outputs(estimate: Estimate, data: TreeData, train: np.ndarray, spec: A
     )
 
 
-def tree_rows(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str, Any]:
+def tree_rows(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str, object]:
     """Trees as nested nodes, tables as edges and values."""
     return {
         "base": ensemble.base,
@@ -47,17 +53,17 @@ def tree_rows(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str,
     }
 
 
-def _node(tree: Tree, at: int, columns: tuple[ColumnBlock, ...]) -> dict[str, Any]:
+def _node(tree: Tree, at: int, columns: tuple[ColumnBlock, ...]) -> dict[str, object]:
     if tree.feature[at] == LEAF:
         return {"value": tree.value[at]}
     column, threshold = columns[tree.feature[at]], float(tree.threshold[at])
-    limit: dict[str, Any] = {"threshold": threshold}
+    limit: dict[str, object] = {"threshold": threshold}
     if column.levels is not None:
         limit = {"levels": [level for code, level in enumerate(column.levels) if code <= threshold]}
     sides = {"left": _node(tree, int(tree.left[at]), columns), "right": _node(tree, int(tree.right[at]), columns)}
     return {"column": column.name} | limit | sides
 
 
-def _table(table: Table, column: ColumnBlock) -> dict[str, Any]:
-    found: dict[str, Any] = {"column": column.name, "edges": table.edges, "values": table.values}
+def _table(table: Table, column: ColumnBlock) -> dict[str, object]:
+    found: dict[str, object] = {"column": column.name, "edges": table.edges, "values": table.values}
     return found | ({} if column.levels is None else {"levels": column.levels})

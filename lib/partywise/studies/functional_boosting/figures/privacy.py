@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
+from ....experiment.plotting.select import coordinate_of, having, number_of, plan_behind, title
 from ....experiment.plotting.series import methods_of, series
 from ....experiment.plotting.style import (
     BLACK,
@@ -65,11 +65,11 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
         return empty("No cases with the published noise at a public radius in this configuration.")
     points: dict[tuple[str, str], set[tuple[float, float]]] = {}
     for case in cases:
-        span = coordinate_of(cube, "case", case, "domain") or ""
+        span = str(coordinate_of(cube, "case", case, "domain") or "")
         for method in (m for m in methods_of(cube, case) if m in calibrated):
             certified = series(cube, "epsilon_certified", case, method, "epsilon")
             if certified:
-                place = (coordinate_of(cube, "case", case, "n_basis_x"), certified.mean[0])
+                place = (number_of(cube, "case", case, "n_basis_x"), certified.mean[0])
                 points.setdefault((method, span), set()).add(place)
     first = next(method for method in published if method in methods_of(cube, cases[0]))
     claim = float(series(cube, "epsilon_claimed", cases[0], first, "epsilon").mean[0])

@@ -58,5 +58,4 @@ def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
 
 def _curve(ax: Axes, shown: xr.Dataset, style: Look, fit: tuple[str, float], number: int) -> None:
     x, y = (example_fit(shown, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
-    marks = {"color": style.color, "marker": style.marker, "linestyle": style.line}
-    ax.plot(x, y, label=style.label, **marks, **overlay_marks(number))
+    ax.plot(x, y, **style.marks | overlay_marks(number))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -33,6 +33,7 @@ from ....experiment.plotting.style import (
     ORANGE,
     PURPLE,
     RED,
+    Marks,
     compact,
     empty,
     heading,
@@ -104,7 +105,7 @@ def _by_rows(ax: Axes, cube: xr.Dataset, cases: list[tuple[str, float]]) -> None
     of = f"generated, k = {features.pop()}" if len(features) == 1 else "generated data"
     for index, epsilon in enumerate(_targets(cube, cases)):
         sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in cases]).T
-        look_of = {"color": (BLACK, GREY, BROWN, RED)[index % 4], "markerfacecolor": "white"}
+        look_of: Marks = {"color": (BLACK, GREY, BROWN, RED)[index % 4], "markerfacecolor": "white"}
         decided = (shares == 1) | np.array([_rows(cube, case) <= LP_ROWS for case, _ in cases])
         _plot_shares(
             ax, sizes * BESIDE ** (index - 0.5), shares, decided, index + 3, f"{of}, ε = {epsilon:g}", **look_of
@@ -119,7 +120,14 @@ def _rows(cube: xr.Dataset, case: str) -> int:
 
 
 def _plot_shares(
-    ax: Axes, x: np.ndarray, shares: np.ndarray, decided: np.ndarray, index: int, label: str, **options: Any
+    ax: Axes,
+    x: np.ndarray,
+    shares: np.ndarray,
+    decided: np.ndarray,
+    index: int,
+    label: str,
+    /,
+    **options: Unpack[Marks],
 ) -> None:
     """Shares that are known as points; of the others a bar from what is proved to 1, which may be any of it."""
     _plot_line(ax, x, np.where(decided, shares, np.nan), index, label, **options)
@@ -135,11 +143,11 @@ def _draws(cube: xr.Dataset, cases: list[str]) -> str:
     return f"{' or '.join(map(str, sorted(own)))} draws of the noise each"
 
 
-def _plot_line(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **options: Any) -> None:
+def _plot_line(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, /, **options: Unpack[Marks]) -> None:
     """A line with the marks of its place, where it has values."""
     (marker, dashes), known = MARKS[index % len(MARKS)], np.isfinite(y)
-    shade = SHADES[index % len(SHADES)]
-    ax.plot(x[known], y[known], **{"color": shade, "marker": marker, "linestyle": dashes, "label": label} | options)
+    usual: Marks = {"color": SHADES[index % len(SHADES)], "marker": marker, "linestyle": dashes, "label": label}
+    ax.plot(x[known], y[known], **usual | options)
 
 
 def _shares(cube: xr.Dataset, case: str) -> Series:

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FormatStrFormatter, NullLocator
 
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
-from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
+from ....experiment.plotting.select import coordinate_of, having, number_of, plan_behind, title
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series, spread
 from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 
@@ -60,7 +60,7 @@ def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
         if varied == {axis}:
             variable = {"n": "n_train", "k": "n_coefficients"}.get(axis)
             for case in members:
-                at = cube[variable].sel(case=case).max() if variable else coordinate_of(cube, "case", case, axis)
+                at = cube[variable].sel(case=case).max() if variable else number_of(cube, "case", case, axis)
                 places[case] = float(at)
     return sorted(places.items(), key=lambda entry: entry[1])
 

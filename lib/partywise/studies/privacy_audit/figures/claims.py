@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import xarray as xr
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ....experiment.plotting.select import having
-from ....experiment.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, empty, heading, legend_of, panels
+from ....experiment.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, Marks, empty, heading, legend_of, panels
 from ....experiment.results.attributes import meanings
 
 DOCUMENTS = {
@@ -168,7 +168,7 @@ def _line(
     here: xr.Dataset, forms: tuple[str, str], parties: int, epsilon: float, slots: list[tuple[int, float]]
 ) -> Line | None:
     """One line; ``forms`` are the published and the corrected method."""
-    cell = {"method_label": forms[0], "parties": parties, "epsilon": epsilon}
+    cell: dict[str, str | float] = {"method_label": forms[0], "parties": parties, "epsilon": epsilon}
     if np.isfinite(_number(here, "tracing_auc", cell)):
         return None
     mended = cell | {"method_label": forms[1]}
@@ -189,7 +189,7 @@ def _line(
     )
 
 
-def _number(here: xr.Dataset, name: str, cell: dict[str, Any]) -> float:
+def _number(here: xr.Dataset, name: str, cell: dict[str, str | float]) -> float:
     """Mean over replicates of one number, nan where it is not defined."""
     if name not in here or cell["method_label"] not in here["method_label"].values:
         return float("nan")
@@ -198,11 +198,11 @@ def _number(here: xr.Dataset, name: str, cell: dict[str, Any]) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _word(here: xr.Dataset, name: str, cell: dict[str, Any]) -> str:
+def _word(here: xr.Dataset, name: str, cell: dict[str, str | float]) -> str:
     return str(meanings(here[name].sel(cell)).values.ravel()[0]).replace("_", " ")
 
 
-def _label(here: xr.Dataset, cell: dict[str, Any], slots: list[tuple[int, float]]) -> str:
+def _label(here: xr.Dataset, cell: dict[str, str | float], slots: list[tuple[int, float]]) -> str:
     """Title of the row, with the party count or the epsilon where a case has several."""
     label = _word(here, "title", cell).replace("s2M", "s²M")
     if len({j for j, _ in slots}) > 1:
@@ -240,7 +240,7 @@ def draw_line(ax: Axes, y: float, line: Line) -> None:
     ax.plot(position(line.epsilon_certified), y, marker="o", color=color, markersize=5, linestyle="none", zorder=5)
 
 
-def _hollow(color: str) -> dict[str, Any]:
+def _hollow(color: str) -> Marks:
     """The mark of a claim."""
     return {"marker": "o", "markerfacecolor": "white", "markeredgecolor": color, "markersize": 7}
 
@@ -305,14 +305,16 @@ def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
 
 
 def _legend(figure: Figure, confidence: str, controls: bool = True) -> None:
-    def mark(label: str, **look: Any) -> Line2D:
-        return Line2D([], [], label=label, **{"linestyle": "none"} | look)
+    def mark(label: str, /, **look: Unpack[Marks]) -> Line2D:
+        line = Line2D([], [], label=label, linestyle="none")
+        line.set(**look)
+        return line
 
-    bar: dict[str, Any] = {"linestyle": "-", "linewidth": 1.2, "marker": "|", "markeredgewidth": 1.8}
+    bar: Marks = {"color": BLUE, "linestyle": "-", "linewidth": 1.2, "marker": "|", "markeredgewidth": 1.8}
     entries = [
         mark("claimed", **_hollow(BLUE)),
         mark("certified by the ledger", marker="o", color=BLUE, markersize=5),
-        mark(f"audited: at least{confidence}", color=BLUE, **bar),
+        mark(f"audited: at least{confidence}", **bar),
         mark("limit of the sample", marker=5, color=BLUE, markersize=7),
         mark("certified when corrected", marker="D", color=GREEN, markersize=3.6),
         mark("claim refuted", marker="s", color=RED),

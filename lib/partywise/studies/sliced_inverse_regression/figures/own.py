@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -75,19 +74,20 @@ def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSet
     points, response = (example_fit(shown, name, *fit) for name in ("record_coordinates", "shown_response"))
     kept = np.isfinite(response)
     points, response = points[kept][:, np.isfinite(points[kept]).any(axis=0)], response[kept]
-    style: dict[str, Any] = {"s": 6, "linewidths": 0}
     ax.set_axisbelow(True)
     ax.set_xlabel("first direction, sd 1")
     if not points.shape[1]:
         ax.text(0.5, 0.5, "no basis was found", ha="center", transform=ax.transAxes)
     elif not settings.levels:
-        ax.scatter(points[:, 0], response, color=color, **style)
+        ax.scatter(points[:, 0], response, color=color, s=6, linewidths=0)
     else:
         for number, level in enumerate(settings.levels):
             own = response == number
             height = points[own, 1] if points.shape[1] > 1 else response[own]
-            ink: dict[str, Any] = {"color": INKS[number % len(INKS)], "marker": SIGNS[number % len(SIGNS)]}
-            ax.scatter(points[own, 0], height, label=f"{settings.response}: {level}", **ink, **style)
+            ink, sign = INKS[number % len(INKS)], SIGNS[number % len(SIGNS)]
+            ax.scatter(
+                points[own, 0], height, label=f"{settings.response}: {level}", color=ink, marker=sign, s=6, linewidths=0
+            )
         if points.shape[1] == 1:
             ax.set_yticks(range(len(settings.levels)), settings.levels)
 

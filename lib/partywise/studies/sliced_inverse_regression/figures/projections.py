@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -47,13 +46,8 @@ def activity(cube: xr.Dataset) -> Figure:
         points, response = _record_points(cube, case, method)
         for number, name in enumerate(EXERCISES):
             kept = response == number
-            style: dict[str, Any] = {
-                "color": INKS[number],
-                "marker": SIGNS[number],
-                "s": 6,
-                "linewidths": 0,
-            }
-            ax.scatter(points[kept, 0], points[kept, 1], label=name, **style)
+            color, marker = INKS[number], SIGNS[number]
+            ax.scatter(points[kept, 0], points[kept, 1], label=name, color=color, marker=marker, s=6, linewidths=0)
         ax.set_axisbelow(True)
         _title(ax, cube, case, method)
         ax.set(xlabel="first direction, standard deviation 1", xlim=(-4, 4), ylim=(-4, 4))
@@ -123,7 +117,7 @@ def _record_points(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray
     return points[:, np.isfinite(points).any(axis=0)], response[kept]
 
 
-def _trend(ax: Axes, x: np.ndarray, y: np.ndarray, label: str, **style: Any) -> None:
+def _trend(ax: Axes, x: np.ndarray, y: np.ndarray, label: str, color: str, linestyle: str = "-") -> None:
     """Median response in ten groups of equal size along the direction."""
     parts = np.array_split(np.argsort(x, kind="stable"), 10)
     centres = [(np.median(x[part]), np.median(y[part])) for part in parts]
@@ -133,13 +127,14 @@ def _trend(ax: Axes, x: np.ndarray, y: np.ndarray, label: str, **style: Any) -> 
         linewidth=1.3,
         label=label,
         path_effects=[withStroke(linewidth=3, foreground="white")],
-        **style,
+        color=color,
+        linestyle=linestyle,
     )
 
 
 def _title(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
     """Name of the method, its total epsilon, and how much of the variance lies between slices."""
-    certified: Any = price(cube, case, method, "epsilon_certified")
+    certified = price(cube, case, method, "epsilon_certified")
     claimed = price(cube, case, method, "epsilon_claimed")
     cost = "ε = ∞"
     if np.isfinite(claimed):

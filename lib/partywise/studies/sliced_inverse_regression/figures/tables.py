@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
@@ -45,10 +43,10 @@ def table(cube: xr.Dataset, number: int, epsilon: float, *, high: bool) -> Table
     return Table(heading, rows, remarks(cube, found, high))
 
 
-def _row(cube: xr.Dataset, entry: Entry, label: str) -> dict[str, Any]:
+def _row(cube: xr.Dataset, entry: Entry, label: str) -> dict[str, object]:
     """One cell of the source; blank where it prints nothing."""
     compared = np.isfinite(entry.paper)
-    row: dict[str, Any] = {"method": title(cube, "method", entry.method), "model": entry.model}
+    row: dict[str, object] = {"method": title(cube, "method", entry.method), "model": entry.model}
     row |= {f"row ({label})": entry.row, "records per client": entry.n, "clients K": entry.clients}
     row |= {"ours": _table_value(entry.mean), "SE of ours": _table_value(entry.se), "replicates": entry.replicates}
     theirs = {"theirs": entry.paper, "bracket of theirs": entry.bracket}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -44,16 +43,17 @@ class ExactFit:
         if self.fit is None or self.fit.status != "ok":
             return None
         sums, family = sums_of(self.response, self.fit.eta), self.response.family.name
-        given: dict[str, Any] = {"ridge": self.ridge, "dispersion": dispersion}
-        return diagnose(sums, self.fit.information, self.fit.scaling, family, **given).standard_errors
+        return diagnose(
+            sums, self.fit.information, self.fit.scaling, family, ridge=self.ridge, dispersion=dispersion
+        ).standard_errors
 
 
 def exact_fit(data: GlmData, persons: np.ndarray, ridge: float) -> ExactFit:
     """The exact fit of some persons, with a ridge on standardised columns."""
     key = persons.tobytes(), ridge
-    if key not in data.memo:
-        data.memo[key] = _exact_fit(data, persons, ridge)
-    return data.memo[key]
+    if key not in data.memo.exact_fits:
+        data.memo.exact_fits[key] = _exact_fit(data, persons, ridge)
+    return data.memo.exact_fits[key]
 
 
 def _exact_fit(data: GlmData, persons: np.ndarray, ridge: float) -> ExactFit:
@@ -61,8 +61,7 @@ def _exact_fit(data: GlmData, persons: np.ndarray, ridge: float) -> ExactFit:
     null, fit = None, None
     try:
         null = response.null()
-        given: dict[str, Any] = {"weights": response.weights, "offset": response.offset}
-        fit = fit_glm(X, response.y, response.family, ridge=ridge, **given)
+        fit = fit_glm(X, response.y, response.family, ridge=ridge, weights=response.weights, offset=response.offset)
     except (ValueError, np.linalg.LinAlgError):
         # Nothing to compare with: what depends on it stays undefined.
         pass
@@ -81,10 +80,10 @@ def nested_fits(data: GlmData, persons: np.ndarray) -> tuple[np.ndarray, np.ndar
     Columns enter by the ratio of their coefficient in the whole fit to its standard error, the largest first. NaN
     where the whole fit has no standard errors.
     """
-    key = persons.tobytes(), "nested"
-    if key not in data.memo:
-        data.memo[key] = _nested_deviances(exact_fit(data, persons, 0.0))
-    return data.memo[key]
+    key = persons.tobytes()
+    if key not in data.memo.nested_fits:
+        data.memo.nested_fits[key] = _nested_deviances(exact_fit(data, persons, 0.0))
+    return data.memo.nested_fits[key]
 
 
 def _nested_deviances(exact: ExactFit) -> tuple[np.ndarray, np.ndarray]:

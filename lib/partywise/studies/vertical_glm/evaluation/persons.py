@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -12,14 +12,33 @@ from ....alignment.digests import local_key, local_keyed, local_published
 from ....alignment.options import Mode
 from ....alignment.rows import work
 from ....attacks.identifiers import attack_ids
+from ....experiment.study import MethodSpec
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party
+from ....glm.model import Estimate as GlmEstimate
+from ....pca.model import Estimate as PcaEstimate
 from ....privacy.mechanisms.random import SecureRandom
 from ..data import GlmData
 from ..measures import GlmMeasures
+from ..settings import CaseSettings
 
 # Points cost a millisecond each: so many identifiers of a list are attacked at most.
 MOST = 200
+
+
+class GlmOptions(Protocol):
+    """What the options of every method of the study have."""
+
+    @property
+    def alignment(self) -> Mode:
+        """How common records are found where they arrive unaligned."""
+
+    @property
+    def uses_epsilon(self) -> bool:
+        """Whether the grid's epsilon is a target of the method."""
+
+
+GlmMethodSpec = MethodSpec[GlmOptions, object, CaseSettings]
 OWNER, OTHER = Party("owner", "active", {}), Party("other", "passive", {})
 
 
@@ -29,8 +48,8 @@ def found_by_dictionary(data: GlmData, n_parties: int, mode: Mode) -> float:
     The list is made anew by the functions of the exchange, under a key or exponents of its own. What anybody can
     compute of a listed identifier is compared with it: its digest, and of lists of points its point.
     """
-    key = "dictionary", n_parties, mode
-    if key not in data.memo:
+    key = n_parties, mode
+    if key not in data.memo.dictionary_shares:
         assert data.identifiers is not None
         own = data.identifiers[data.persons_of_parties(n_parties)[0]].tolist()
         own = own[:MOST] if mode == "psi" else own
@@ -39,8 +58,8 @@ def found_by_dictionary(data: GlmData, n_parties: int, mode: Mode) -> float:
         if mode == "psi":
             # A dictionary of nothing but what is to be found.
             shares.append(attack_ids(seen, own, own, point))
-        data.memo[key] = max(shares)
-    return data.memo[key]
+        data.memo.dictionary_shares[key] = max(shares)
+    return data.memo.dictionary_shares[key]
 
 
 def received_identifiers(names: Sequence[str], mode: Mode) -> np.ndarray:
@@ -69,24 +88,27 @@ def point(name: str) -> bytes:
     return points_of([name])[0].tobytes()
 
 
-def used_persons(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> np.ndarray:
+def used_persons(
+    estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarray, spec: GlmMethodSpec
+) -> np.ndarray:
     """(n,) persons of the records that a protocol used, as its active party has them."""
     if estimate.rows is None:
         return np.flatnonzero(train)
-    return _persons(estimate, data, spec)[spec.settings.active_index]
+    return _persons(estimate.rows, data, spec)[spec.settings.active_index]
 
 
-def _persons(estimate: Any, data: GlmData, spec: Any) -> np.ndarray:
+def _persons(used: Mapping[str, np.ndarray], data: GlmData, spec: GlmMethodSpec) -> np.ndarray:
     """(parties, n) persons of the used records of each party."""
     named = zip(spec.settings.names(spec.n_parties), data.persons_of_parties(spec.n_parties), strict=True)
-    return np.stack([held[estimate.rows[name]] for name, held in named])
+    return np.stack([held[used[name]] for name, held in named])
 
 
-def alignment_measures(estimate: Any, data: GlmData, spec: Any) -> GlmMeasures:
+def alignment_measures(estimate: GlmEstimate | PcaEstimate, data: GlmData, spec: GlmMethodSpec) -> GlmMeasures:
     """Of records that arrived unaligned: how many were found in common, and what a dictionary finds of identifiers."""
     if data.identifiers is None:
         return GlmMeasures()
-    persons, mode = _persons(estimate, data, spec), spec.options.alignment
+    assert estimate.rows is not None
+    persons, mode = _persons(estimate.rows, data, spec), spec.options.alignment
     same = np.all(persons == persons[0], axis=0)
     products = work(mode, [len(held) for held in data.persons_of_parties(spec.n_parties)])["exponentiations"]
     found = GlmMeasures(common_records=int(np.sum(same)), exponentiations=products)

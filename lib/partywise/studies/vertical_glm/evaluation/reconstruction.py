@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import qr
@@ -12,13 +12,20 @@ from ....attacks.predictors import attack_rows, attack_space, space_by_iteration
 from ..data import GlmData
 from ..measures import GlmMeasures
 
+if TYPE_CHECKING:
+    from ....glm.model import Estimate as GlmEstimate
+    from ....pca.model import Estimate as PcaEstimate
+    from .persons import GlmMethodSpec
+
 # Names of what was seen are "who: whose", of sums "who: one + another".
 BETWEEN, TOGETHER = ": ", " + "
 # Messages that are attacked: a party whose predictors cross so often has as many columns at most, in all tables here.
 MESSAGES = 30
 
 
-def reconstruction_shares(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> GlmMeasures:
+def reconstruction_shares(
+    estimate: GlmEstimate | PcaEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec
+) -> GlmMeasures:
     """Largest share of a party's column space that somebody saw, and of the rows that it gives back.
 
     The attacker knows as many rows as the party has columns, and one more, which differ enough to tell all columns.
@@ -37,17 +44,21 @@ def known_rows(X: np.ndarray) -> np.ndarray:
     return qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]]
 
 
-def views(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def views(
+    estimate: GlmEstimate | PcaEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The first messages that were seen of each party (n, t), and its columns (n, p_k)."""
     owned = dict(zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True))
     for name, sent in estimate.views.items():
         owners = [owner for owner in name.partition(BETWEEN)[2].split(TOGETHER) if owner in owned]
         columns, shown = [column for owner in owners for column in owned[owner]], sent[:, :MESSAGES]
         if columns and shown.size and np.all(np.isfinite(shown)):
-            yield shown, data.X[np.ix_(persons, columns)]
+            yield shown, data.X[np.ix_(persons, np.array(columns))]
 
 
-def space_by_message(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> np.ndarray:
+def space_by_message(
+    estimate: GlmEstimate | PcaEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec
+) -> np.ndarray:
     """(MESSAGES,) largest share of a party's column space that was seen after so many messages of its records."""
     found = np.zeros(MESSAGES)
     for sent, X in views(estimate, data, persons, spec):

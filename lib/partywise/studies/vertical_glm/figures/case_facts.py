@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,7 +24,7 @@ def columns_of(cube: xr.Dataset, case: str, p: int) -> list[str]:
     return [str(name).replace("_", " ") for name in names[:p]] if len(names) >= p else [f"x{j}" for j in range(p)]
 
 
-def setting_of(cube: xr.Dataset, case: str, name: str) -> Any:
+def setting_of(cube: xr.Dataset, case: str, name: str) -> object:
     """A setting in force, given or default; None of a case whose settings have no such field."""
     return getattr(plan_behind(cube).cases[case].settings, name, None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,7 +14,7 @@ from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import coordinate_of
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import GREY
+from ....experiment.plotting.style import GREY, Marks
 from .case_facts import columns_of, has_names
 
 LEVEL = 0.95
@@ -72,7 +71,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     p = len(lines[0][1])
     for number, (method, values, errors) in enumerate(lines):
         style, shift = shade(cube, method), 0.66 * ((number + 0.5) / len(lines) - 0.5)
-        marks: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": style.label}
+        marks: Marks = {"color": style.color, "marker": style.marker, "label": style.label}
         if not _is_converged(cube, case, method):
             marks |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
         bars = np.where(np.isfinite(errors), half * errors, 0)

@@ -14,7 +14,7 @@ from .case_facts import FAMILIES, ends, setting_of
 
 def _family(cube: xr.Dataset, case: str) -> str:
     """The family of the response in words."""
-    return FAMILIES[setting_of(cube, case, "model")]
+    return FAMILIES[str(setting_of(cube, case, "model"))]
 
 
 iterations_by_correlation = Lines(

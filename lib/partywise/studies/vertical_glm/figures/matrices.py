@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -66,7 +64,7 @@ def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
     return found
 
 
-def _target(shown: xr.Dataset, at: Any) -> float:
+def _target(shown: xr.Dataset, at: int) -> float:
     return float(shown["example_epsilon"].values[at])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ....randomness import Rng
 from ..claims import ExchangeSettings
 
 
-def replaced_identifier(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def replaced_identifier(settings: ExchangeSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """Distinct identifiers, numbers that are kept as labels, of which one is another; there are no features."""
     drawn = rng_for("identifiers").permutation(settings.population)[: settings.n + 1].astype(float)
     y = np.repeat(drawn[None], 4, axis=0)
@@ -28,7 +27,7 @@ def replaced_identifier(settings: ExchangeSettings, spec: Any, rng_for: Rng, res
     return AuditData(np.zeros((4, settings.n, settings.p)), y[:, :-1])
 
 
-def hashes(task: Task) -> Exposure:
+def hashes(task: Task[ExchangeSettings]) -> Exposure:
     """SHA-256 of identifiers, inverted by hashing the whole identifier scheme."""
     names = identifiers(task.worst[0])
     sent = hash_identifiers(names)
@@ -39,7 +38,7 @@ def hashes(task: Task) -> Exposure:
     return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered_entries": right})
 
 
-def intersection(task: Task) -> Exposure:
+def intersection(task: Task[ExchangeSettings]) -> Exposure:
     """The list as the matcher has it after the exponents of both parties, against a dictionary of nothing but it.
 
     That entries agree with those of the other party, who has all identifiers of the first world, stays disclosed.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ..claims import ExchangeSettings
 EXACT = 1e-9
 
 
-def replaced_row(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def replaced_row(settings: ExchangeSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One row of the feature block is another; there are no labels."""
     rng, n, p = rng_for("records"), settings.n, settings.p
     x = np.repeat(rng.standard_normal((1, n, p)) @ np.diag(np.linspace(1, 2, p))[None], 4, axis=0)
@@ -35,7 +34,7 @@ def replaced_row(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources:
     return AuditData(x, np.zeros((4, n)))
 
 
-def turned_response(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def turned_response(settings: ExchangeSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One response of 0 and 1 is the other; of the longest record in the worst pair."""
     rng, n, p = rng_for("records"), settings.n, settings.p
     x = np.repeat(rng.standard_normal((1, n, p)), 4, axis=0)
@@ -46,7 +45,7 @@ def turned_response(settings: ExchangeSettings, spec: Any, rng_for: Rng, resourc
     return AuditData(x, y)
 
 
-def scores(task: Task) -> Exposure:
+def scores(task: Task[ExchangeSettings]) -> Exposure:
     """U_k D_k in the clear, from which p known rows give all others."""
     block = task.worst[0].x
     sent, known = scores_of_block(block), np.arange(1, block.shape[1] + 1)
@@ -55,7 +54,7 @@ def scores(task: Task) -> Exposure:
     return clear_exposure(task, lambda world: scores_of_block(world.x), "features", **numbers)
 
 
-def predictor(task: Task) -> Exposure:
+def predictor(task: Task[ExchangeSettings]) -> Exposure:
     """eta_k = X_k beta_k of p iterations in the clear spans the column space of X_k."""
     block = task.worst[0].x
     path = task.rng_for("iterations").standard_normal((block.shape[1], block.shape[1]))
@@ -65,13 +64,13 @@ def predictor(task: Task) -> Exposure:
     return clear_exposure(task, lambda world: world.x @ path, "features", **numbers)
 
 
-def response(task: Task) -> Exposure:
+def response(task: Task[ExchangeSettings]) -> Exposure:
     """y in the clear, as every institution needs it for its own steps."""
     numbers = {"recovered_share": 1.0, "recovered_entries": len(task.worst[0].y)}
     return clear_exposure(task, lambda world: world.y, "label", **numbers)
 
 
-def cross_products(task: Task) -> Exposure:
+def cross_products(task: Task[ExchangeSettings]) -> Exposure:
     """X'y with noise: all that a linear or a logistic model needs of y."""
     noise = _products(task.worst[0]).certificate.value / task.mu
     return gaussian_exposure(task, _products, noise)
@@ -94,7 +93,7 @@ def _recovery_numbers(block: np.ndarray, recovered: np.ndarray, known: np.ndarra
     }
 
 
-def gram_matrix(task: Task) -> Exposure:
+def gram_matrix(task: Task[ExchangeSettings]) -> Exposure:
     """X'X of rows clipped to a public radius, with symmetric noise: enough for correlations, components and models."""
     return gaussian_exposure(task, _moment, _moment(task.worst[0]).certificate.value / task.mu, symmetric=True)
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
-from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, compact, empty, heading, legend_below, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, Marks, compact, empty, heading, legend_below, panels
 from ....experiment.plotting.ticks import ticks_at
 from .utility import by_feature, cost, loss_of, methods_with_loss
 
-CLAIMED: dict[str, Any] = {
+CLAIMED: Marks = {
     "marker": "o",
     "markerfacecolor": "none",
     "color": BLACK,

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from ....experiment.plotting.layout import Panels, label_of
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.series import cases_of, methods_of, series
-from ....experiment.plotting.style import GREY, Look, look
+from ....experiment.plotting.style import GREY, Look, Marks, look
 from ....experiment.plotting.ticks import ticks_at
 
 # Losses by which methods are compared: variable and label; a case has one of them.
@@ -107,20 +107,19 @@ def by_feature(cube: xr.Dataset, method: str) -> bool:
 
 def _points(ax: Axes, one: Cost, style: Look, claim: str) -> None:
     """The certified line with its band; the claims hollow, joined to what is certified of the same fit."""
-    settings = {"color": style.color, "linestyle": style.line, "marker": style.marker}
     proved = np.isfinite(one.epsilon_certified)
     if proved.any():
         order = np.flatnonzero(proved)[np.argsort(one.epsilon_certified[proved])]
         x, y, se = one.epsilon_certified[order], one.loss[order], one.se[order]
-        ax.plot(x, y, label=style.label, **settings)
+        ax.plot(x, y, **style.marks)
         if np.isfinite(se).any():
             ax.fill_between(x, y - se, y + se, color=style.color, alpha=0.2, linewidth=0)
     for loss in one.loss[one.noise_free]:
         ax.axhline(loss, color=style.color, linestyle=":", linewidth=0.9)
     claimed = np.isfinite(one.epsilon_claimed)
     if claimed.any() and one.apart:
-        words = f"{style.label}, {claim}"
-        ax.plot(one.epsilon_claimed, one.loss, label=words, **settings | {"markerfacecolor": "none", "linestyle": ":"})
+        hollow: Marks = {"label": f"{style.label}, {claim}", "markerfacecolor": "none", "linestyle": ":"}
+        ax.plot(one.epsilon_claimed, one.loss, **style.marks | hollow)
         for x, end, y in zip(one.epsilon_claimed, one.epsilon_certified, one.loss, strict=True):
             if np.isfinite(end):
                 ax.plot((x, end), (y, y), color=GREY, linewidth=0.6, zorder=0)

@@ -15,15 +15,16 @@ from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, gener
 from ....privacy.accounted_values import Clear
 from ....trees.leaves import skeleton
 from ....trees.protocols.encrypted_inference import ruled_out, zero_dropped
+from ..claims import KeySettings
 
 
-def zeros_published(task: Task) -> Exposure:
+def zeros_published(task: Task[KeySettings]) -> Exposure:
     """Fed-EINI as published: leaves that a party rules out are 0 times their ciphertext, the constant 1."""
     _, sent = _leaf_vectors(task)
     return _read(task, sent, Clear(sent(task.worst[0]), units=("features",), owner=task.owner))
 
 
-def zeros_corrected(task: Task) -> Exposure:
+def zeros_corrected(task: Task[KeySettings]) -> Exposure:
     """The same with every ciphertext re-randomised, so that the next party reads nothing."""
     private, sent = _leaf_vectors(task)
 
@@ -33,7 +34,7 @@ def zeros_corrected(task: Task) -> Exposure:
     return _read(task, fresh_ciphertexts, fresh_ciphertexts(task.worst[0]))
 
 
-def _leaf_vectors(task: Task) -> tuple[PrivateKey, Callable[[World], Cipher]]:
+def _leaf_vectors(task: Task[KeySettings]) -> tuple[PrivateKey, Callable[[World], Cipher]]:
     """What an owner makes of encrypted weights of the leaves, in any world, and the key of whoever encrypted them."""
     private = generate_key(task.settings.key_size, task.rng_for("key"), kind="paillier")
     weights = np.tile(np.arange(1, 5), task.settings.n)
@@ -47,7 +48,7 @@ def _kept_leaves(world: World) -> np.ndarray:
     return form.open_leaves(np.array([0]), world.x[None, :, 0] <= 0.5).T.ravel()
 
 
-def _read(task: Task, sent: Callable[[World], Cipher], payload: Clear | Cipher) -> Exposure:
+def _read(task: Task[KeySettings], sent: Callable[[World], Cipher], payload: Clear | Cipher) -> Exposure:
     """The next party looks for the constant 1."""
     zero = ~_kept_leaves(task.worst[0])
     found = int(np.sum(ruled_out(sent(task.worst[0])) & zero))

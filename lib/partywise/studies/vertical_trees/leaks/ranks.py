@@ -6,13 +6,13 @@ First the neighbours: one feature value moves from the least to the greatest, pa
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ....audits.exposure import Exposure, Task, public_settings, unproved_release
 from ....audits.pairs import DistributionPair, NoDistribution, ResponseDistributionPair, ResponsePair, clear_exposure
 from ....audits.worlds import AuditData, World
+from ....experiment.claims import ClaimSettings
 from ....privacy.accounted_values import AccountedValue, Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.distances.adjustment import AdjustedDistanceExponential
@@ -25,12 +25,12 @@ from ....randomness import Rng
 from ..claims import BinSettings, DomainSettings, FeatureSettings
 
 
-def moved_value(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def moved_value(settings: ClaimSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One feature, whose values fill [0, 1] evenly."""
     return _draw_moved(settings.n, 1, rng_for)
 
 
-def moved_values(settings: FeatureSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def moved_values(settings: FeatureSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """All features of one record move."""
     return _draw_moved(settings.n, settings.n_features, rng_for)
 
@@ -44,17 +44,17 @@ def _draw_moved(n: int, columns: int, rng_for: Rng) -> AuditData:
     return AuditData(x, np.repeat(rng.standard_normal((1, n)), 4, axis=0))
 
 
-def public_bins(task: Task) -> Exposure:
+def public_bins(task: Task[BinSettings | FeatureSettings]) -> Exposure:
     """An index of each feature in bins with public edges: of one feature, the loss of randomised response itself."""
     return _bins(task, public_edges(task.settings), task.epsilon)
 
 
-def quantile_bins(task: Task) -> Exposure:
+def quantile_bins(task: Task[BinSettings]) -> Exposure:
     """Bins of equal size, so that one record moves an index across every edge."""
     return _bins(task, Quantiles(task.settings.n_bins), task.epsilon)
 
 
-def shared_bins(task: Task) -> Exposure:
+def shared_bins(task: Task[FeatureSettings]) -> Exposure:
     """Epsilon / d for each of d features of a record."""
     return _bins(task, public_edges(task.settings), task.epsilon / task.settings.n_features)
 
@@ -65,7 +65,7 @@ def public_edges(settings: BinSettings) -> Public:
     return Public(cuts, because="equal parts of [0, 1], to which the source maps every feature; n_bins is a setting")
 
 
-def _bins(task: Task, edges: AccountedValue | Quantiles, epsilon: float) -> Exposure:
+def _bins(task: Task[BinSettings | FeatureSettings], edges: AccountedValue | Quantiles, epsilon: float) -> Exposure:
     settings = task.settings
     mechanism = RandomizedResponse(epsilon, settings.n_bins)
     bounded = _indices(task.worst[0], edges)
@@ -89,19 +89,19 @@ def _indices(world: World, edges: AccountedValue | Quantiles) -> Bounded:
     return bin_index(world.x if world.x.shape[1] > 1 else world.x[:, 0], edges)
 
 
-def distance_published(task: Task) -> Exposure:
+def distance_published(task: Task[DomainSettings]) -> Exposure:
     """OpBoost, global: the claim is about distance 1, the value may be any of the domain."""
     return _distances(task, DistanceExponential(task.epsilon, public_settings(task.settings, "low", "high")))
 
 
-def distance_corrected(task: Task) -> Exposure:
+def distance_corrected(task: Task[DomainSettings]) -> Exposure:
     """The same with epsilon spread over the domain."""
     settings = task.settings
     per_step = 2 * task.epsilon / (settings.high - settings.low)
     return _distances(task, DistanceExponential(per_step, public_settings(settings, "low", "high")))
 
 
-def adjusting_published(task: Task) -> Exposure:
+def adjusting_published(task: Task[DomainSettings]) -> Exposure:
     """OpBoost, adjusting, as printed: both sums run over lb..ub and no distribution results."""
     mechanism = _adjusted_mechanism(task)
     bins, values = mechanism.printed_matrix()
@@ -114,19 +114,19 @@ def adjusting_published(task: Task) -> Exposure:
     return _distances(task, mechanism)
 
 
-def adjusting_corrected(task: Task) -> Exposure:
+def adjusting_corrected(task: Task[DomainSettings]) -> Exposure:
     """The same with sums over the bins."""
     return _distances(task, _adjusted_mechanism(task))
 
 
-def _adjusted_mechanism(task: Task) -> AdjustedDistanceExponential:
+def _adjusted_mechanism(task: Task[DomainSettings]) -> AdjustedDistanceExponential:
     settings = task.settings
     return AdjustedDistanceExponential(
         task.epsilon, task.epsilon, settings.theta, public_settings(settings, "low", "high")
     )
 
 
-def _distances(task: Task, mechanism: DistanceExponential | AdjustedDistanceExponential) -> Exposure:
+def _distances(task: Task[DomainSettings], mechanism: DistanceExponential | AdjustedDistanceExponential) -> Exposure:
     """Release the whole column; the pair's loss is enumerated from the distribution."""
     settings = task.settings
     distribution = mechanism.matrix()
@@ -147,6 +147,6 @@ def _integers(settings: DomainSettings, world: World) -> np.ndarray:
     return np.clip(np.round(settings.low + world.x[:, 0] * (settings.high - settings.low)), settings.low, settings.high)
 
 
-def affine(task: Task) -> Exposure:
+def affine(task: Task[DomainSettings]) -> Exposure:
     """The map to [lb, ub] by the sample's own minimum and maximum, which the receiver can undo."""
     return clear_exposure(task, lambda world: np.array([world.x.min(), world.x.max()]), "features")

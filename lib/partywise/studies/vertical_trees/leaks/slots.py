@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ OPTIONS = TablesOptions(cipher="sized")
 RECEIVER = "server"
 
 
-def moved_record(settings: SlotSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+def moved_record(settings: SlotSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """All features of a record with the largest gradient move past every edge; ordinarily those of any record.
 
     Labels are gradients, which belong to the receiver and are the same in all worlds.
@@ -73,17 +72,17 @@ class TablesPair(GaussianPair):
         return np.concatenate(parts)
 
 
-def slots_published(task: Task) -> Exposure:
+def slots_published(task: Task[SlotSettings]) -> Exposure:
     """The sums of gradients over pair cells come back with those of hessians, which have all the noise."""
     return _exposure(task, masked=False)
 
 
-def slots_corrected(task: Task) -> Exposure:
+def slots_corrected(task: Task[SlotSettings]) -> Exposure:
     """The same with a mask on every gradient of a pair cell: what is left are tables with their noise."""
     return _exposure(task, masked=True)
 
 
-def _exposure(task: Task, masked: bool) -> Exposure:
+def _exposure(task: Task[SlotSettings], masked: bool) -> Exposure:
     plan, private = _plan(task), _key(task)
     share, owner = plan.share(task.owner), _owner(task, task.worst[0])
     units = share.cells.units(share.ratio)
@@ -108,7 +107,7 @@ def _exposure(task: Task, masked: bool) -> Exposure:
     return Exposure({0: reply}, task.pairs(pair_of), numbers)
 
 
-def _plan(task: Task) -> HistogramPlan:
+def _plan(task: Task[SlotSettings]) -> HistogramPlan:
     """The public plan of one owner of features beside whoever has the gradients."""
     settings = task.settings
     cuts = Public(np.arange(1, settings.n_bins) / settings.n_bins, because="equal parts of [0, 1], a setting")
@@ -118,15 +117,15 @@ def _plan(task: Task) -> HistogramPlan:
     return histogram_plan(spec, [(task.owner, tuple(range(settings.n_features)))], settings.n, task.epsilon)
 
 
-def _key(task: Task) -> PrivateKey:
+def _key(task: Task[SlotSettings]) -> PrivateKey:
     return generate_key(OPTIONS.key_size, task.rng_for("key"), kind=OPTIONS.cipher)
 
 
-def _owner(task: Task, world: World) -> Party:
+def _owner(task: Task[SlotSettings], world: World) -> Party:
     return Party(task.owner, "passive", {"X": world.x}, tuple(range(task.settings.n_features)))
 
 
-def _sums(task: Task, plan: HistogramPlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
+def _sums(task: Task[SlotSettings], plan: HistogramPlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
     """What an owner makes of encrypted gradients, in any world."""
     slots = merge_slots(integers_of(world.y, plan), plan.bits)
     records = paillier.encrypt(private, slots, task.rng_for("gradients"), key_holder=RECEIVER)
