@@ -322,7 +322,7 @@ class Run:
         """
         for place in holders:
             self.check_place(place)
-        shared = [event for event in events if event.shares]
+        shared = [event for event in events if event.owners]
         if shared and self.channel.payer is not None:
             self.channel.payer.charge(*shared)
         self.announced += shared

@@ -33,7 +33,7 @@ PAID: Payer = _PaidWhole()
 
 
 class PaidShares:
-    """The payer of a run: a share of noise was paid when its sum was announced, everything else is when it is drawn.
+    """The payer of a run: noise of several owners was paid when its sum was announced, all else is when it is drawn.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class PaidShares:
     def charge(self, *events: Event) -> None:
         """As the payer's; CertificationError for a share of a sum that was not announced."""
         for event in events:
-            if event.shares and event not in self._announced:
+            if event.owners and event not in self._announced:
                 raise CertificationError(
                     f"the sum {event.release_id!r} was not announced: no owner has paid for its share of the noise; "
                     "say run.charge(owners, event) before it is drawn."
                 )
-        if drawn := [event for event in events if not event.shares]:
+        if drawn := [event for event in events if not event.owners]:
             self._payer.charge(*drawn)
 
 

@@ -112,4 +112,4 @@ def _compose(events: Iterable[Any]) -> Composition | None:
         profiles = [cost for cost in costs if isinstance(cost, PrivacyProfile)]
     else:
         profiles = [row.profile for row in rows if row.profile is not None]
-    return compose(profiles, math.fsum(row.delta_numeric for row in rows), math.fsum(row.tv for row in rows))
+    return compose(profiles, *(math.fsum(part) for part in zip(*(row.beside for row in rows), strict=True)))

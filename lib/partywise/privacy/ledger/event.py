@@ -104,7 +104,8 @@ class Event:
         of it.
     tv : float
         Distance in total variation of the profile that is drawn from the profile that is stated: (1 + e^epsilon) times
-        the sum over all rows is taken off delta. It is the same for groups.
+        the sum over all rows is taken off delta. It is the same for groups. Of several owners without shares it is the
+        distance of masks, which is taken off delta once (`beside`).
     exact : bool
         Whether nothing that the certificate does not bound can move what was noised: integers, entries of an alphabet.
 
@@ -201,6 +202,15 @@ class Event:
     def weights(self) -> Mapping[str, Fraction]:
         """Shares of the variance by name, where several add noise."""
         return {name: Fraction(weight) for name, weight in self.shares}
+
+    @property
+    def beside(self) -> tuple[float, float]:
+        """What is taken off delta once, and what is (1 + e^epsilon) times.
+
+        A uniform mask on the same sums of two neighbours gives the same words with the same probability, but for the
+        few masks at its ends: what these show adds to delta and is multiplied by nothing.
+        """
+        return (self.delta_numeric + self.tv, 0.0) if self.owners and not self.shares else (self.delta_numeric, self.tv)
 
     @property
     def held_by(self) -> tuple[str, ...]:

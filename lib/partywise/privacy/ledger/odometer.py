@@ -49,7 +49,7 @@ def odometer(
         if cost is None:
             certified, epsilon, told = False, float("inf"), "not proved"
         elif isinstance(cost, PrivacyProfile):
-            name, more, told = event.stratum, compose([cost], event.delta_numeric, event.tv), str(cost)
+            name, more, told = event.stratum, compose([cost], *event.beside), str(cost)
             if name == EVERYBODY:
                 everywhere += more
             else:

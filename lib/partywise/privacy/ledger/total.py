@@ -167,10 +167,9 @@ def sum_view(rows: Iterable[tuple[Event, PrivacyProfile | float | None]]) -> Vie
             certified = False
         elif isinstance(cost, PrivacyProfile):
             profiles.setdefault(event.stratum, []).append(cost)
-            if event.delta_numeric:
-                numeric.setdefault(event.stratum, []).append(event.delta_numeric)
-            if event.tv:
-                distances.setdefault(event.stratum, []).append(event.tv)
+            for found, part in zip((numeric, distances), event.beside, strict=True):
+                if part:
+                    found.setdefault(event.stratum, []).append(part)
         else:
             continue
         counted.append(event)

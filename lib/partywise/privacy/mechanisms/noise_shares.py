@@ -120,8 +120,11 @@ class NoiseShares:
             exact=True,
         )
 
-    def draw(self, statistic: Whole, event: Event, rng: RandomSource) -> np.ndarray:
-        """An owner's integers with its share, in the finer steps; its payer must have paid for the event before."""
+    def draw(self, statistic: Whole, event: Event, rng: RandomSource, held: np.ndarray | None = None) -> np.ndarray:
+        """An owner's integers with its share, in the finer steps; its payer must have paid for the event before.
+
+        ``held`` are the entries that it has a part of, by default all: it adds nothing to others.
+        """
         alike = (statistic.squares, statistic.integers.shape, statistic.parents, statistic.bits)
         if alike != (self.total.squares, self.total.integers.shape, self.total.parents, self.total.bits):
             raise CertificationError(
@@ -138,6 +141,8 @@ class NoiseShares:
             raise ValueError(f"shares of {min(deviations.values())} steps are not Gaussian enough: take {NARROWEST:g}.")
         fine = statistic.finer(self.bits)
         noise = draw_noise(rng, self.total, deviations)
+        if held is not None:
+            noise = np.where(held, noise, 0)
         observer = OBSERVER.get()
         if observer is not None:
             observer.add_key(NoiseKey(event.release_id, noise))

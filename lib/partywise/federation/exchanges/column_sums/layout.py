@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,6 +53,12 @@ class Layout:
         return found
 
     @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where the sums of each part are among those of all."""
+        ends = np.cumsum([0, *(len(part.first) for part in self.parts)]).tolist()
+        return tuple(slice(start, stop) for start, stop in pairwise(ends))
+
+    @cached_property
     def pairs(self) -> np.ndarray:
         """(2, D) columns of all sums, that of the earlier party first; `CONSTANT` stays first."""
         first, second = (np.concatenate([getattr(part, name) for part in self.parts]) for name in ("first", "second"))
@@ -64,9 +71,13 @@ class Layout:
         first, second = self.pairs
         return np.stack([self.owner[np.where(first == CONSTANT, second, first)], self.owner[second]])
 
+    def is_held(self, place: int) -> np.ndarray:
+        """(D,) whether a party holds a column of each sum."""
+        return (self.holders == place).any(axis=0)
+
     def held_sums(self, place: int) -> np.ndarray:
         """Numbers of the sums that a party has a share of."""
-        return np.flatnonzero((self.holders == place).any(axis=0))
+        return np.flatnonzero(self.is_held(place))
 
     def seeded_sums(self, place: int) -> np.ndarray:
         """Those whose share of what is dealt it draws from its seed."""
@@ -80,6 +91,12 @@ class Layout:
     def crossing(self) -> int:
         """Number of sums of products of two parties' columns."""
         return int(np.count_nonzero(self.holders[0] != self.holders[1]))
+
+    @property
+    def crossing_pairs(self) -> tuple[tuple[int, int], ...]:
+        """Parties that have such a sum together, the earlier one first."""
+        pairs = {(int(j), int(k)) for j, k in self.holders.T if j != k}
+        return tuple(sorted(pairs))
 
     @cached_property
     def alone(self) -> np.ndarray:

@@ -9,7 +9,7 @@ in floats, which are exact, in messages of the same sizes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -123,6 +123,20 @@ def exact_products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 def first_holds_key(first: int, second: int, per: int) -> bool:
     """Whether the earlier of two parties closes its columns: who makes fewer products of a ciphertext and a column."""
     return -(-first // per) * second <= -(-second // per) * first
+
+
+def key_holders(sizes: Sequence[int], pairs: Sequence[tuple[int, int]], per: int) -> dict[int, list[int]]:
+    """For every party that closes its columns, those that multiply with them; ``sizes`` are numbers of columns."""
+    found = dict[int, list[int]]()
+    for first, second in pairs:
+        holder = first if first_holds_key(sizes[first], sizes[second], per) else second
+        found.setdefault(holder, []).append(first + second - holder)
+    return {holder: found[holder] for holder in sorted(found)}
+
+
+def returned_ciphertexts(sizes: Sequence[int], keys: Mapping[int, Sequence[int]], per: int) -> int:
+    """Ciphertexts of masked products that go back to the key holders."""
+    return sum(-(-sizes[holder] // per) * sizes[other] for holder, others in keys.items() for other in others)
 
 
 def require_word_room(n: int, deviation: float) -> None:

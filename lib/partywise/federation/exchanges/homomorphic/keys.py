@@ -21,7 +21,7 @@ class KeyOptions(Protocol):
     def full_exponents(self) -> bool: ...
 
 
-def drawn_key(address: Sequence[str], kind: Kind, options: KeyOptions, rng_for: Rng) -> PrivateKey:
+def drawn_key(address: Sequence[str | int], kind: Kind, options: KeyOptions, rng_for: Rng) -> PrivateKey:
     """The key of one address; it stays where it is drawn."""
     return generate_key(options.key_size, rng_for(*address), kind=kind, full_exponents=options.full_exponents)
 
@@ -38,7 +38,7 @@ def shared_key(
     options: KeyOptions,
     *,
     kind: Kind,
-    address: Sequence[str],
+    address: Sequence[str | int],
     because: str,
 ) -> tuple[Any, Any]:
     """A key at its holder, and its public half at others."""

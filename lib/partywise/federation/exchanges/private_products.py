@@ -1,0 +1,246 @@
+"""Exchange: sums of columns of several parties and of their products, opened with noise that nobody knows all of.
+
+Of two parties the key holder closes its columns record by record, and the other multiplies and masks them
+(`homomorphic.column_products`): both have words modulo 2^64 that add to the products. Each of them adds noise of the
+full variance to its own words, so that no coalition without it has less; a product of two parties' columns has twice
+the variance, a sum of one party's own columns once. Nobody else takes part but the opener, a place without data, which
+adds up words and sees the noisy sums. **Assumed**: Paillier's scheme, of the key holder's columns; those of the other
+party are hidden from the key holder up to 2^-120 a product and 2^-128 a ciphertext, whatever it can compute.
+
+Message             from, to                          payload, bytes (w: of a ciphertext; blocks: of columns in slots)
+public key, once    key holder, the others            Public           3 w / 2 and 8
+closed columns      key holder, the others            Cipher, its own key                     n blocks w, by chunk
+masked products     the others, key holder            Cipher, the sender's masks as well      p blocks w, by chunk
+noisy words         every party, opener               Cipher, nobody's key                    8 each of its sums
+
+What the sums cost stands in the ledger, paid by every party, before anything leaves, whether or not it is opened then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...privacy.ledger.event import Event
+from ...privacy.mechanisms.noise_shares import NoiseShares
+from ...privacy.mechanisms.release import Release, digest_of
+from ...privacy.statistics.whole import Whole
+from ...randomness import Rng
+from ..cipher import Cipher
+from ..parties import Party
+from ..run import PerPlace, Run
+from .column_sums.layout import CONSTANT, Layout
+from .dealing import fold_of
+from .homomorphic.column_products import (
+    SlotSizes,
+    close_columns,
+    exact_products,
+    key_holders,
+    masked_products,
+    open_products,
+    require_word_room,
+    returned_ciphertexts,
+)
+from .homomorphic.keys import shared_key
+from .homomorphic.masking import MASK_BITS
+from .homomorphic.paillier_keys import SURPLUS, Kind, PrivateKey, PublicKey
+from .sharing import NOBODY, SCHEME
+
+BECAUSE_KEY = "a public key, drawn without a look at the data"
+
+
+@dataclass(frozen=True)
+class Encryption:
+    """Keys of a run: ``sized`` ones close nothing and cost what the others do in bytes, for experiments."""
+
+    kind: Kind
+    key_size: int
+    full_exponents: bool = False
+
+
+@dataclass(frozen=True)
+class NoisySum:
+    """One release: the sums of one part of a layout over a chunk, as everybody knows them (integers are not read)."""
+
+    name: str
+    total: Whole
+    mu: float
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Records that are summed, where they lie one after the other, and one release for each part of the layout."""
+
+    rows: slice
+    sums: tuple[NoisySum, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.rows.stop - self.rows.start)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A release with who draws noise for it and what it costs: public before anything is drawn."""
+
+    noise: NoiseShares
+    event: Event
+
+
+def private_products(
+    run: Run,
+    encryption: Encryption,
+    columns: PerPlace[np.ndarray],
+    chunks: Sequence[Chunk],
+    layout: Layout,
+    opener: str,
+) -> Any:
+    """Noisy sums over the records of every chunk, a tuple of `Release` at the opener, one for every part of each chunk.
+
+    ``columns`` (n, p_k) of every party are whole numbers of at most 2^15 steps, int64. Against any coalition that
+    leaves a party out each release is ``mu``-Gaussian-DP.
+    """
+    sizes = tuple(map(len, layout.columns))
+    slots = [SlotSizes(chunk.n, encryption.key_size) for chunk in chunks]
+    keys = key_holders(sizes, layout.crossing_pairs, max(slots, key=lambda one: one.n).per)
+    returned = [returned_ciphertexts(sizes, keys, one.per) for one in slots]
+    openings = announce(run, chunks, layout, returned)
+    words = multiply(run, encryption, columns, chunks, layout, keys)
+    sent = []
+    for place, party in enumerate(run.parties):
+        own = words.get(place, {})
+        given = columns, list(own), list(own.values()), chunks, openings, layout, run.rng_for
+        sent.append(run.send(party, opener, "noisy words", local_words, place, *given))
+    return run.at(opener, noisy_releases, sent, openings, layout)
+
+
+def multiply(
+    run: Run,
+    encryption: Encryption,
+    columns: PerPlace[np.ndarray],
+    chunks: Sequence[Chunk],
+    layout: Layout,
+    keys: Mapping[int, Sequence[int]],
+) -> Mapping[int, Mapping[tuple[int, int], Any]]:
+    """Words of products, at every party by chunk and other party: (columns of the other, own columns)."""
+    fold, found = fold_of(run), dict[int, dict[tuple[int, int], Any]]()
+    for holder, others in keys.items():
+        party, receivers, p = run.parties[holder], [run.parties[k] for k in others], len(layout.columns[holder])
+        address = ("key of products", party.name, *fold)
+        private, public = shared_key(
+            run, party, receivers, encryption, kind=encryption.kind, address=address, because=BECAUSE_KEY
+        )
+        for number, chunk in enumerate(chunks):
+            at = (number, *fold)
+            given = columns, chunk, private, at, run.rng_for
+            closed = run.broadcast(party, receivers, "closed columns", local_closed, *given)
+            for k, other in zip(others, receivers, strict=True):
+                made = run.at(other, local_products, columns, closed, p, chunk, public, at, run.rng_for)
+                masked = run.send(other, party, "masked products", part_of, made, 0)
+                found.setdefault(k, {})[number, holder] = run.at(other, part_of, made, 1)
+                found.setdefault(holder, {})[number, k] = run.at(party, local_opened, masked, chunk, private, p)
+    return found
+
+
+def announce(run: Run, chunks: Sequence[Chunk], layout: Layout, returned: Sequence[int]) -> tuple[Opening, ...]:
+    """What is opened: charged and in the ledger before anything leaves; ``returned`` are ciphertexts of every chunk."""
+    sampler, found = "secure" if run.secure else "simulation", list[Opening]()
+    crossing = layout.holders[0] != layout.holders[1]
+    for chunk, ciphertexts in zip(chunks, returned, strict=True):
+        for one, part in zip(chunk.sums, layout.slices, strict=True):
+            noise = NoiseShares(one.total, one.mu, layout.names, len(layout.names) - 1)
+            deviation = max(noise.deviations.values(), default=0.0)
+            require_word_room(chunk.n, deviation)
+            if noise.bits:
+                raise ValueError(f"mu={one.mu!r} of {one.name!r} needs noise of less than 16 steps: use a smaller mu.")
+            products = int(np.count_nonzero(crossing[part]))
+            masks = products * 2.0**-MASK_BITS + ciphertexts * 2.0**-SURPLUS if products and deviation else 0.0
+            event = noise.event(one.name, ("*",), sampler, digest_of([run.identity.run, one.name]))
+            source = f"{one.total.certificate.source}; either party of a product adds all of the noise"
+            found.append(Opening(noise, replace(event, shares=(), tv=masks, certificate=source)))
+    if len({opening.event.release_id for opening in found}) < len(found):
+        raise ValueError("names of noisy sums repeat: each release needs its own.")
+    run.charge(run.parties, *(opening.event for opening in found))
+    for opening in found:
+        run.reserve(opening.event)
+    return tuple(found)
+
+
+def local_closed(
+    party: Party, columns: np.ndarray, chunk: Chunk, private: PrivateKey, at: Sequence[str | int], rng_for: Rng
+) -> Cipher:
+    """The columns of a key holder."""
+    return close_columns(
+        private, columns[chunk.rows], rng_for("closed columns", party.name, *at), key_holder=party.name
+    )
+
+
+def local_products(
+    party: Party,
+    columns: np.ndarray,
+    closed: Cipher,
+    p: int,
+    chunk: Chunk,
+    public: PublicKey,
+    at: Sequence[str | int],
+    rng_for: Rng,
+) -> tuple[Cipher, np.ndarray]:
+    """What goes back to the key holder, and the party's own words (columns of the key holder, own columns)."""
+    rng = rng_for("masks of products", closed.key_holder, party.name, *at)
+    return masked_products(public, closed, p, columns[chunk.rows], rng, holder=party.name)
+
+
+def part_of(party: Party, made: tuple[Any, Any], number: int) -> Any:
+    """One of the two: what goes back, or what stays."""
+    return made[number]
+
+
+def local_opened(party: Party, masked: Cipher, chunk: Chunk, private: PrivateKey, p: int) -> np.ndarray:
+    """A key holder's words (columns of the other party, own columns)."""
+    return open_products(private, masked, chunk.n, p).T
+
+
+def local_words(
+    party: Party,
+    place: int,
+    columns: np.ndarray,
+    where: Sequence[tuple[int, int]],
+    words: Sequence[np.ndarray],
+    chunks: Sequence[Chunk],
+    openings: Sequence[Opening],
+    layout: Layout,
+    rng_for: Rng,
+) -> Cipher:
+    """The party's words of all its sums with noise of the full variance, chunk by chunk."""
+    known, found = dict(zip(where, words, strict=True)), list[np.ndarray]()
+    own, (first, second), held = list(layout.columns[place]), layout.pairs, layout.is_held(place)
+    mine, parts = layout.owner[second] == place, layout.slices
+    other, column = np.where(mine, first, second)[held], layout.inside[np.where(mine, second, first)][held]
+    for number, chunk in enumerate(chunks):
+        inside = columns[chunk.rows]
+        table = np.zeros((len(layout.owner) + 1, len(own)), dtype=np.int64)
+        table[CONSTANT], table[own] = inside.sum(axis=0), exact_products(inside, inside)
+        for (of_chunk, k), word in known.items():
+            if of_chunk == number:
+                table[list(layout.columns[k])] = word.view(np.int64)
+        sums = np.zeros(len(held), dtype=np.int64)
+        sums[held] = table[other, column]
+        for part, opening in zip(parts, openings[number * len(parts) :], strict=False):
+            rng = rng_for("noise of products", opening.event.release_id, party.name)
+            statistic = replace(opening.noise.total, integers=sums[part])
+            found.append(opening.noise.draw(statistic, opening.event, rng, held[part])[held[part]])
+    return Cipher(np.concatenate(found).astype(np.int64).view(np.uint64), key_holder=NOBODY, scheme=SCHEME)
+
+
+def noisy_releases(words: Sequence[Cipher], openings: Sequence[Opening], layout: Layout) -> tuple[Release, ...]:
+    """What all words add to, one release for every part of every chunk."""
+    held, parts = [layout.is_held(place) for place in range(len(words))], layout.slices
+    total = np.zeros((len(openings) // len(parts), len(held[0])), dtype=np.uint64)
+    for own, sent in zip(held, words, strict=True):
+        total[:, own] += sent.content.reshape(len(total), -1)
+    sums = (row[part].view(np.int64) for row in total for part in parts)
+    return tuple(opening.noise.release(one, opening.event) for opening, one in zip(openings, sums, strict=True))
