@@ -74,8 +74,10 @@ class VerticalGLM(Results):
     noise_errors_ : ndarray of shape (1 + p,), or None
         Standard deviation that the noise of privacy alone gives each coefficient, of ``moments`` (but Poisson) and
         ``noisy_newton``; None of others, where it is not computed.
+    intervals_ : partywise.models.intervals.Intervals
+        Of ``moments`` with a Gaussian family, over records and noise; of others why there are none beside Wald's.
     conf_int_ : ndarray of shape (1 + p, 2), or None
-        Of 95 %.
+        Of 95 %, from the standard errors or ``intervals_``; those are about coefficients without shrinkage.
     deviance_, null_deviance_, deviance_r2_, dispersion_, aic_ : float, or None
         As the protocol reports them; ``aic_`` as R does.
     status_ : {"ok", "not_converged", "diverged"}

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..models.intervals import NOT_COMPUTED, Intervals
 from ..privacy.accounted_values import AccountedValue
 from .options import Family
 
@@ -50,6 +51,7 @@ class Estimate:
     covariance : (1 + p, 1 + p) of the coefficients, likewise
     noise_errors : (1 + p,) standard deviation that the noise of privacy gives each coefficient, to first order and from
         what was released alone; None without such noise, or where it is not computed
+    intervals : of the coefficients over records and noise, where noise was released; else why there are none
     deviance, null_deviance, dispersion, log_likelihood : as the protocol itself reports them; None where it does not
     iterations : iterations or sweeps; None where there are none
     objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty if none
@@ -68,6 +70,7 @@ class Estimate:
     standard_errors: np.ndarray | None = None
     covariance: np.ndarray | None = None
     noise_errors: np.ndarray | None = None
+    intervals: Intervals = NOT_COMPUTED
     deviance: float | None = None
     null_deviance: float | None = None
     dispersion: float | None = None

@@ -34,14 +34,14 @@ class Results(Estimator):
         self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
         self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
         self.dispersion_, self.bse_ = found.dispersion, found.standard_errors
-        self.noise_errors_ = found.noise_errors
+        self.noise_errors_, self.intervals_ = found.noise_errors, found.intervals
         both = None not in (found.deviance, found.null_deviance)
         self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None  # type: ignore[arg-type]
         likelihood = found.log_likelihood
         self.aic_ = None if likelihood is None else aic(likelihood, 1 + len(names), self.family)
         tests = self._tests(0.95)
         self.pvalues_ = None if tests is None else tests.p_values
-        self.conf_int_ = None if tests is None else tests.interval
+        self.conf_int_ = found.intervals.bounds() if tests is None else tests.interval
 
     def _tests(self, level: float) -> Wald | None:
         """Wald tests; None without standard errors."""
@@ -72,10 +72,9 @@ class Results(Estimator):
         return deviance_table(*fit, self._df_residual, self.n_features_in_, self._estimates_dispersion)
 
     def conf_int(self, level: float = 0.95) -> np.ndarray | None:
-        """Intervals (1 + p, 2) of the coefficients, of the intercept first; None without standard errors."""
-        self._fitted_estimate()
+        """Intervals (1 + p, 2) of the coefficients, of the intercept first; None where ``intervals_`` says why."""
         tests = self._tests(level)
-        return None if tests is None else tests.interval
+        return self._fitted_estimate().intervals.bounds(level) if tests is None else tests.interval
 
     def summary(self) -> str:
         """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy."""

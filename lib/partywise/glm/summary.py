@@ -47,6 +47,8 @@ def _approximations(fitted: Any, estimate: Estimate) -> list[str]:
         found.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
     else:
         found.append("noisy: the standard deviation of its noise is not computed for this method")
+    reason = estimate.intervals.reason
+    found.append(f"no intervals: {reason}" if reason else "intervals: over records and noise, shrinkage taken off")
     return found
 
 
@@ -57,6 +59,8 @@ def _table(fitted: Any, estimate: Estimate, tests: Wald | None) -> list[str]:
         given = {"coef": estimate.coefficients}
         if estimate.noise_errors is not None:
             given["noise sd"] = estimate.noise_errors
+        if (bounds := estimate.intervals.bounds()) is not None:
+            given |= {"2.5 %": bounds[:, 0], "97.5 %": bounds[:, 1]}
         head = f"{'':{width}}  " + " ".join(f"{title:>11}" for title in given)
         values = zip(names, zip(*given.values(), strict=True), strict=True)
         return [head, *(f"{name:{width}}  " + " ".join(f"{b:11.4g}" for b in row) for name, row in values)]

@@ -47,6 +47,10 @@ class LabelPrivateLogisticRegression(Estimator):
     noise_errors_ : ndarray of shape (1 + p,), or None
         Standard deviation that the noise of privacy alone gives each coefficient, the intercept first; None where it
         is not computed: where steps do not settle, and where features are private (``"objective_perturbation"``).
+    intervals_ : partywise.models.intervals.Intervals
+        Of the coefficients that made the labels, the intercept first, over labels and noise; or why there are none.
+    conf_int_ : ndarray of shape (1 + p, 2), or None
+        Its 95 % intervals. They are not about ``coef_``: what a ridge takes is added back, to first order.
     classes_ : ndarray
         0 and 1.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -127,6 +131,7 @@ class LabelPrivateLogisticRegression(Estimator):
         found = self._simulate(held, n, rng, public=public, settings=settings)
         self.intercept_, self.coef_ = float(found.theta[0]), found.theta[1:]
         self.noise_errors_ = found.noise_errors
+        self.intervals_, self.conf_int_ = found.intervals, found.intervals.bounds()
         self.classes_, self.n_features_in_ = np.array([0, 1]), k - 1
         self._keep_names(X)
         return self
@@ -134,16 +139,22 @@ class LabelPrivateLogisticRegression(Estimator):
     def summary(self) -> str:
         """The coefficients with what the noise of privacy gives each of them, and what the fit costs."""
         theta, errors, spent = self._fitted_estimate().theta, self.noise_errors_, self.privacy_
+        given = {"coef": theta}
+        if errors is not None:
+            given["noise sd"] = errors
+        if self.conf_int_ is not None:
+            given |= {"2.5 %": self.conf_int_[:, 0], "97.5 %": self.conf_int_[:, 1]}
         rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
         if errors is not None:
             rows.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
         elif self._options().uses_epsilon:
             rows.append("noisy: the standard deviation of its noise is not computed for this fit")
-        rows.append("")
-        rows.append(f"{'':10} {'coef':>11}" + ("" if errors is None else f" {'noise sd':>11}"))
-        for place, value in enumerate(theta):
+        reason = self.intervals_.reason
+        rows.append(f"no intervals: {reason}" if reason else "intervals: over labels and noise, ridge taken off")
+        rows += ["", f"{'':10} " + " ".join(f"{title:>11}" for title in given)]
+        for place, values in enumerate(zip(*given.values(), strict=True)):
             name = f"x{place - 1}" if place else "intercept"
-            rows.append(f"{name:10} {value:11.4g}" + ("" if errors is None else f" {errors[place]:11.4g}"))
+            rows.append(f"{name:10} " + " ".join(f"{value:11.4g}" for value in values))
         return "\n".join(rows)
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..models.intervals import NOT_COMPUTED, Intervals
 from ..models.links import LOGIT, Link, require_logit
 
 
@@ -115,6 +116,7 @@ class Estimate:
         public features and releases alone; None where steps do not settle, and where features are private
     numbers : further scalars of the fit (steps, bounded, ...)
     link : how margins X theta become probabilities
+    intervals : of the coefficients that made the labels, over labels and noise, or why there are none
     """
 
     theta: np.ndarray
@@ -124,6 +126,7 @@ class Estimate:
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
     noise_errors: np.ndarray | None = None
     link: Link = LOGIT
+    intervals: Intervals = NOT_COMPUTED
 
 
 def labels_of(spec: Any) -> int:

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
+from ..models.intervals import Intervals
 from ..models.links import Link
-from ..models.objective import Objective
+from ..models.objective import Objective, weighted_gram
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from .model import Plan
 from .objective import INTERCEPT
@@ -122,6 +123,22 @@ def optimum_deviations(
     """(k,) root of the diagonal of H^-1 Sigma H^-1, Sigma the covariance of the noise on the dot-product."""
     inverse = np.linalg.pinv(_hessian(X, theta, ridge, link), hermitian=True)
     return np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
+
+
+def released_intervals(X: np.ndarray, theta: np.ndarray, plan: Plan) -> Intervals:
+    """Intervals of the coefficients that made the labels, from the optimum theta of one release of a plan.
+
+    With the curvature H at theta, ridge included, and the curvature J of the records alone, theta + H^-1 Lambda theta
+    takes off the ridge to first order, and A (Sigma + J / N) A', A = (I + H^-1 Lambda) H^-1, is its covariance over
+    labels and noise. `attainable` shrinks the noise of the intercept: its interval is wider than it need be.
+    """
+    inverse = np.linalg.pinv(_hessian(X, theta, plan.ridge, plan.link), hermitian=True)
+    means = plan.link.mean(X @ theta)
+    sampling = weighted_gram(X, means * (1 - means) / len(X) ** 2)
+    back = np.eye(len(theta)) + inverse * plan.ridge
+    spread = back @ inverse
+    variances = np.diagonal(spread @ (noise_covariance(X, plan) + sampling) @ spread.T)
+    return Intervals(back @ theta, np.sqrt(np.maximum(variances, 0.0)))
 
 
 def descent_deviations(

@@ -89,6 +89,23 @@ class Moments:
         centred = self.second - np.outer(self.mean, self.mean)
         return (centred + centred.T) / 2 / np.outer(unit, unit)
 
+    @cached_property
+    def with_constant(self) -> np.ndarray:
+        """(p + 2, p + 2) the mean of v v', its constant entry included."""
+        ends = np.append(self.public.constant, self.mean * self.public.constant)
+        full = np.zeros((len(ends), len(ends)))
+        full[1:, 1:], full[0, 1:], full[1:, 0] = self.second, ends[1:], ends[1:]
+        full[0, 0] = self.public.constant**2
+        return full
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """(p + 2, p + 2) variance of the noise in each entry of `with_constant`."""
+        found = np.full((self.public.columns + 2,) * 2, self.sd**2 / 2)
+        np.fill_diagonal(found, self.sd**2)
+        found[0, 0] = 0.0
+        return found
+
     @property
     def response(self) -> float:
         """Mean of the response statistic t."""

@@ -49,6 +49,7 @@ from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.bounded import sum_certificate
 from ...privacy.statistics.moments import second_moment_bound
 from ..model import Estimate, PublicFacts
+from ..noisy_statistics.intervals import intervals_of
 from ..noisy_statistics.moments import Moments, Scale
 from ..noisy_statistics.noise import of_moments
 from ..noisy_statistics.scaling import (
@@ -187,6 +188,7 @@ def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, pro
         coefficients(found, plan.public.family),
         epsilon_claimed=epsilon,
         noise_errors=of_moments(found, plan.public.family) if found.sd else None,
+        intervals=intervals_of(found, plan.public.family),
         correlation=found.correlation,
         moments=found,
         rows=None if plan.public.aligned else rows,

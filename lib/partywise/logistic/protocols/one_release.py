@@ -18,9 +18,10 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
+from ...models.intervals import Intervals
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, Plan, delta_of, labels_of
-from ..noise import coefficient_deviations, descent_deviations
+from ..noise import coefficient_deviations, descent_deviations, released_intervals
 from ..options import WalrOptions
 from ..planner import fixed_plan, plan_label_dp
 from ..release import release_dot_product
@@ -78,12 +79,13 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
     }
     if options.trainer == "newton" and not fitted.converged:
         numbers["status"] = "not_converged"
-    errors = None
+    errors, intervals = None, Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
     if options.trainer != "newton":
         errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)
     elif fitted.converged:
         errors = coefficient_deviations(X, fitted.theta, plan)
-    return Estimate(fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link)
+        intervals = released_intervals(X, fitted.theta, plan)
+    return Estimate(fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link, intervals)
 
 
 def fit(run: Run) -> Estimate:

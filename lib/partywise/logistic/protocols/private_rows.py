@@ -13,6 +13,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
+from ...models.intervals import Intervals
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, delta_of
 from ..perturbation import objective_perturbation, tilt_deviations
@@ -47,7 +48,8 @@ def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: Any)
     errors = None
     if unit_of(spec) == "label":
         errors = tilt_deviations(X, theta, epsilon, delta_of(spec))
-    return Estimate(theta, epsilon, noise_errors=errors)
+    reason = "the curvature of private features is not released"
+    return Estimate(theta, epsilon, noise_errors=errors, intervals=Intervals(reason=reason))
 
 
 def fit(run: Run) -> Estimate:

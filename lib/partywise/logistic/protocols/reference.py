@@ -13,8 +13,10 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
+from ...models.intervals import Intervals
 from ...privacy.accounted_values import Clear
 from ..model import Estimate
+from ..noise import released_intervals
 from ..objective import dot_product
 from ..options import ReferenceOptions
 from ..planner import fixed_plan
@@ -42,7 +44,10 @@ def local_fit(
     numbers["steps"] = found.steps
     if options.trainer == "newton" and not found.converged:
         numbers["status"] = "not_converged"
-    return Estimate(found.theta, float("inf"), numbers=numbers, link=plan.link)
+    intervals = Intervals(reason=f"trainer={options.trainer!r} need not have reached an optimum")
+    if options.trainer == "newton" and found.converged:
+        intervals = released_intervals(X, found.theta, plan)
+    return Estimate(found.theta, float("inf"), numbers=numbers, link=plan.link, intervals=intervals)
 
 
 def fit(run: Run) -> Estimate:

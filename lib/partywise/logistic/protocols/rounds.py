@@ -16,6 +16,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
+from ...models.intervals import Intervals
 from ...models.objective import Objective
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, Plan, delta_of, labels_of
@@ -70,6 +71,7 @@ def server_descent(
         numbers=numbers | {"bounded": has_minimiser(objective, point)},
         noise_errors=descent_deviations(X, point.theta, plan, learning_rate, options.rounds),
         link=plan.link,
+        intervals=Intervals(reason="noise in every step: the last need not be near an optimum"),
     )
 
 

@@ -44,6 +44,10 @@ class LabelPrivateMeasures(Measures):
     noise_sd_excess: float | None = measure("standard deviation of the excess risk over draws of the noise")
     predicted_excess: float | None = measure("excess risk that the planner predicts")
     chosen_distribution: str | None = measure("distribution of the noise on the labels")
+    interval_coverage: float | None = measure(
+        "share of the 95 % intervals that hold the coefficients that made the labels"
+    )
+    interval_width: float | None = measure("mean length of the 95 % intervals of the coefficients")
     ridge: float | None = measure("weight of the ridge on the coefficients")
     steps: int | None = measure(STEPS)
     learning_rate: float | None = measure("learning rate that was kept")

@@ -59,6 +59,11 @@ def metrics(
         n_coefficients=X.shape[1],
     )
     found |= LabelPrivateMeasures.of(estimate.numbers)
+    if (bounds := estimate.intervals.bounds()) is not None:
+        found |= LabelPrivateMeasures(
+            interval_width=float(np.mean(bounds[:, 1] - bounds[:, 0])),
+            interval_coverage=estimate.intervals.coverage(data.theta) if len(data.theta) else None,
+        )
     options = spec.options
     if estimate.plan is not None and estimate.noisy_dot is not None and isinstance(options, WalrOptions):
         return found | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, options)

@@ -32,7 +32,11 @@ def owner_outputs(
     theta, columns = estimate.theta, spec.settings.columns
     finite = bool(np.all(np.isfinite(theta)))
     predicted = predict(data.X, theta) if finite else np.full(len(data.y), np.nan)
-    coefficients, gain = scale_of(columns, 0.0).coefficients(theta[1:])
+    scale = scale_of(columns, 0.0)
+    coefficients, gain = scale.coefficients(theta[1:])
     told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients, strict=True)]
+    if (bounds := estimate.intervals.bounds()) is not None:
+        for one, ends in zip(told, np.transpose([scale.coefficients(end[1:])[0] for end in bounds.T]), strict=True):
+            one["interval"] = sorted(ends.tolist())
     model = {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": told}
     return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model)

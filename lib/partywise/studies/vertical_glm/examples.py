@@ -28,7 +28,8 @@ def example_fits(
     """What a fit is, its path, and what leaked of it.
 
     path_iteration, path_excess : (path_point,), objective above the least deviance, in what all columns explain
-    coefficients, coefficient_errors, pooled_coefficients, pooled_errors : (coefficient,), the intercept first
+    coefficients, interval_centres, coefficient_errors, pooled_coefficients, pooled_errors : (coefficient,), the
+        intercept first
     nested_deviance, nested_likelihood : (nested_model,), pooled fits of the first 0, 1, ... columns, those with the
         largest ratio to their standard error first
     matrix, pooled_matrix : (matrix_row, matrix_column)
@@ -52,9 +53,14 @@ def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spe
     """Coefficients and standard errors beside those of the pooled fit; NaN where there are none."""
     exact = exact_fit(data, persons, ridge_of(spec.options))
     undefined = np.full(len(estimate.coefficients), np.nan)
-    errors = undefined if estimate.standard_errors is None else estimate.standard_errors
+    errors, centres = estimate.standard_errors, estimate.coefficients
+    if errors is None:
+        centres, errors = estimate.intervals.centre, estimate.intervals.standard_errors
+    if errors is None or centres is None:
+        centres, errors = estimate.coefficients, undefined
     found = GlmExamples(
         coefficients=_finite(estimate.coefficients),
+        interval_centres=_finite(centres),
         coefficient_errors=_finite(errors),
         pooled_coefficients=undefined,
         pooled_errors=undefined,

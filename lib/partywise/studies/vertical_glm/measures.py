@@ -101,7 +101,12 @@ class GlmExamples(ExampleFits):
     coefficients: np.ndarray | None = example(
         "coefficients on the scale of the given columns, the intercept first", "coefficient"
     )
-    coefficient_errors: np.ndarray | None = example("standard errors as the protocol reports them", "coefficient")
+    interval_centres: np.ndarray | None = example(
+        "middles of the intervals: the coefficients, of noisy moments without their shrinkage", "coefficient"
+    )
+    coefficient_errors: np.ndarray | None = example(
+        "standard errors as the protocol reports them, of noisy moments over records and noise", "coefficient"
+    )
     pooled_coefficients: np.ndarray | None = example("coefficients of the pooled fit", "coefficient")
     pooled_errors: np.ndarray | None = example("standard errors of the pooled fit", "coefficient")
     nested_deviance: np.ndarray | None = example(

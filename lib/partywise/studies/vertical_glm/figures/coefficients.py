@@ -41,7 +41,7 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
             continue
         values, errors, unit = (
             example_fit(shown, name, method, float(targets.max()))
-            for name in ("coefficients", "coefficient_errors", "pooled_errors")
+            for name in ("interval_centres", "coefficient_errors", "pooled_errors")
         )
         kept = np.isfinite(unit)
         kept[0] = False
@@ -82,7 +82,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
 
 
 coefficient_intervals = Panels(
-    "Coefficients with 95 % intervals, where a method gives standard errors",
+    "Coefficients with 95 % intervals, where a method gives them",
     "coefficient_errors",
     _panel,
     select=_selection,
@@ -91,6 +91,7 @@ coefficient_intervals = Panels(
     note="first replicate and fold, fewest parties, largest target of ε",
     none="No method with standard errors in this configuration.",
     caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit: one panel per case. "
-    "The fit of the first replicate and fold at the fewest parties, of a private method at its largest target. A mark "
-    "without a bar is of a method that gives no standard errors; a hollow one is of a fit that did not converge.",
+    "First replicate and fold, fewest parties; of a private method at its largest target. Intervals"
+    " of private methods count their noise and are about coefficients without shrinkage. A mark without a bar is of a "
+    "method that gives no interval; a hollow one is of a fit that did not converge.",
 )
