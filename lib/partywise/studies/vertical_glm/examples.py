@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...glm.model import Estimate as GlmEstimate
+from ...models.intervals import Intervals
 from .data import GlmData
 from .evaluation.exact_fits import exact_fit, nested_fits
 from .evaluation.persons import used_persons
@@ -53,11 +54,11 @@ def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spe
     """Coefficients and standard errors beside those of the pooled fit; NaN where there are none."""
     exact = exact_fit(data, persons, ridge_of(spec.options))
     undefined = np.full(len(estimate.coefficients), np.nan)
-    errors, centres = estimate.standard_errors, estimate.coefficients
-    if errors is None:
-        centres, errors = estimate.intervals.centre, estimate.intervals.standard_errors
-    if errors is None or centres is None:
-        centres, errors = estimate.coefficients, undefined
+    intervals = estimate.intervals
+    if estimate.standard_errors is not None:
+        intervals = Intervals(estimate.coefficients, estimate.standard_errors)
+    centres = estimate.coefficients if intervals.centre is None else intervals.centre
+    errors = undefined if intervals.standard_errors is None else intervals.standard_errors
     found = GlmExamples(
         coefficients=_finite(estimate.coefficients),
         interval_centres=_finite(centres),
