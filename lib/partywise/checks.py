@@ -6,11 +6,15 @@ Standard library only: the pipeline checks a configuration with them before any 
 from __future__ import annotations
 
 import types
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from math import inf, isfinite
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+# One value of a cell, and what a file of YAML or JSON holds.
+Scalar = float | int | bool | str | None
+Json = Scalar | Sequence["Json"] | Mapping[str, "Json"]
 
 # What a study may protect.  The ledger also answers for persons with several rows, where the settings of a case bound
 # how many: a study whose sources do so adds these units.

@@ -12,16 +12,13 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
-# One value of a cell, and what a file of YAML or JSON holds.
-Scalar = float | int | bool | str | None
-Json = Scalar | Sequence["Json"] | Mapping[str, "Json"]
 TRIAL_BYTES = 2**20
 MARK = re.compile(r"([0-9a-f]{8})-(\d+)")
 FILES_OPEN = 64

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from ..federation.channel import TranscriptRow
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
 from ..federation.run import Run, by_place, simulate
@@ -34,7 +35,7 @@ class Alignment:
 
     rows: Mapping[str, np.ndarray]
     n: int
-    transcript: list[dict[str, Any]]
+    transcript: list[TranscriptRow]
     ledger: Ledger
     received_bytes: Mapping[str, int]
     exponentiations: int

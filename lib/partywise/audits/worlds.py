@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..files import Scalar
+from ..checks import Scalar
 
 WORLDS = ("worst", "its neighbour", "ordinary", "its neighbour")
 

@@ -12,12 +12,24 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TypedDict
 
 from .plan import CasePlan, Plan
 
 # So many times the cases and replicates of a fit job are drawn by one generate job.
 DATA_SHARE = 10
+# What methods, numbers of parties, replicates and folds are cut into.
+Cuts = tuple[list[list[str]], list[Sequence[int]], list[Sequence[int]], list[Sequence[int]]]
+
+
+class PlainShare(TypedDict):
+    """A `Share` among the parameters of a job."""
+
+    case: str
+    methods: list[str]
+    parties: list[int]
+    replicates: list[int]
+    folds: list[int]
 
 
 @dataclass(frozen=True)
@@ -29,6 +41,17 @@ class Share:
     parties: tuple[int, ...]
     replicates: tuple[int, ...]
     folds: tuple[int, ...]
+
+    @property
+    def plain(self) -> PlainShare:
+        """As plain data."""
+        return {
+            "case": self.case,
+            "methods": list(self.methods),
+            "parties": list(self.parties),
+            "replicates": list(self.replicates),
+            "folds": list(self.folds),
+        }
 
 
 @dataclass(frozen=True)
@@ -44,13 +67,9 @@ class Block:
         """Methods of each case."""
         return {share.case: share.methods for share in self.shares}
 
-    def plain(self) -> list[dict[str, Any]]:
+    def plain(self) -> list[PlainShare]:
         """The shares as plain data, for the parameters of a job."""
-        return [{key: _plain(value) for key, value in asdict(share).items()} for share in self.shares]
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+        return [share.plain for share in self.shares]
 
 
 def blocks(plan: Plan) -> dict[str, Block]:
@@ -61,7 +80,8 @@ def blocks(plan: Plan) -> dict[str, Block]:
     found = dict[str, Block]()
     data = {key: name for name, replicates in data_blocks(plan).items() for key in _pairs(replicates)}
     for cases, cuts in _cuts(plan):
-        for methods, parties, replicates, folds in product(*cuts):
+        labels, counts, numbers, held_out = cuts
+        for methods, parties, replicates, folds in product(labels, counts, numbers, held_out):
             shares = [_share(case, methods, parties, replicates, folds) for case in cases]
             shares = [share for share in shares if all(asdict(share).values())]
             if shares:
@@ -97,10 +117,10 @@ def _span(replicates: Iterable[Iterable[int]]) -> str:
 
 def most_blocks(plan: Plan) -> int:
     """How many blocks a plan has at most, without making them: of cases that differ in their grids some are empty."""
-    return sum(prod(map(len, cuts)) for _, cuts in _cuts(plan))
+    return sum(prod(len(own) for own in cuts) for _, cuts in _cuts(plan))
 
 
-def _cuts(plan: Plan) -> Iterator[tuple[list[CasePlan], tuple[Sequence[Any], ...]]]:
+def _cuts(plan: Plan) -> Iterator[tuple[list[CasePlan], Cuts]]:
     """Cases that share jobs, and what their methods, parties, replicates and folds are cut into."""
     batch = plan.batch
     for names in (run for group in _by_files(plan) for run in runs(group, batch.cases_per_job)):
@@ -164,5 +184,5 @@ def _block(shares: Sequence[Share], data: str) -> Block:
     return Block(f"{cases}/{methods}/k{parties}_{numbers}", tuple(shares), data)
 
 
-def _ends(values: Sequence[Any]) -> str:
+def _ends(values: Sequence[str | int]) -> str:
     return "-".join(map(str, dict.fromkeys([values[0], values[-1]])))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 
@@ -20,9 +20,25 @@ from ..privacy.ledger.ledger import Ledger
 from .cells import Cell
 from .owner_outputs import OwnerReport, decode_report, encode_report
 
+if TYPE_CHECKING:
+    from ..checks import Scalar
+    from ..federation.channel import TranscriptRow
+
 KINDS = ("none", "bool", "int", "float", "str")
-OUTER, INNER = ("case", "method", "parties"), ("replicate", "fold", "epsilon")
+OUTER: tuple[Literal["case", "method", "parties"], ...] = ("case", "method", "parties")
+INNER: tuple[Literal["replicate", "fold", "epsilon"], ...] = ("replicate", "fold", "epsilon")
 INDEX = "index"
+
+
+class Axes(TypedDict):
+    """Labels of a part, in the index of a file."""
+
+    case: str
+    method: str
+    parties: int
+    replicate: tuple[int, ...]
+    fold: tuple[int, ...]
+    epsilon: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -48,13 +64,13 @@ class Part:
     example_fits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
     releases: Mapping[tuple[int, float], tuple[Event, ...]]
     names: tuple[str, ...]
-    wire: Mapping[float, list[dict[str, Any]]]
+    wire: Mapping[float, list[TranscriptRow]]
     owner_reports: Mapping[tuple[int, int, float], OwnerReport] = field(default_factory=dict)
 
 
 def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
     """Write the cells of one job, atomically: one part for each case, method and number of parties."""
-    parts: dict[tuple[Any, ...], list[Cell]] = {}
+    parts: dict[tuple[str | int, ...], list[Cell]] = {}
     for cell in cells:
         parts.setdefault(tuple(cell.coords[name] for name in OUTER), []).append(cell)
     index, stored = [], dict[str, np.ndarray]()
@@ -65,10 +81,17 @@ def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
     save_npz(path, {INDEX: _bytes(json.dumps(index).encode()), **stored})
 
 
-def _part_arrays(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _part_arrays(cells: Sequence[Cell]) -> tuple[Axes, dict[str, np.ndarray]]:
     """The axes of one part and its arrays."""
-    axes: dict[str, Any] = {name: cells[0].coords[name] for name in OUTER}
-    axes |= {name: tuple(dict.fromkeys(cell.coords[name] for cell in cells)) for name in INNER}
+    first = cells[0].coords
+    axes: Axes = {
+        "case": first["case"],
+        "method": first["method"],
+        "parties": first["parties"],
+        "replicate": tuple(dict.fromkeys(cell.coords["replicate"] for cell in cells)),
+        "fold": tuple(dict.fromkeys(cell.coords["fold"] for cell in cells)),
+        "epsilon": tuple(dict.fromkeys(cell.coords["epsilon"] for cell in cells)),
+    }
     shape = tuple(len(axes[name]) for name in INNER)
     at = {tuple(cell.coords[name] for name in INNER): cell for cell in cells}
     if len(at) != len(cells) or len(cells) != np.prod(shape):
@@ -170,7 +193,7 @@ def _readable(path: Path | str) -> Iterator[None]:
         raise CubeError(f"block {path} cannot be read ({error}): delete it and run again.") from None
 
 
-def kind_of(values: Sequence[Any]) -> str:
+def kind_of(values: Sequence[Scalar]) -> str:
     """The narrowest kind that holds all values; None (undefined) fits every kind but text."""
     found = {_kind(value) for value in values}
     if "str" in found and len(found) > 1:
@@ -178,7 +201,7 @@ def kind_of(values: Sequence[Any]) -> str:
     return max(found, key=KINDS.index)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Scalar) -> str:
     if value is None:
         return "none"
     for kind, types in {"bool": (bool, np.bool_), "str": (str,), "int": (int, np.integer)}.items():

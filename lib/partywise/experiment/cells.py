@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -26,6 +26,12 @@ from .owner_outputs import OwnerReport
 from .plan import Plan
 from .study import MethodSpec
 
+if TYPE_CHECKING:
+    from ..checks import Scalar
+    from ..federation.channel import TranscriptRow
+    from .batches import PlainShare
+    from .data import Replicate
+
 STATUS = ("not_in_design", "ok", "not_converged", "diverged")
 
 IN_SAMPLE = "in_sample"
@@ -42,6 +48,17 @@ COMMON: dict[str, tuple[str, str]] = {
 }
 
 
+class Coords(TypedDict):
+    """Where a fit stands in the cube."""
+
+    case: str
+    method: str
+    replicate: int
+    parties: int
+    fold: int
+    epsilon: float
+
+
 @dataclass(frozen=True)
 class Cell:
     """One fit: where it stands in the cube, its numbers, and what it released and sent.
@@ -54,16 +71,16 @@ class Cell:
     owner_report : of own data, what the owner takes home, for replicate 0 only
     """
 
-    coords: Mapping[str, Any]
-    scalars: Mapping[str, Any]
+    coords: Coords
+    scalars: Mapping[str, Scalar]
     example_fits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
     ledger: tuple[Event, ...] | None
     names: tuple[str, ...]
-    wire: list[dict[str, Any]]
+    wire: list[TranscriptRow]
     owner_report: OwnerReport | None = None
 
 
-def compute(plan: Plan, share: Mapping[str, Any], data_of: Callable[[str, int], Any], timings: Timings) -> list[Cell]:
+def compute(plan: Plan, share: PlainShare, data_of: Callable[[str, int], Replicate], timings: Timings) -> list[Cell]:
     """The cells of one case in a job: the data of every replicate are read once and fitted by all methods."""
     case, cells = share["case"], list[Cell]()
     for replicate in share["replicates"]:
@@ -110,7 +127,7 @@ def run(
     n_parties: int | Iterable[int],
     replicates: Iterable[int],
     folds: Iterable[int],
-    data: Mapping[int, Any],
+    data: Mapping[int, Replicate],
     noise: Streams | None = None,
 ) -> list[Cell]:
     """Fit and judge some cells of one method: numbers of parties x replicates x folds x its epsilon slots.
@@ -130,7 +147,7 @@ def run(
     return cells
 
 
-def execution(plan: Plan, case: str, method: str, n_parties: int, fold: int, epsilon: float, data: Any) -> Run:
+def execution(plan: Plan, case: str, method: str, n_parties: int, fold: int, epsilon: float, data: Replicate) -> Run:
     """The run of one fit of replicate 0, not begun: what its cell in the cube is computed by."""
     return _Fits(plan, case, method, n_parties, 0, data, noise_of(plan, case, 0)).execution(fold, epsilon)
 
@@ -139,7 +156,7 @@ class _Fits:
     """The cells that share one replicate, party count and method."""
 
     def __init__(
-        self, plan: Plan, case: str, method: str, n_parties: int, replicate: int, data: Any, noise: Streams
+        self, plan: Plan, case: str, method: str, n_parties: int, replicate: int, data: Replicate, noise: Streams
     ) -> None:
         self.noise, self.by_fold = noise, dict[int, Streams]()
         self.plan, self.study, self.case = plan, plan.study, plan.cases[case]
@@ -150,7 +167,7 @@ class _Fits:
         given = (self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
         self.spec = MethodSpec(*given, n_parties=n_parties)
 
-    def _error_context(self, **where: Any) -> NamedErrors:
+    def _error_context(self, **where: object) -> NamedErrors:
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
         return NamedErrors("cell", study=self.study.name, **coords, parties=self.n_parties, **where)
 
@@ -168,7 +185,7 @@ class _Fits:
             estimate = simulate(self.method.protocol.fit, execution)
             channel.ledger = doubt_unknown(channel.ledger, self.plan.trusted_mechanisms)
             scalars = self._measure_values("metrics", self.study.metrics(estimate, self.data, fold.train, self.spec))
-            more: dict[str, Any] = {}
+            more: dict[str, Scalar] = {}
             # The study enters what its evaluator discloses before anything is added up.
             if self.study.ledger is not None:
                 more = self._measure_values("ledger", self.study.ledger(channel.ledger, channel.names, self.spec))
@@ -180,8 +197,14 @@ class _Fits:
                 example_fits = self._example_arrays(self.study.example_fits(estimate, self.data, fold.train, self.spec))
             scalars["status"] = _status(scalars)
             report = self._owner_report(estimate, fold.train)
-        coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
-        coords |= {"parties": self.n_parties, "fold": held_out, "epsilon": epsilon}
+        coords: Coords = {
+            "case": self.case.name,
+            "method": self.method.label,
+            "replicate": self.replicate,
+            "parties": self.n_parties,
+            "fold": held_out,
+            "epsilon": epsilon,
+        }
         wire = channel.transcript() if first else []
         limit = self.plan.ledger_replicates
         releases = channel.ledger.rows if limit is None or self.replicate < limit else None
@@ -195,7 +218,7 @@ class _Fits:
         extra = self.method.protocol.extra
         return Run(self.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=self.spec, extra=extra)
 
-    def _owner_report(self, estimate: Any, train: np.ndarray) -> OwnerReport | None:
+    def _owner_report(self, estimate: object, train: np.ndarray) -> OwnerReport | None:
         source = self.case.source
         if source.owner_outputs is None or self.replicate != 0:
             return None
@@ -213,7 +236,7 @@ class _Fits:
             self.by_fold[held_out] = noise_of(self.plan, self.case.name, self.replicate, "fold", held_out)
         return self.by_fold[held_out]
 
-    def _privacy(self, channel: Channel) -> dict[str, Any]:
+    def _privacy(self, channel: Channel) -> dict[str, Scalar]:
         delta, group = self.plan.delta(self.case.name), self.plan.rows_per_user(self.case.name)
         total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta, rows_per_user=group)
         return total.to_row() | {
@@ -221,13 +244,13 @@ class _Fits:
             "ledger_sha256": channel.ledger.digest,
         }
 
-    def _measure_values(self, part: str, found: Any) -> dict[str, Any]:
+    def _measure_values(self, part: str, found: object) -> dict[str, Scalar]:
         """What a function of the study reports, by name."""
         if not isinstance(found, self.study.measures):
             raise TypeError(f"{part} returns a {type(found).__name__}: give a {self.study.measures.__name__}.")
         return found.as_dict()
 
-    def _example_arrays(self, found: Any) -> Arrays:
+    def _example_arrays(self, found: object) -> Arrays:
         """Arrays of an example fit by name."""
         kind = self.study.examples
         if kind is None or not isinstance(found, kind):
@@ -243,23 +266,24 @@ def doubt_unknown(ledger: Ledger, trusted: Iterable[str]) -> Ledger:
     return Ledger(event if event.mechanism in known else event.without_proof for event in ledger.rows)
 
 
-def delta_scalars(scalars: Mapping[str, Any]) -> dict[str, Any]:
+def delta_scalars(scalars: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Deltas of a cell, and whether one is so large that its epsilon promises nothing; warns of it.
 
     With delta = 1/n, publishing one of n records drawn at random is (0, delta)-DP.  The test is on totals, which are
     larger than the delta of one release.
     """
-    delta, n = scalars["delta"], scalars.get("n_protected")
-    deltas = {"epsilon_certified": delta, "epsilon_claimed": scalars.get("delta_claimed", delta)}
-    found: dict[str, Any] = {"delta_claimed": deltas["epsilon_claimed"]}
+    n, claimed = scalars.get("n_protected"), "delta_claimed" if "delta_claimed" in scalars else "delta"
+    deltas = {"epsilon_certified": _number(scalars, "delta"), "epsilon_claimed": _number(scalars, claimed)}
+    found: dict[str, Scalar] = {"delta_claimed": deltas["epsilon_claimed"]}
     if n is None:
         return found
+    least = 1 / _number(scalars, "n_protected")
     delta_at_least_1_over_n = {
-        name: value for name, value in deltas.items() if math.isfinite(scalars[name]) and value >= 1 / n
+        name: value for name, value in deltas.items() if math.isfinite(_number(scalars, name)) and value >= least
     }
     for name, value in delta_at_least_1_over_n.items():
         warnings.warn(
-            f"{name} stands at a total delta of {value:.3g}, which is not below 1/n = {1 / n:.3g}: publishing a random "
+            f"{name} stands at a total delta of {value:.3g}, which is not below 1/n = {least:.3g}: publishing a random "
             "record meets it; lower delta.",
             UserWarning,
             stacklevel=2,
@@ -267,8 +291,16 @@ def delta_scalars(scalars: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"delta_exceeds_1_over_n": bool(delta_at_least_1_over_n)}
 
 
-def _status(scalars: Mapping[str, Any]) -> str:
+def _number(scalars: Mapping[str, Scalar], name: str) -> float:
+    """A scalar that is a number."""
+    value = scalars[name]
+    if value is None or isinstance(value, str):
+        raise TypeError(f"{name} is {value!r}: it must be a number.")
+    return value
+
+
+def _status(scalars: Mapping[str, Scalar]) -> str:
     status = scalars.get("status") or ("diverged" if scalars.get("diverged") else "ok")
-    if status not in STATUS[1:]:
+    if not isinstance(status, str) or status not in STATUS[1:]:
         raise ValueError(f"status is {status!r}: it must be one of {', '.join(STATUS[1:])}.")
     return status

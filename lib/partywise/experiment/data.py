@@ -13,21 +13,34 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from types import TracebackType, UnionType
+from typing import TYPE_CHECKING, Any, Protocol, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ..checks import Json
 from ..errors import CubeError, DataMissing
 from ..files import Npz, Unreadable, npz_writer, open_npz
 from ..randomness import stream
 from .plan import Plan
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    class Replicate(DataclassInstance, Protocol):
+        """The data of a replicate, of any study."""
+
+        def public(self) -> object:
+            """The part that everyone may know."""
+
+    # The data, or what a source with `complete` makes them of.
+    SourceDraw = Replicate | Mapping[str, object]
+
 LOG = logging.getLogger("partywise")
 INDEX = "index"
 
 
-def draw(plan: Plan, case: str, replicate: int, resources: Path | str) -> Any:
+def draw(plan: Plan, case: str, replicate: int, resources: Path | str) -> SourceDraw:
     """What the source of a case draws for a replicate.
 
     Randomness lives at (study, case, "data", replicate, ...), so every method, party count and epsilon sees the
@@ -42,13 +55,16 @@ def draw(plan: Plan, case: str, replicate: int, resources: Path | str) -> Any:
     return chosen.source.generate(chosen.settings, plan.spec, rng_for, Path(resources))
 
 
-def complete(plan: Plan, case: str, drawn: Any) -> Any:
+def complete(plan: Plan, case: str, drawn: SourceDraw) -> Replicate:
     """The data of a replicate, from what its source drew."""
     chosen = plan.cases[case]
-    return drawn if chosen.source.complete is None else chosen.source.complete(chosen.settings, drawn)
+    if chosen.source.complete is not None:
+        return chosen.source.complete(chosen.settings, drawn)
+    assert not isinstance(drawn, Mapping)
+    return drawn
 
 
-def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path | str) -> dict[int, Any]:
+def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path | str) -> dict[int, Replicate]:
     """Data of some replicates of a case, as fits see them."""
     return {r: complete(plan, case, draw(plan, case, r, resources)) for r in replicates}
 
@@ -56,13 +72,13 @@ def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path |
 class NamedErrors:
     """Any error inside becomes one that says where; the reason stays its cause. What is wrong with data says so."""
 
-    def __init__(self, what: str, **where: Any) -> None:
+    def __init__(self, what: str, **where: object) -> None:
         self.what, self.where = what, ", ".join(f"{key} {value}" for key, value in where.items())
 
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(error, DataMissing):
             LOG.info("stopped at %s (%s)", self.what, self.where)
         elif isinstance(error, Exception):
@@ -71,7 +87,7 @@ class NamedErrors:
 
 def write_data(path: Path | str, plan: Plan, replicates: Mapping[str, Iterable[int]], resources: Path | str) -> None:
     """Draw some replicates of each case and write them, atomically; the same ones give the same bytes."""
-    index, places = dict[str, dict[int, Any]](), dict[bytes, int]()
+    index, places = dict[str, dict[int, Json]](), dict[bytes, int]()
     with npz_writer(path) as write:
 
         def place(array: np.ndarray) -> int:
@@ -89,12 +105,12 @@ def write_data(path: Path | str, plan: Plan, replicates: Mapping[str, Iterable[i
         write(INDEX, np.frombuffer(json.dumps(index).encode(), np.uint8))
 
 
-def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Any:
+def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Replicate:
     """The data of a replicate from a file of `write_data`, completed."""
     try:
         stored = open_npz(path)
         entry = _index(stored)[case][str(replicate)]
-        kind = plan.study.data.target if plan.cases[case].source.complete is None else Any
+        kind = plan.study.data.target if plan.cases[case].source.complete is None else object
         drawn = decode(entry, kind, lambda number: stored.part(f"{number}/")["values"])
     except (Unreadable, KeyError, ValueError) as error:
         raise CubeError(f"data file {path} cannot be read ({error}): delete it and run again.") from None
@@ -102,13 +118,13 @@ def read_data(path: Path | str, plan: Plan, case: str, replicate: int) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _index(stored: Npz) -> dict[str, Any]:
+def _index(stored: Npz) -> dict[str, dict[str, Json]]:
     """Where a file has what, parsed once."""
-    found: dict[str, Any] = json.loads(stored.part(INDEX)[""].tobytes())
+    found: dict[str, dict[str, Json]] = json.loads(stored.part(INDEX)[""].tobytes())
     return found
 
 
-def encode(value: Any, place: Callable[[np.ndarray], int]) -> Any:
+def encode(value: object, place: Callable[[np.ndarray], int]) -> Json:
     """A value as plain data, with numbers in place of its arrays; lists are a word and what follows it."""
     if isinstance(value, np.ndarray | np.generic):
         array, axes = in_order(np.asarray(value))
@@ -132,7 +148,7 @@ def in_order(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
     return np.ascontiguousarray(array), list(range(array.ndim))
 
 
-def decode(plain: Any, kind: Any, array: Callable[[int], np.ndarray]) -> Any:
+def decode(plain: Any, kind: object, array: Callable[[int], np.ndarray]) -> Any:
     """What was encoded, where a value of type ``kind`` stands; fields are a mapping where that is not a dataclass."""
     if not isinstance(plain, list):
         return plain
@@ -142,9 +158,9 @@ def decode(plain: Any, kind: Any, array: Callable[[int], np.ndarray]) -> Any:
         return array(number)[()] if is_scalar else array(number).transpose(np.argsort(axes))
     kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
     if word == "tuple":
-        item_kind = next((get_args(one)[0] for one in kinds if get_origin(one) is tuple), Any)
+        item_kind = next((get_args(one)[0] for one in kinds if get_origin(one) is tuple), object)
         return tuple(decode(item, item_kind, array) for item in rest)
     made: Any = next((one for one in kinds if is_dataclass(one)), None)
     hints = get_type_hints(made) if made else {}
-    values = {name: decode(item, hints.get(name, Any), array) for name, item in rest[0].items()}
+    values = {name: decode(item, hints.get(name, object), array) for name, item in rest[0].items()}
     return made(**values) if made else values

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from time import process_time
-from typing import Any
+from types import TracebackType
 
 from ..errors import DataMissing
 from ..files import replacing
@@ -40,7 +40,7 @@ def log_to(path: Path | str) -> logging.Logger:
     return logger
 
 
-def _last_words(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+def _last_words(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """A mistake in a person's data is one sentence, the last line of the log; of a bug a traceback tells."""
     if isinstance(error, DataMissing):
         logging.getLogger("partywise").error("%s", " ".join(str(error).split()))

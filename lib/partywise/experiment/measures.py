@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
-from ..checks import check_fields
+from ..checks import Scalar, check_fields
 
 if TYPE_CHECKING:
     import numpy as np
 
+
 Better = Literal["lower", "higher", "neither"]
 # An array of the example fits with its dims.
-Arrays = dict[str, tuple[tuple[str, ...], Any]]
+Arrays = dict[str, tuple[tuple[str, ...], "np.ndarray"]]
+Value = TypeVar("Value")
 
 
 class Absent(Enum):
@@ -125,11 +127,11 @@ def measures_of(cls: type) -> dict[str, Measure]:
     return {entry.name: entry.metadata["measure"] for entry in fields(cls)}
 
 
-class MeasureValues:
+class MeasureValues(Generic[Value]):
     """What a dataclass of measures can do with the values that a fit reports."""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Self:
+    def of(cls, values: Mapping[str, Value]) -> Self:
         """Values by name, as an estimate carries them; ValueError for a name that is not declared."""
         known = measures_of(cls)
         for name in values:
@@ -139,7 +141,7 @@ class MeasureValues:
                 )
         return cls(**values)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Value]:
         """The values that are reported, by name."""
         return {name: value for name, value in vars(self).items() if value is not ABSENT}
 
@@ -176,7 +178,7 @@ DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measures(MeasureValues):
+class Measures(MeasureValues[Scalar]):
     """Numbers of a fit that any study may report; its own are fields of a dataclass that inherits from this one.
 
     status : ``ok``, ``not_converged`` or ``diverged``; by default ``ok``, or ``diverged`` where a study reports that
@@ -189,7 +191,7 @@ class Measures(MeasureValues):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExampleFits(MeasureValues):
+class ExampleFits(MeasureValues["np.ndarray"]):
     """Arrays that figures show of the first fit of every cell; a study's own are fields of a dataclass of its own."""
 
     @classmethod

@@ -6,7 +6,6 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ class OwnerReport:
     ids: np.ndarray
     held_out: np.ndarray
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
-    model: Mapping[str, Any] = field(default_factory=dict)
+    model: Mapping[str, object] = field(default_factory=dict)
     times: np.ndarray | None = None
     left_out: int = 0
 
@@ -81,7 +80,7 @@ def decode_report(content: np.ndarray) -> OwnerReport:
     )
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Arrays as lists, for a file that any reader of JSON takes: infinity is a word, what is undefined is null."""
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}

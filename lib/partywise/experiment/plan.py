@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from ..errors import ConfigError
 from .configuration.build import as_block, build, choices, refuse_unknown
 from .configuration.grammar import Batch, Grid, StudyBlock
 from .configuration.sweep import Entry, checked_title, fill, written_out
 from .study import NO_NOISE, Lazy, Protocol, Source, Study, address_of, own
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
 
@@ -93,6 +96,22 @@ class CasePlan:
         return (*self.source.resources, *getattr(self.settings, "resources", ()))
 
 
+class PlainPlan(TypedDict):
+    """What a job may depend on, as it is written."""
+
+    spec: Mapping[str, object]
+    methods: Mapping[str, Mapping[str, object]]
+    cases: Mapping[str, Mapping[str, object]]
+
+
+class JobPlan(TypedDict):
+    """Arguments of `plan` that a job is given."""
+
+    name: str
+    root_seed: int
+    block: dict[str, object]
+
+
 @dataclass(frozen=True)
 class Plan:
     """A study with the configuration in force.
@@ -112,9 +131,9 @@ class Plan:
     cases: Mapping[str, CasePlan]
     batch: Batch
     figures: tuple[str, ...]
-    block: Mapping[str, Any] = field(repr=False)
+    block: Mapping[str, object] = field(repr=False)
     module: str
-    plain: Mapping[str, Any] = field(repr=False)
+    plain: PlainPlan = field(repr=False)
     ledger_replicates: int | None = None
     trusted_mechanisms: tuple[str, ...] = ()
 
@@ -164,38 +183,40 @@ class Plan:
                     "person has; give user and rows_per_user among its settings (source table), or another unit."
                 )
 
-    def part(self, methods: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    def part(self, methods: Mapping[str, Sequence[str]]) -> JobPlan:
         """What a job of some methods of each case may depend on: feed it back with ``plan(**part, complete=False)``.
 
         The replicates, party counts and other cases and methods of the whole run are not in it, so that extending a
         grid leaves the jobs alone that it does not touch.
         """
-        block: dict[str, Any] = {"spec": self.plain["spec"], "methods": {}, "cases": {}}
+        used, cases = dict[str, object](), dict[str, object]()
         for case, labels in methods.items():
-            chosen = self.plain["cases"][case]
-            part: dict[str, Any] = {key: chosen[key] for key in ("source", "settings") if key in chosen}
             epsilon = self.cases[case].epsilon if any(self.methods[label].uses_epsilon for label in labels) else (inf,)
-            part["grid"] = {"folds": chosen["grid"]["folds"], "epsilon": list(epsilon), "methods": list(labels)}
-            block["cases"][case] = part
-            block["methods"] |= {label: self.plain["methods"][label] for label in labels}
+            grid = {"folds": self.cases[case].folds, "epsilon": list(epsilon), "methods": list(labels)}
+            cases[case] = {**self._data_of(case), "grid": grid}
+            used |= {label: self.plain["methods"][label] for label in labels}
+        block: dict[str, object] = {"spec": self.plain["spec"], "methods": used, "cases": cases}
         for key in ("address", "ledger_replicates", "trusted_mechanisms"):
             if self.block.get(key) is not None:
                 block[key] = self.block[key]
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
-    def data_part(self, cases: Iterable[str]) -> dict[str, Any]:
+    def data_part(self, cases: Iterable[str]) -> JobPlan:
         """What the data of some cases may depend on, as `part`: neither methods nor anything of the grid."""
-        block: dict[str, Any] = {"spec": self.plain["spec"], "methods": {}, "cases": {}}
-        for case in cases:
-            chosen = self.plain["cases"][case]
-            block["cases"][case] = {key: chosen[key] for key in ("source", "settings") if key in chosen}
+        written = {case: self._data_of(case) for case in cases}
+        block: dict[str, object] = {"spec": self.plain["spec"], "methods": {}, "cases": written}
         if self.block.get("address") is not None:
             block["address"] = self.block["address"]
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
-    def whole(self) -> dict[str, Any]:
+    def _data_of(self, case: str) -> dict[str, object]:
+        """Source and settings of a case, as they are written."""
+        written = self.plain["cases"][case]
+        return {key: written[key] for key in ("source", "settings") if key in written}
+
+    def whole(self) -> JobPlan:
         """What a cube may depend on, as plain data: all but how cells are batched and which figures are drawn."""
-        block = {
+        block: dict[str, object] = {
             key: self.block[key] or {} for key in ("address", "spec", "methods", "grid", "cases") if key in self.block
         }
         if self.block.get("replicate_factor", 1) != 1:
@@ -212,20 +233,19 @@ def replicates_text(replicates: Iterable[int]) -> str:
     return f"{words} replicate" + ("" if found == [1] else "s")
 
 
-def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool = True) -> Plan:
+def plan(name: str, block: object, root_seed: int, *, complete: bool = True) -> Plan:
     """Check the block of a study (`StudyBlock`) and make its plan; ``complete`` is False for the `Plan.part` of a job.
 
     A study is a folder in ``partywise.studies``, or any name with ``address`` in the block. ConfigError for an unknown,
     missing, mistyped or contradictory key: one sentence with key, value and what is allowed.
     """
     where = f"studies.{name}"
-    given: StudyBlock = build(StudyBlock, block, where)
+    written = as_block(block, where)
+    given: StudyBlock = build(StudyBlock, written, where)
     address, study = _study(name, given.address, where)
     refuse_unknown(given.grid, [entry.name for entry in fields(Grid)], f"{where}.grid")
-    methods = {
-        label: _method(study, label, as_block(entry, f"{where}.methods.{label}"), f"{where}.methods.{label}")
-        for label, entry in given.methods.items()
-    }
+    blocks = {label: as_block(entry, f"{where}.methods.{label}") for label, entry in given.methods.items()}
+    methods = {label: _method(study, label, entry, f"{where}.methods.{label}") for label, entry in blocks.items()}
     entries = list(written_out(given, f"{where}.cases"))
     made = Plan(
         study=study,
@@ -234,12 +254,12 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
         methods=methods,
         cases={entry.name: _case(study, entry, complete) for entry in entries},
         batch=given.batch,
-        figures=given.figures if "figures" in block else tuple(study.figures),
-        block=dict(block),
+        figures=given.figures if "figures" in written else tuple(study.figures),
+        block=written,
         module=Lazy(address).module,
         plain={
             "spec": given.spec,
-            "methods": {label: _without_title(entry) for label, entry in given.methods.items()},
+            "methods": {label: _without_title(entry) for label, entry in blocks.items()},
             "cases": {entry.name: entry.block for entry in entries},
         },
         ledger_replicates=given.ledger_replicates,
@@ -250,7 +270,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     return made
 
 
-def _without_title(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _without_title(entry: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in entry.items() if key != "title"}
 
 
@@ -265,7 +285,7 @@ def _study(name: str, address: str, where: str) -> tuple[str, Study]:
     return address, study
 
 
-def _method(study: Study, label: str, entry: dict[str, Any], where: str) -> MethodPlan:
+def _method(study: Study, label: str, entry: dict[str, object], where: str) -> MethodPlan:
     options = {key: value for key, value in entry.items() if key not in ("protocol", "title")}
     protocol = entry.get("protocol")
     if protocol is None:
@@ -299,7 +319,8 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
     settings: Any = build(chosen.settings, block.get("settings"), f"{where}.settings")
     grid = block.get("grid")
     if not complete:
-        grid = {"methods": ["any"], "replicates": 1, "parties": [1], "folds": 1, "epsilon": [inf]} | (grid or {})
+        least = {"methods": ["any"], "replicates": 1, "parties": [1], "folds": 1, "epsilon": [inf]}
+        grid = least | as_block(grid, f"{where}.grid")
     elif grid is None:
         raise ConfigError(f"{where}.grid is missing: {GRID}.")
     title = fill(entry.title or entry.name.replace("_", " "), {**_values(settings), **entry.words}, f"{where}.title")
@@ -307,7 +328,7 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
     return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.explicit_settings, module)
 
 
-def _values(values: Any) -> dict[str, Any]:
+def _values(values: DataclassInstance) -> dict[str, object]:
     """What a title may name: the fields of a dataclass, in force."""
     return {entry.name: getattr(values, entry.name) for entry in fields(values)}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..errors import ConfigError
 from .configuration.build import build
@@ -19,7 +18,7 @@ from .plan import Plan, plan
 FILE = "file"
 
 
-def read_configuration(path: Path) -> dict[str, Any]:
+def read_configuration(path: Path) -> dict[str, object]:
     """The content of a configuration file, studies in files of their own included."""
     config = read_file(path)
     if isinstance(studies := config.get("studies"), Mapping):
@@ -27,7 +26,7 @@ def read_configuration(path: Path) -> dict[str, Any]:
     return config
 
 
-def plans(config: Mapping[str, Any], files: Sequence[Path] = ()) -> dict[str, Plan]:
+def plans(config: Mapping[str, object], files: Sequence[Path] = ()) -> dict[str, Plan]:
     """One plan for each study of a configuration."""
     given: Configuration = build(Configuration, config, "")
     found, where = {}, _Files(files)
@@ -48,7 +47,7 @@ class _Files:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = paths
-        self.contents: list[Any] | None = None
+        self.contents: list[dict[str, object]] | None = None
 
     def folder(self, study: str, file: str) -> Path:
         """Folder of the last file that names this file for a study; that of the run where ``--config`` does."""
@@ -62,7 +61,7 @@ class _Files:
         return Path()
 
 
-def _whole(name: str, written: Any, files: _Files) -> tuple[Any, str]:
+def _whole(name: str, written: object, files: _Files) -> tuple[object, str]:
     """The block of a study with the content of the file that it names, and that file; empty where it names none."""
     if not (isinstance(written, str) or (isinstance(written, Mapping) and FILE in written)):
         return written, ""
@@ -88,10 +87,10 @@ def _display_path(path: Path) -> str:
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def _merge(block: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
+def _merge(block: Mapping[str, object], beside: Mapping[str, object]) -> dict[str, object]:
     """A block in which the keys of another have the last word, blocks inside blocks included."""
     merged = dict(block)
     for key, value in beside.items():
-        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
-        merged[key] = _merge(merged[key], value) if both else value
+        own = merged.get(key)
+        merged[key] = _merge(own, value) if isinstance(own, Mapping) and isinstance(value, Mapping) else value
     return merged

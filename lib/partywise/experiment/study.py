@@ -24,11 +24,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 from ..checks import check_fields
 from ..errors import ConfigError
 from .measures import ExampleFits, Heading, Measure, Measures, measures_of
+
+if TYPE_CHECKING:
+    from .plan import Plan
 
 T = TypeVar("T")
 Options = TypeVar("Options", covariant=True)
@@ -272,7 +275,7 @@ class Study:
     folds: Lazy | None = HERE
     example_fits: Lazy | None = HERE
     figures: Mapping[str, Figure] = field(default_factory=dict)
-    check: Callable[[Any], None] | None = None
+    check: Callable[[Plan], None] | None = None
     trials: Lazy | None = HERE
     folds_share: bool = False
 
@@ -290,14 +293,14 @@ class Study:
             raise ValueError(f"headline={shared[0]} stands at {places[shared[0]]} measures: give each its own place.")
         package = self.module.rpartition(".")[0]
         has_trials = bool(package) and find_spec(f"{package}.trials") is not None
-        beside: dict[str, Any] = {
+        beside: dict[str, Lazy | None] = {
             "split": self._part("data", "split"),
             "folds": self._part("data", "folds"),
             "metrics": self._part("metrics", "metrics"),
             "example_fits": self._part("metrics", "example_fits") if self.examples else None,
             "trials": self._part("trials", "TRIALS") if has_trials else None,
         }
-        parts: dict[str, Any] = {key: part for key, part in beside.items() if getattr(self, key) is HERE}
+        parts: dict[str, object] = {key: part for key, part in beside.items() if getattr(self, key) is HERE}
         parts["name"] = self.name or package.rpartition(".")[2]
         parts["sources"] = {name: source.resolve(package, name) for name, source in self.sources.items()}
         parts["methods"] = {name: method.resolve(name) for name, method in self.methods.items()}

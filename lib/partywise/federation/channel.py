@@ -6,7 +6,7 @@ stated argument) or `Clear` (unprotected for named units). A bare array cannot b
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from ..errors import CertificationError
 from ..privacy.accounted_values import Clear, Public
@@ -48,6 +48,20 @@ class Message:
     argument: str
     event: str
     shape: tuple[int, ...]
+    bytes: int
+
+
+class TranscriptRow(TypedDict):
+    """A message in the table "what crosses the wire"."""
+
+    step: int
+    sender: str
+    receiver: str
+    name: str
+    kind: str
+    argument: str
+    event: str
+    shape: str
     bytes: int
 
 
@@ -226,7 +240,7 @@ class Channel:
     def _records(self) -> Iterator[tuple[Payload, Message]]:
         return zip(self._payloads, self._messages, strict=True)
 
-    def transcript(self) -> list[dict[str, Any]]:
+    def transcript(self) -> list[TranscriptRow]:
         """Rows of the table "what crosses the wire": plain values, in order."""
         return [
             {

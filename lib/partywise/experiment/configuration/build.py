@@ -68,7 +68,7 @@ def refuse_misread(number: str, where: str) -> None:
         )
 
 
-def as_block(value: object, where: str) -> dict[str, Any]:
+def as_block(value: object, where: str) -> dict[str, object]:
     """The value as a dict with text keys, or a named error; a key without a value counts as an empty block."""
     if value is None:
         return {}
@@ -117,9 +117,9 @@ def describe(hint: Any) -> str:
     return KINDS.get(origin or hint, "a block of keys")
 
 
-def convert(value: Any, hint: Any, where: str) -> Any:
+def convert(value: object, hint: Any, where: str) -> Any:
     """The value as the hinted type, or a named error; a block of keys may be empty."""
-    if hint is dict:
+    if get_origin(hint) is dict:
         return as_block(value, where)
     result = _convert(value, hint, where)
     if result is not MISSING:
@@ -134,7 +134,7 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     raise ConfigError(f"{where} is {value!r}: it must be {describe(hint)}{advice}.")
 
 
-def _convert(value: Any, hint: Any, where: str) -> Any:
+def _convert(value: object, hint: Any, where: str) -> object:
     origin, args = get_origin(hint), get_args(hint)
     if origin is Literal:
         return value if any(value == word and type(value) is type(word) for word in args) else MISSING

@@ -26,9 +26,9 @@ class Configuration:
     """
 
     root_seed: Natural
-    studies: dict
+    studies: dict[str, object]
     name: str | None = None
-    network: dict = field(default_factory=dict)
+    network: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -90,9 +90,9 @@ class CaseBlock:
     """
 
     source: str = ""
-    settings: dict = field(default_factory=dict)
-    grid: dict = field(default_factory=dict)
-    sweep: dict = field(default_factory=dict)
+    settings: dict[str, object] = field(default_factory=dict)
+    grid: dict[str, object] = field(default_factory=dict)
+    sweep: dict[str, object] = field(default_factory=dict)
     name: str = ""
     title: str = ""
 
@@ -113,11 +113,11 @@ class StudyBlock:
     trusted_mechanisms : names of mechanisms of own methods whose rows are certified by what they state
     """
 
-    methods: dict
-    cases: dict
+    methods: dict[str, object]
+    cases: dict[str, object]
     address: str = ""
-    spec: dict = field(default_factory=dict)
-    grid: dict = field(default_factory=dict)
+    spec: dict[str, object] = field(default_factory=dict)
+    grid: dict[str, object] = field(default_factory=dict)
     replicate_factor: Annotated[int, Range(1, 1000)] = 1
     batch: Batch = field(default_factory=Batch)
     figures: tuple[str, ...] = ()

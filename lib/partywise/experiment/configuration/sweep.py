@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from ...errors import ConfigError
 from .build import as_block, build, choices
@@ -30,22 +29,22 @@ class Entry:
     name: str
     group: str
     where: str
-    block: Mapping[str, Any]
+    block: Mapping[str, object]
     title: str
-    words: Mapping[str, Any]
+    words: Mapping[str, object]
 
     @property
     def explicit_settings(self) -> tuple[str, ...]:
         """Names of the settings that are given or swept."""
-        return tuple(self.block.get("settings") or ())
+        return tuple(as_block(self.block.get("settings"), self.where))
 
 
 @dataclass(frozen=True)
 class Step:
     """One entry of a swept list: the word that stands for it in names, and the settings that it sets."""
 
-    word: Any
-    settings: Mapping[str, Any]
+    word: object
+    settings: Mapping[str, object]
 
 
 def written_out(study: StudyBlock, where: str) -> Iterator[Entry]:
@@ -65,12 +64,12 @@ def written_out(study: StudyBlock, where: str) -> Iterator[Entry]:
             yield entry
 
 
-def _entries(group: str, block: dict[str, Any], study: StudyBlock, where: str) -> Iterator[Entry]:
+def _entries(group: str, block: dict[str, object], study: StudyBlock, where: str) -> Iterator[Entry]:
     case: CaseBlock = build(CaseBlock, block, where)
     for key in ("name", "title"):
         if key in block:
             checked_title(block[key], f"{where}.{key}")
-    plain: dict[str, Any] = {key: getattr(case, key) for key in ("source", "settings") if key in block}
+    plain: dict[str, object] = {key: getattr(case, key) for key in ("source", "settings") if key in block}
     if study.grid or "grid" in block:
         plain["grid"] = _scale_replicates({**study.grid, **case.grid}, study.replicate_factor)
     if "sweep" not in block:
@@ -87,13 +86,13 @@ def _entries(group: str, block: dict[str, Any], study: StudyBlock, where: str) -
         yield Entry(name, group, f"{where}[{name}]", plain | {"settings": settings}, case.title, words)
 
 
-def _scale_replicates(grid: dict[str, Any], factor: int) -> dict[str, Any]:
+def _scale_replicates(grid: dict[str, object], factor: int) -> dict[str, object]:
     """A grid with so many times its replicates; what is not a number stays as it is, for the check of its type."""
     replicates = grid.get("replicates")
     return grid | {"replicates": factor * replicates} if type(replicates) is int else grid
 
 
-def _axes(sweep: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, list[Step]]:
+def _axes(sweep: Mapping[str, object], settings: Mapping[str, object], where: str) -> dict[str, list[Step]]:
     """The lists of a sweep as steps, each setting on one axis only."""
     axes = {key: _steps(key, value, f"{where}.{key}") for key, value in sweep.items()}
     if not axes:
@@ -112,7 +111,7 @@ def _axes(sweep: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> 
     return axes
 
 
-def _steps(key: str, value: Any, where: str) -> list[Step]:
+def _steps(key: str, value: object, where: str) -> list[Step]:
     if not isinstance(value, list | tuple | Mapping):
         raise ConfigError(f"{where} is {value!r}: it must be a list of values or of blocks, or blocks by name.")
     if not value:
@@ -130,38 +129,39 @@ def _steps(key: str, value: Any, where: str) -> list[Step]:
     return steps
 
 
-def _settings(block: Any, where: str) -> dict[str, Any]:
+def _settings(block: object, where: str) -> dict[str, object]:
     settings = as_block(block, where)
     if not settings:
         raise ConfigError(f"{where} is empty: give the settings that move together.")
     return settings
 
 
-def _name(group: str, pattern: Any, words: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> str:
+def _name(group: str, pattern: object, words: Mapping[str, object], settings: Mapping[str, object], where: str) -> str:
     """The name of a case: that of its sweep and its values, or the pattern filled in."""
     values = {key: in_name(value) for key, value in {**settings, **words}.items()}
     if pattern is None:
         name, at, hint = "_".join([group, *(values[word] for word in words)]), where, "give a pattern under name:"
     else:
-        name, at, hint = fill(pattern, values, f"{where}.name"), f"{where}.name", "change the pattern"
+        at, hint = f"{where}.name", "change the pattern"
+        name = fill(checked_title(pattern, at), values, at)
     if not NAME.fullmatch(name):
         raise ConfigError(f"{at} makes the name {name!r}: a name has a-z, 0-9 and _, a letter first; {hint}.")
     return name
 
 
-def checked_title(value: Any, where: str) -> str:
+def checked_title(value: object, where: str) -> str:
     """A title or a pattern of names as it is, or a named error where it is not a line of text."""
     if not (isinstance(value, str) and value.strip() and value.isprintable()):
         raise ConfigError(f"{where} is {value!r}: give text.")
     return value
 
 
-def in_name(value: Any) -> str:
+def in_name(value: object) -> str:
     """A value as part of a name: in lower case, a point as _."""
     return in_title(value).lower().replace(", ", "_").replace(".", "_")
 
 
-def in_title(value: Any) -> str:
+def in_title(value: object) -> str:
     """A value as part of a title: numbers short, lists with commas."""
     if isinstance(value, list | tuple):
         return ", ".join(map(in_title, value))
@@ -170,7 +170,7 @@ def in_title(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def fill(pattern: str, values: Mapping[str, Any], where: str) -> str:
+def fill(pattern: str, values: Mapping[str, object], where: str) -> str:
     """A pattern with its fields in braces filled in."""
 
     def value(found: re.Match[str]) -> str:

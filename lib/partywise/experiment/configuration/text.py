@@ -11,7 +11,6 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -29,7 +28,7 @@ NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge")}
 
 
-def read_file(path: Path) -> dict[str, Any]:
+def read_file(path: Path) -> dict[str, object]:
     """The content of one file of a configuration, in YAML or JSON."""
     text = _text(path)
     try:
@@ -60,11 +59,11 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path} is not text in UTF-8 (byte {error.start}): save it as UTF-8.") from None
 
 
-def _json(text: str, path: Path) -> Any:
+def _json(text: str, path: Path) -> object:
     """JSON as data; ValueError when it is none."""
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
+        found: dict[str, object] = {}
         for key, value in items:
             if key in found:
                 raise ConfigError(f"{path} gives the key {key!r} twice: keep one of them.")
@@ -78,7 +77,7 @@ def _json(text: str, path: Path) -> Any:
         raise ConfigError(f"{path} is nested too deeply: at most {DEEPEST} levels.") from None
 
 
-def _yaml(text: str, path: Path) -> Any:
+def _yaml(text: str, path: Path) -> object:
     """YAML as data."""
     try:
         loader = yaml.SafeLoader(text)

@@ -36,9 +36,17 @@ def part(
     """
     run, agreed, ids = whole(deployment, me, folder, resources)
     parties = [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties]
-    more: dict[str, Any] = {"rng_for": run.rng_for, "spec": run.spec, "extra": deployment.places}
     facts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}
-    return Part(Run(parties, epsilon=run.epsilon, fold=run.fold, real=run.channel.real, **more), facts)
+    own = Run(
+        parties,
+        epsilon=run.epsilon,
+        fold=run.fold,
+        rng_for=run.rng_for,
+        spec=run.spec,
+        extra=deployment.places,
+        real=run.channel.real,
+    )
+    return Part(own, facts)
 
 
 def whole(
@@ -58,7 +66,10 @@ def whole(
         assert isinstance(run.rng_for, Streams)
         secret: Any = SecureStreams(run.rng_for)
         run.rng_for, run.channel.real = secret, True
-    return run, placed.common, tuple(map(str, data.ids)) if placed.common else ()
+    if not placed.common:
+        return run, (), ()
+    assert hasattr(data, "ids")
+    return run, placed.common, tuple(map(str, data.ids))
 
 
 def _digest(salt: str, lists: Sequence[Sequence[str]]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice, product
-from typing import Any
 
 from ...privacy.ledger.total import MEANINGS
 from ..cells import COMMON, STATUS
@@ -154,7 +153,7 @@ def tidy_names(columns: Columns) -> tuple[str, ...]:
     return (*KEYS, *TITLES, *columns.names())
 
 
-def tidy_rows(plan: Plan, columns: Columns) -> Iterator[dict[str, Any]]:
+def tidy_rows(plan: Plan, columns: Columns) -> Iterator[dict[str, object]]:
     """The rows in the order of the cube, made part by part."""
     names, scalars = tidy_names(columns), ("status", *columns.names())
     for block in columns.places.blocks:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+from ...checks import Scalar
 from ...privacy.ledger.ledger import Ledger
 from ..blocks import Part
 from ..plan import Plan
 from .rows import SortedRows
-
-GROUP = ("case", "method", "replicate", "parties", "epsilon_target")
+from .run_totals import CELL, Group
 
 
 class LedgerTables:
@@ -25,18 +25,21 @@ class LedgerTables:
         self._plan, self._of = plan, ("", "")
         self._ledger, self._totals = SortedRows(ledger, folder), SortedRows(totals, folder)
 
-    def add(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
-        """Write the releases of some parts; returns the rows of their totals."""
+    def add(self, parts: Sequence[Part]) -> list[tuple[Group, float]]:
+        """Write the releases of some parts; returns what each group of them is certified for."""
         if self._of != (parts[0].case, parts[0].method):
             self._of = (parts[0].case, parts[0].method)
             self._ledger.flush()
             self._totals.flush()
         totals = []
         for group, names, ledger in ledgers(parts):
-            key = (group["replicate"], group["parties"], group["epsilon_target"])
+            key = (group.replicate, group.parties, group.epsilon_target)
             self._ledger.add(key, ledger_rows(self._plan, group, ledger))
-            totals.append(ledger_total(self._plan, group, names, ledger))
-            self._totals.add(key, totals[-1:])
+            total = ledger_total(self._plan, group, names, ledger)
+            self._totals.add(key, [total])
+            certified = total[CELL]
+            assert isinstance(certified, float)
+            totals.append((group, certified))
         return totals
 
     def close(self) -> None:
@@ -45,30 +48,30 @@ class LedgerTables:
         self._totals.close()
 
 
-def ledgers(parts: Sequence[Part]) -> Iterator[tuple[dict[str, Any], tuple[str, ...], Ledger]]:
+def ledgers(parts: Sequence[Part]) -> Iterator[tuple[Group, tuple[str, ...], Ledger]]:
     """The distinct releases of all folds together, for each case, method, replicate, party count and epsilon.
 
     Folds that re-use a release pay once, folds that draw anew pay each.  Different party counts and epsilons are
     alternatives, of which a deployment would run one: they are never added.
     """
-    found: dict[tuple[Any, ...], tuple[tuple[str, ...], Ledger]] = {}
+    found: dict[Group, tuple[tuple[str, ...], Ledger]] = {}
     for part in parts:
         for (replicate, epsilon), events in part.releases.items():
-            key = (part.case, part.method, replicate, part.parties, epsilon)
+            key = Group(part.case, part.method, replicate, part.parties, epsilon)
             _, ledger = found.setdefault(key, (part.names, Ledger()))
             for event in events:
                 ledger.append(event)
     for key, (names, ledger) in sorted(found.items(), key=lambda item: item[0]):
-        yield dict(zip(GROUP, key, strict=True)), names, ledger
+        yield key, names, ledger
 
 
-def ledger_rows(plan: Plan, group: Mapping[str, Any], ledger: Ledger) -> list[dict[str, Any]]:
+def ledger_rows(plan: Plan, group: Group, ledger: Ledger) -> list[dict[str, object]]:
     """One row for each release of a group, hash-chained within it."""
-    return [{"study": plan.study.name, **group, **row} for row in ledger.to_rows()]
+    return [{"study": plan.study.name, **group._asdict(), **row} for row in ledger.to_rows()]
 
 
-def ledger_total(plan: Plan, group: Mapping[str, Any], names: tuple[str, ...], ledger: Ledger) -> dict[str, Any]:
+def ledger_total(plan: Plan, group: Group, names: tuple[str, ...], ledger: Ledger) -> dict[str, Scalar]:
     """What all folds of a replicate together cost: the worst coalition over the distinct releases."""
-    persons = plan.rows_per_user(group["case"])
-    total = ledger.worst_total(names, plan.spec.unit, plan.delta(group["case"]), rows_per_user=persons)
-    return {"study": plan.study.name, **group, **total.to_row(), "ledger_sha256": ledger.digest}
+    persons = plan.rows_per_user(group.case)
+    total = ledger.worst_total(names, plan.spec.unit, plan.delta(group.case), rows_per_user=persons)
+    return {"study": plan.study.name, **group._asdict(), **total.to_row(), "ledger_sha256": ledger.digest}

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Mapping
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
 
 from pandas import read_csv
 from pandas.errors import EmptyDataError
@@ -18,9 +17,10 @@ from pandas.errors import EmptyDataError
 from ..measures import Heading
 from ..plan import Plan
 from .run_totals import CELL, RUN, costs_more
-from .summary import FLAG, MOST_ROWS, heading, shown_variables
+from .summary import FLAG, MOST_ROWS, SummaryRow, heading, shown_variables
 from .summary_text import ARROWS
 from .templates import render, short
+from .wire import WireFields
 
 TOTALS = ["case", "method", "parties", "epsilon_target", "epsilon_certified", "colluders"]
 TOTALS += ["epsilon_public", "epsilon_any", "mu_upper"]
@@ -39,11 +39,11 @@ CLAIMED = "epsilon_claimed"
 
 def tables_page(
     plan: Plan,
-    attributes: Mapping[str, Any],
-    summary: Iterable[Mapping[str, Any]],
-    wire: Mapping[str, Any],
+    attributes: Mapping[str, str],
+    summary: Iterable[SummaryRow],
+    wire: WireFields,
     totals: Path | str,
-    dictionary: Iterable[Mapping[str, Any]] = (),
+    dictionary: Iterable[Mapping[str, str]] = (),
     overview: Mapping[str, str] | None = None,
 ) -> str:
     """The page as HTML."""
@@ -64,12 +64,12 @@ def tables_page(
     )
 
 
-def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def summary_wide(plan: Plan, rows: Iterable[SummaryRow]) -> list[dict[str, object]]:
     """One row for each case, method, party count and epsilon; mean and standard error of the study's main variables.
 
     The first columns, which stay in view: the method, what it claims and what is certified.
     """
-    grouped = groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
+    grouped = groupby(rows, key=lambda row: (row["case"], row["method"], row["parties"], row["epsilon"]))
     slots = [(place, {row["variable"]: row for row in group}) for place, group in islice(grouped, MOST_ROWS + 1)]
     run_costs_more = any(map(_costs_more, (found for _, found in slots)))
     names = [name for name in shown_variables(plan) if run_costs_more or name != RUN]
@@ -95,18 +95,18 @@ def _heading_with_arrow(found: Heading) -> str:
     return f"{found.words} {ARROWS[found.better]}".rstrip()
 
 
-def _costs_more(found: Mapping[str, Mapping[str, Any]]) -> bool:
+def _costs_more(found: Mapping[str, SummaryRow]) -> bool:
     return {RUN, CELL} <= set(found) and costs_more(float(found[RUN]["mean"]), float(found[CELL]["mean"]))
 
 
-def _with_error(row: Mapping[str, Any] | None) -> str:
+def _with_error(row: SummaryRow | None) -> str:
     if row is None:
         return ""
     error = float(row["se"] or 0)
     return short(float(row["mean"])) + (f" ± {error:.2g}" if error else "")
 
 
-def totals_rows(path: Path | str) -> list[dict[str, Any]]:
+def totals_rows(path: Path | str) -> list[dict[str, object]]:
     """The first rows of the totals of a ledger, those that differ in nothing but the replicate as one."""
     try:
         found = read_csv(path, nrows=MOST_ROWS + 1, keep_default_na=False, na_values=["nan"])

@@ -9,12 +9,14 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TypeVar
 
 import numpy as np
 
 from ...checks import FORMULA
 from ...files import replacing
+
+T = TypeVar("T")
 
 
 def write_text(path: Path | str, text: str) -> None:
@@ -24,7 +26,7 @@ def write_text(path: Path | str, text: str) -> None:
 
 
 def write_csv(
-    path: Path | str, rows: Iterable[Mapping[str, Any]], names: Sequence[str] = (), joined: Sequence[str] = ()
+    path: Path | str, rows: Iterable[Mapping[str, object]], names: Sequence[str] = (), joined: Sequence[str] = ()
 ) -> None:
     """Write rows that share their keys, one by one; an empty table keeps the names, without any an empty file.
 
@@ -39,7 +41,7 @@ def write_csv(
             if writer is None:
                 writer = csv.DictWriter(handle, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({key: (quote if key in joined else inert)(value) for key, value in row.items()})
+            writer.writerow({key: quote(str(value)) if key in joined else inert(value) for key, value in row.items()})
 
 
 class SortedRows:
@@ -58,7 +60,7 @@ class SortedRows:
         self._waiting = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the tables
         self._keys, self._lengths = array("d"), array("q")
 
-    def add(self, key: tuple[float, float, float], rows: Sequence[Mapping[str, Any]]) -> None:
+    def add(self, key: tuple[float, float, float], rows: Sequence[Mapping[str, object]]) -> None:
         """The rows of one group."""
         if not rows:
             return
@@ -94,7 +96,7 @@ class SortedRows:
         self._waiting.close()
 
 
-def inert(value: Any) -> Any:
+def inert(value: T) -> T | str:
     """Text on one line, and behind a quote what a spreadsheet would take for a formula; numbers stay numbers."""
     return _inert_text(value) if isinstance(value, str) else value
 

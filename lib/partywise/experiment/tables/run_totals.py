@@ -7,8 +7,8 @@ counts and epsilons are alternatives, of which a deployment runs one: none of th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,16 @@ CELL, RUN = "epsilon_certified", "epsilon_certified_run"
 LONG_NAME = "epsilon of the distinct releases of all folds of the replicate together, for the worst coalition"
 # A target is calibrated to 1e-12; two accounts of the same releases agree better than this.
 SAME = 1e-9
+
+
+class Group(NamedTuple):
+    """Fits whose distinct releases are one account: all folds of a replicate."""
+
+    case: str
+    method: str
+    replicate: int
+    parties: int
+    epsilon_target: float
 
 
 class RunTotals:
@@ -39,14 +49,13 @@ class RunTotals:
         columns.kinds[RUN] = {"float"}
         columns.number(RUN)
 
-    def add(self, totals: Iterable[Mapping[str, Any]]) -> None:
-        """Rows of ``ledger.LedgerTables.add``: one for each replicate whose releases are kept."""
+    def add(self, totals: Iterable[tuple[Group, float]]) -> None:
+        """What ``ledger.LedgerTables.add`` returns: one for each replicate whose releases are kept."""
         values, places = self._columns.number(RUN), self._columns.places
-        for row in totals:
-            case, method, replicate, parties = (row[dim] for dim in ("case", "method", "replicate", "parties"))
+        for (case, method, replicate, parties, epsilon), certified in totals:
             folds = range(self._plan.cases[case].folds)
-            at = places.of((case, method, replicate, parties, folds, row["epsilon_target"]))
-            values[np.searchsorted(places.cells, at).clip(max=len(values) - 1)] = row[CELL]
+            at = places.of((case, method, replicate, parties, folds, epsilon))
+            values[np.searchsorted(places.cells, at).clip(max=len(values) - 1)] = certified
 
     def close(self) -> None:
         """A replicate of one fold costs what its fit costs, also where its releases are not kept."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from ...privacy.ledger.total import REPORTED
 from ..cells import IN_SAMPLE
-from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Heading
+from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Better, Heading
 from ..measures import IN_SAMPLE as MEASURED_IN_SAMPLE
 from ..plan import Plan
 from ..results.columns import Block, Columns
@@ -20,7 +20,6 @@ from .run_totals import CELL, RUN
 MOST_ROWS = 10_000
 # Slots that are averaged at a time: what they take is their number times that of the variables.
 MOST_SLOTS = 1000
-SLOT = ("case", "method", "parties", "epsilon")
 # Behind an epsilon that stands at a delta of 1/n or more.
 MARK, FLAG = "!", "delta_exceeds_1_over_n"
 # Epsilons of accountants that have a column of their own.
@@ -37,6 +36,29 @@ HEADINGS = {
 }
 
 
+class SlotLabels(TypedDict):
+    """Which fits are averaged together."""
+
+    case: str
+    method: str
+    parties: int
+    epsilon: float
+
+
+class SummaryRow(SlotLabels):
+    """A line of the summary."""
+
+    study: str
+    variable: str
+    units: str
+    mean: str
+    se: str
+    replicates: int
+    folds: int
+    heading: str
+    better: Better
+
+
 @dataclass(frozen=True)
 class Slot:
     """What is averaged together: the cells of a case, a method, a number of parties and an epsilon.
@@ -45,7 +67,7 @@ class Slot:
     delta_at_least_1_over_n : the epsilons, claimed and certified, that are finite at such a total delta in one cell
     """
 
-    labels: Mapping[str, Any]
+    labels: SlotLabels
     averages: Mapping[str, tuple[float, float, int]]
     delta_at_least_1_over_n: frozenset[str]
 
@@ -79,20 +101,27 @@ def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
     for block in columns.places.blocks:
         for parties, epsilons in _parts(block):
 
-            def part(values: np.ndarray, block: Block = block, chosen: Any = np.s_[:, parties, :, epsilons]) -> Any:
-                return columns.part(values, block)[chosen]
+            def part(
+                values: np.ndarray, block: Block = block, parties: slice = parties, epsilons: slice = epsilons
+            ) -> np.ndarray:
+                return columns.part(values, block)[:, parties, :, epsilons]
 
             used = (part(columns.status) > 0).any((0, 2))
             found = {name: averages(part(columns.numbers[name])) for name in names}
             delta_at_least_1_over_n = _vain(columns, part)
             for k, e in np.argwhere(used).tolist():
-                place = (block.case, block.method, block.parties[parties][k], block.epsilons[epsilons][e])
+                labels: SlotLabels = {
+                    "case": block.case,
+                    "method": block.method,
+                    "parties": block.parties[parties][k],
+                    "epsilon": block.epsilons[epsilons][e],
+                }
                 numbers = {
                     name: (float(mean[k, e]), float(error[k, e]), int(count[k, e]))
                     for name, (mean, error, count) in found.items()
                 }
                 marked = frozenset(name for name, flags in delta_at_least_1_over_n.items() if flags[k, e])
-                yield Slot(dict(zip(SLOT, place, strict=True)), numbers, marked)
+                yield Slot(labels, numbers, marked)
 
 
 def _parts(block: Block) -> Iterator[tuple[slice, slice]]:
@@ -119,7 +148,7 @@ def _vain(columns: Columns, part: Callable[[np.ndarray], np.ndarray]) -> dict[st
     return found
 
 
-def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
+def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = None) -> Iterator[SummaryRow]:
     """Tidy table: one row for each case, method, party count, epsilon and variable that has a value."""
     names = sorted(columns.numbers if names is None else set(names) & set(columns.numbers))
     headings = {name: heading(plan, name) for name in names}
@@ -127,11 +156,18 @@ def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = Non
         for name, (mean, error, count) in slot.averages.items():
             if not count:
                 continue
-            row: dict[str, Any] = {"variable": name, "units": columns.units(name), "mean": repr(mean)}
-            row["se"] = repr(error) if np.isfinite(error) else ""
-            row |= {"replicates": count, "folds": plan.cases[slot.labels["case"]].folds}
-            row |= {"heading": headings[name].words, "better": headings[name].better}
-            yield {"study": plan.study.name, **slot.labels, **row}
+            yield {
+                "study": plan.study.name,
+                **slot.labels,
+                "variable": name,
+                "units": columns.units(name),
+                "mean": repr(mean),
+                "se": repr(error) if np.isfinite(error) else "",
+                "replicates": count,
+                "folds": plan.cases[slot.labels["case"]].folds,
+                "heading": headings[name].words,
+                "better": headings[name].better,
+            }
 
 
 def heading(plan: Plan, name: str) -> Heading:

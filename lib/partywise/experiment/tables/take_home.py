@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ LOG = logging.getLogger("partywise")
 # Rows of predictions.csv, and characters of models.json: whole fits are left out beyond them, in the order of the cube.
 MOST_ROWS = 1_000_000
 MOST_CHARACTERS = 50_000_000
-KEYS = ("case", "method", "replicate", "parties", "fold", "epsilon", "epsilon_certified")
 FIXED = ("id", "held_out", "observed", "predicted")
 PRIVACY = (
     "Fits of replicate 0. predictions.csv has ids and observed values: it stays with whoever ran the simulation. "
@@ -29,6 +28,21 @@ PRIVACY = (
 NOTHING = "No case of this configuration has own data (source table), so that there is nothing to take home."
 
 
+class FitKey(NamedTuple):
+    """Which fit it is, and what the ledger certifies for it."""
+
+    case: str
+    method: str
+    replicate: int
+    parties: int
+    fold: int
+    epsilon: float
+    epsilon_certified: float
+
+
+KEYS = FitKey._fields
+
+
 class Homes:
     """The fits of own data, in the order of the cube.
 
@@ -38,7 +52,7 @@ class Homes:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._fits = plan, list[tuple[dict[str, Any], OwnerReport]]()
+        self._plan, self._fits = plan, list[tuple[FitKey, OwnerReport]]()
 
     def add(self, part: Part) -> None:
         """The fits of a part, each with the epsilon that the ledger certifies for it."""
@@ -46,24 +60,24 @@ class Homes:
         for (replicate, fold, epsilon), home in part.owner_reports.items():
             at = part.replicates.index(replicate), part.folds.index(fold), part.epsilon.index(epsilon)
             known = float("nan") if certified is None else float(certified[at])
-            values = (part.case, part.method, replicate, part.parties, fold, epsilon, known)
-            self._fits.append((dict(zip(KEYS, values, strict=True)), home))
+            key = FitKey(part.case, part.method, replicate, part.parties, fold, epsilon, known)
+            self._fits.append((key, home))
 
-    def _in_order(self) -> list[tuple[dict[str, Any], OwnerReport]]:
+    def _in_order(self) -> list[tuple[FitKey, OwnerReport]]:
         cases, methods = list(self._plan.cases), list(self._plan.methods)
 
-        def place(fit: tuple[dict[str, Any], OwnerReport]) -> tuple[float, ...]:
+        def place(fit: tuple[FitKey, OwnerReport]) -> tuple[float, ...]:
             key = fit[0]
-            rest = (key[name] for name in ("replicate", "parties", "fold", "epsilon"))
-            return cases.index(key["case"]), methods.index(key["method"]), *rest
+            rest = key.replicate, key.parties, key.fold, key.epsilon
+            return cases.index(key.case), methods.index(key.method), *rest
 
         return sorted(self._fits, key=place)
 
-    def _predicting(self) -> list[tuple[dict[str, Any], OwnerReport]]:
+    def _predicting(self) -> list[tuple[FitKey, OwnerReport]]:
         """The fits that predict anything: a matrix of correlations does not."""
         return [(key, home) for key, home in self._in_order() if home.columns]
 
-    def _fits_in_file(self) -> list[tuple[dict[str, Any], OwnerReport]]:
+    def _fits_in_file(self) -> list[tuple[FitKey, OwnerReport]]:
         """The fits whose rows all stand in predictions.csv."""
         rows, found = 0, []
         for key, home in self._predicting():
@@ -83,19 +97,20 @@ class Homes:
             del found["predicted"]
         return tuple(found)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, object]]:
         """One row for a record of a fit, of curves one for each of its points."""
         names = self.names()
         for key, home in self._fits_in_file():
+            own = key._asdict()
             for row in _rows(home):
-                yield {name: key[name] if name in key else _text(row.get(name, "")) for name in names}
+                yield {name: own[name] if name in own else _text(row.get(name, "")) for name in names}
 
     def text(self) -> str:
         """Content of models.json."""
         fits, untold = self._in_order(), len(self._predicting()) - len(self._fits_in_file())
         entries, length = [], 0
         for key, home in fits:
-            entry = json.dumps(plain({**key, "model": home.model}), indent=1, ensure_ascii=False)
+            entry = json.dumps(plain({**key._asdict(), "model": home.model}), indent=1, ensure_ascii=False)
             length += len(entry)
             if length > MOST_CHARACTERS:
                 break
@@ -116,8 +131,8 @@ def _left_out(file: str, count: int, what: str) -> list[str]:
     return [f"{file} leaves out {count} {what}: it would be too large; run fewer methods or epsilons."] * (count > 0)
 
 
-def _rows(home: OwnerReport) -> Iterator[dict[str, Any]]:
-    times: Sequence[Any] = [None] if home.times is None else home.times.tolist()
+def _rows(home: OwnerReport) -> Iterator[dict[str, object]]:
+    times: Sequence[float | None] = [None] if home.times is None else home.times.tolist()
     columns = {name: np.reshape(values, (len(home.ids), -1)).tolist() for name, values in home.columns.items()}
     for i, (name, held_out) in enumerate(zip(home.ids.tolist(), home.held_out.tolist(), strict=True)):
         for k, time in enumerate(times):
@@ -125,6 +140,6 @@ def _rows(home: OwnerReport) -> Iterator[dict[str, Any]]:
             yield row if time is None else row | {"time": time}
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> object:
     """What is undefined is an empty entry."""
     return "" if isinstance(value, float) and np.isnan(value) else value

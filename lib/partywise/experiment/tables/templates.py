@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -29,7 +28,7 @@ def environment(*folders: Path) -> Environment:
     return made
 
 
-def pipe_table(head: Sequence[str], rows: Iterable[Mapping[str, Any] | Iterable[Any]]) -> str:
+def pipe_table(head: Sequence[str], rows: Iterable[Mapping[str, object] | Iterable[object]]) -> str:
     """A table in Markdown, each row on one line; a pipe inside a cell is escaped."""
     texts = [[str(value) for value in (row.values() if isinstance(row, Mapping) else row)] for row in rows]
     # split() also takes the line separators of Unicode.
@@ -38,14 +37,14 @@ def pipe_table(head: Sequence[str], rows: Iterable[Mapping[str, Any] | Iterable[
     return "\n".join([first, "|" + "---|" * len(head), *others])
 
 
-def short(value: Any) -> str:
+def short(value: object) -> str:
     """A number in four digits, anything else as text."""
     if isinstance(value, float):
         return "∞" if value == float("inf") else f"{value:.4g}"
     return str(value)
 
 
-def cell(value: Any) -> tuple[str, bool]:
+def cell(value: object) -> tuple[str, bool]:
     """The text of a value in a table, and whether it is a number."""
     text = inert(short(value))
     return text, isinstance(value, int | float) or text[:1].isdigit() or text == "∞"
@@ -54,6 +53,6 @@ def cell(value: Any) -> tuple[str, bool]:
 ENVIRONMENT = environment()
 
 
-def render(name: str, **values: Any) -> str:
+def render(name: str, **values: object) -> str:
     """The text of a template, by its path below ``experiment``."""
     return ENVIRONMENT.get_template(name).render(values)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 from ..blocks import Part
 from ..plan import Plan
 from .rows import inert
+
+if TYPE_CHECKING:
+    from ...federation.channel import TranscriptRow
 
 WIRE = ("messages", "from", "to", "what", "kind", "argument", "shape", "bytes")
 NUMBER = re.compile(r"\d+")
@@ -29,9 +32,25 @@ class FitMessages:
     method: str
     parties: int
     epsilon: float
-    messages: Sequence[Mapping[str, Any]]
+    messages: Sequence[TranscriptRow]
     count: int
     bytes: int
+
+
+class WireFit(TypedDict):
+    """What a page says of the messages of one method."""
+
+    name: str
+    setting: str
+    messages: list[dict[str, str]]
+    totals: str
+
+
+class WireFields(TypedDict):
+    """What a page says of all messages."""
+
+    note: str
+    fits: list[WireFit]
 
 
 class Wire:
@@ -55,9 +74,9 @@ class Wire:
         messages = rows if shown else ()
         self._heard.append(FitMessages(part.case, part.method, part.parties, epsilon, messages, len(rows), size))
 
-    def template_fields(self) -> dict[str, Any]:
+    def template_fields(self) -> WireFields:
         """What a page or a Markdown file says: a note, and of each method its name, setting, messages and totals."""
-        fits = []
+        fits = list[WireFit]()
         for (case, method), group in groupby(self._heard, key=lambda one: (one.case, one.method)):
             found = list(group)
             first = found[0]
@@ -73,20 +92,20 @@ class Wire:
         return {"note": NOTE, "fits": fits}
 
 
-def equal_messages(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+def equal_messages(rows: Sequence[TranscriptRow]) -> list[list[TranscriptRow]]:
     """Messages that differ in nothing but numbers in the names of sender, receiver and value, first ones first."""
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, ...], list[TranscriptRow]] = {}
     for row in rows:
-        names = tuple(NUMBER.sub("#", row[key]) for key in ("sender", "receiver", "name"))
+        names = (NUMBER.sub("#", name) for name in (row["sender"], row["receiver"], row["name"]))
         argument = NUMBER.sub("#", row["argument"]) if row["kind"] == "cipher" else row["argument"]
         found.setdefault((*names, row["kind"], argument, row["shape"]), []).append(row)
     return list(found.values())
 
 
-def message_row(same: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def message_row(same: Sequence[TranscriptRow]) -> dict[str, str]:
     """The row of some equal messages."""
     first = same[0]
-    who = [_span([row[key] for row in same]) for key in ("sender", "receiver", "name")]
+    who = map(_span, zip(*((row["sender"], row["receiver"], row["name"]) for row in same), strict=True))
     argument = _plain(_span([row["argument"] for row in same]))
     size = sum(row["bytes"] for row in same)
     cells = (f"{len(same)} x", *who, first["kind"], argument, first["shape"], f"{size:,}")
