@@ -1,14 +1,11 @@
 """The one step that reads labels: sensitivity, noise, events, budgets, and the baselines' releases."""
 
 import math
-from fractions import Fraction
-from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from error_rates import accepts_covariance, accepts_mean
 from logit_data import logistic, rounding_of
@@ -22,8 +19,6 @@ from partywise.logistic.trainers import gradient_descent
 from partywise.models.links import LOGIT
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.compose import epsilon as total
-from partywise.privacy.mechanisms import random
-from partywise.privacy.mechanisms.random import bernoulli
 from partywise.randomness import stream
 
 
@@ -112,22 +107,6 @@ def test_a_flipped_label_moves_whole_rows_by_no_more_than_stated():
         assert max(moved) == before.squares == rows.squares
         order = np.random.default_rng(5).permutation(len(y))
         assert np.array_equal(rows.steps[order].T @ y[order], rows.steps.T @ y)
-
-
-def test_labels_are_sampled_at_exactly_the_rate():
-    for rate, size in ((0.02, 400_000), (2.0**-70, 1000), (1.0 - 2.0**-53, 1000), (0.5, 400_000)):
-        coins = bernoulli(stream(7, "coins", str(rate)), rate, size)
-        assert stats.binomtest(int(coins.sum()), size, rate).pvalue > 1e-9
-    coins = bernoulli(stream(7, "coins"), 0.02, 400_000)
-    assert stats.binomtest(int(coins.sum()), 400_000, 0.0218).pvalue < 1e-9
-
-    small = 0.3 * 2.0**-20
-    top = math.floor(Fraction(small) * 2**64)
-    rest = math.floor((Fraction(small) * 2**64 - top) * 2**64)
-    for below, expected in ((rest - 1, True), (rest, False)):
-        drawn = iter([top, below])
-        with mock.patch.object(random, "words_of", lambda rng, w=drawn: lambda n: np.array([next(w)], dtype=np.uint64)):
-            assert bernoulli(np.random.default_rng(0), small, 1).tolist() == [expected]
 
 
 def test_one_generator_at_two_noise_levels_is_one_draw_rescaled():

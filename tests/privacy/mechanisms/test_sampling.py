@@ -7,18 +7,20 @@ import pickle
 import subprocess
 import sys
 import time
+from fractions import Fraction
+from unittest import mock
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.stats import chi2, chisquare, norm
+from scipy.stats import binomtest, chi2, chisquare, norm
 
 from error_rates import ALPHA, accepts_mean, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.mechanisms import DiscreteGaussian, Gaussian, RandomizedResponse
 from partywise.privacy.mechanisms import random as sampling
-from partywise.privacy.mechanisms.random import SecureRandom, integer_noise, require_secure, sampler_of
+from partywise.privacy.mechanisms.random import SecureRandom, bernoulli, integer_noise, require_secure, sampler_of
 from partywise.privacy.secure import table as discrete_table
 from partywise.privacy.secure.fixed_point import fixed_point_sum
 from partywise.privacy.secure.table import cumulative_bounds, draw_integers
@@ -382,3 +384,21 @@ def test_a_million_exact_draws_take_at_most_fifteen_times_as_long_as_floats():
         assert (
             seconds(lambda distribution=distribution: source.discrete_gaussian(1024.0, n, distribution)) <= 15 * floats
         )
+
+
+def test_coins_have_exactly_the_rate():
+    for rate, size in ((0.02, 400_000), (2.0**-70, 1000), (1.0 - 2.0**-53, 1000), (0.5, 400_000)):
+        coins = bernoulli(stream(7, "coins", str(rate)), rate, size)
+        assert binomtest(int(coins.sum()), size, rate).pvalue > 1e-9
+    coins = bernoulli(stream(7, "coins"), 0.02, 400_000)
+    assert binomtest(int(coins.sum()), 400_000, 0.0218).pvalue < 1e-9
+
+    small = 0.3 * 2.0**-20
+    top = math.floor(Fraction(small) * 2**64)
+    rest = math.floor((Fraction(small) * 2**64 - top) * 2**64)
+    for below, expected in ((rest - 1, True), (rest, False)):
+        drawn = iter([top, below])
+        with mock.patch.object(
+            sampling, "words_of", lambda rng, w=drawn: lambda n: np.array([next(w)], dtype=np.uint64)
+        ):
+            assert bernoulli(np.random.default_rng(0), small, 1).tolist() == [expected]
