@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from math import inf, isfinite, isnan
-from typing import Any
+from operator import attrgetter
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,12 +22,14 @@ from ..privacy.ledger.event import OF_PERSONS
 from .noise import check_noise, check_own_mechanisms, own_distance, untried_mechanisms
 from .replay import compare, record, replay
 
+Data = TypeVar("Data")
+Estimate = TypeVar("Estimate")
 UNITS = ("label", "features", "row")
 PAIRS, SEEDS = 20, 3
 
 
 @dataclass(frozen=True)
-class Subject:
+class Subject(Generic[Data, Estimate]):
     """A protocol on a small case.
 
     Parameters
@@ -53,18 +56,18 @@ class Subject:
         Public bound on the rows of one person, in all of which neighbours of a unit of persons may differ.
     """
 
-    fit: Callable[[Any], Any]
-    data: Callable[[int], Any]
-    start: Callable[[Any, int], Run]
-    neighbours: Callable[[Any, str, int, int], Iterable[tuple[str, Any]]]
+    fit: Callable[[Run], Estimate]
+    data: Callable[[int], Data]
+    start: Callable[[Data, int], Run]
+    neighbours: Callable[[Data, str, int, int], Iterable[tuple[str, Data]]]
     delta: float
-    silent: Callable[[Any, int], Run] | None = None
+    silent: Callable[[Data, int], Run] | None = None
     parties: tuple[int, ...] = ()
-    answer: Callable[[Any], np.ndarray] = lambda estimate: estimate.theta
+    answer: Callable[[Estimate], np.ndarray] = attrgetter("theta")
     tolerance: float = 1e-12
     rows_per_user: int | None = None
 
-    def channel(self, data: Any, seed: int) -> Callable[[], Channel]:
+    def channel(self, data: Data, seed: int) -> Callable[[], Channel]:
         """A fit that can be recorded."""
 
         def run() -> Channel:
@@ -74,12 +77,12 @@ class Subject:
 
         return run
 
-    def holder(self, data: Any, seed: int) -> str:
+    def holder(self, data: Data, seed: int) -> str:
         """Name of the party that holds the labels; empty where none does."""
         return next((party.name for party in self.start(data, seed).parties if party.role == "active"), "")
 
 
-def check_places(subject: Subject) -> None:
+def check_places(subject: Subject[Data, Estimate]) -> None:
     """Checked place by place, the program does what it does in one process; ContractError or PlaceError."""
     data = subject.data(0)
     plain, placed = subject.start(data, 0), subject.start(data, 0)
@@ -87,7 +90,7 @@ def check_places(subject: Subject) -> None:
     agree(plain, expected, placed, found, "with the place of every value checked")
 
 
-def check_ledger(subject: Subject) -> None:
+def check_ledger(subject: Subject[Data, Estimate]) -> None:
     """One seed gives one transcript, ledger and estimate; every total has a claim beside it; ContractError."""
     data = subject.data(0)
     first, second = subject.start(data, 0), subject.start(data, 0)
@@ -102,7 +105,7 @@ def check_ledger(subject: Subject) -> None:
         )
 
 
-def check_pooling(subject: Subject) -> None:
+def check_pooling(subject: Subject[Data, Estimate]) -> None:
     """Without noise any number of parties gives the pooled answer; ContractError."""
     if subject.silent is None:
         return
@@ -118,7 +121,7 @@ def check_pooling(subject: Subject) -> None:
 
 
 def check_neighbours(
-    subject: Subject, units: Sequence[str] = UNITS, pairs: int = PAIRS, seeds: int = SEEDS
+    subject: Subject[Data, Estimate], units: Sequence[str] = UNITS, pairs: int = PAIRS, seeds: int = SEEDS
 ) -> dict[str, float]:
     """Of every unit that the ledger certifies, neighbours look alike but for what the releases bound."""
     tapes, totals = [], dict.fromkeys(units, 0.0)
@@ -149,7 +152,14 @@ def check_neighbours(
     return totals
 
 
-CHECKS: Mapping[str, Callable[[Subject], Any]] = {
+class Check(Protocol):
+    """One part of the contract; an error says where it is broken."""
+
+    def __call__(self, subject: Subject[Data, Estimate]) -> object:
+        """Try it."""
+
+
+CHECKS: Mapping[str, Check] = {
     "places": check_places,
     "ledger": check_ledger,
     "federation equals pooling": check_pooling,
@@ -157,7 +167,7 @@ CHECKS: Mapping[str, Callable[[Subject], Any]] = {
 }
 
 
-def contract_violations(subject: Subject) -> dict[str, str]:
+def contract_violations(subject: Subject[Data, Estimate]) -> dict[str, str]:
     """Names of the checks that fail, each with the reason; empty for a protocol that keeps its contract."""
     found = {}
     for name, check in CHECKS.items():
@@ -168,7 +178,7 @@ def contract_violations(subject: Subject) -> dict[str, str]:
     return found
 
 
-def draws_noise(fit: Callable[[Any], Any], run: Run) -> bool:
+def draws_noise(fit: Callable[[Run], object], run: Run) -> bool:
     """Whether a run not used yet has a release of finite cost; one that fails has none, the checks tell why."""
     try:
         simulate(fit, run)
@@ -178,13 +188,13 @@ def draws_noise(fit: Callable[[Any], Any], run: Run) -> bool:
     return any(cost is not None and 0 < cost < inf for cost in costs)
 
 
-def mechanisms_beyond_replay(subject: Subject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def mechanisms_beyond_replay(subject: Subject[Data, Estimate]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Mechanisms of a run whose noise no replay looks at: of the library, and of others, which draws try."""
     known, own = untried_mechanisms(record(subject.channel(subject.data(0), 0)))
     return tuple(sorted(known)), tuple(sorted(own))
 
 
-def promises(subject: Subject) -> dict[str, float]:
+def promises(subject: Subject[Data, Estimate]) -> dict[str, float]:
     """Certified epsilon of one run by unit; inf where nothing is proved."""
     channel = subject.channel(subject.data(0), 0)()
     return {unit: certified(channel, unit, subject.delta) for unit in UNITS}
@@ -196,7 +206,7 @@ def certified(channel: Channel, unit: str, delta: float, rows_per_user: int | No
     return float(total.epsilon_certified)
 
 
-def agree(first: Run, expected: Any, second: Run, found: Any, how: str) -> None:
+def agree(first: Run, expected: object, second: Run, found: object, how: str) -> None:
     """Two runs are one to the last bit: transcript, ledger and estimate; ContractError names what is not."""
     rows = first.channel.transcript(), second.channel.transcript()
     for one, other in zip(*rows, strict=False):
@@ -210,19 +220,19 @@ def agree(first: Run, expected: Any, second: Run, found: Any, how: str) -> None:
         raise ContractError(f"the estimate is another {how}.")
 
 
-def same(first: Any, second: Any) -> bool:
+def same(first: object, second: object) -> bool:
     """Whether two values, such as estimates, agree to the last bit."""
     if type(first) is not type(second):
         return False
-    if isinstance(first, np.ndarray):
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return (first.shape, first.dtype, first.tobytes()) == (second.shape, second.dtype, second.tobytes())
     if is_dataclass(first):
         return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
-    if isinstance(first, Mapping):
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
         return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
-    if isinstance(first, list | tuple):
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
         return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, float):
+    if isinstance(first, float) and isinstance(second, float):
         return np.float64(first).tobytes() == np.float64(second).tobytes()
     return bool(first == second)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.encrypted_integers import EncryptedIntegers
 from ..privacy.statistics.whole import Whole
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 ROUNDING = 1e-9
 
@@ -38,9 +41,9 @@ class Call:
 
     bounded: Bounded | Whole
     mechanism: str
-    draw: Callable[[], Any]
-    output: Any = None
-    sent_value: Any = None
+    draw: Callable[[], object]
+    output: object = None
+    sent_value: object = None
     closed: bool = False
     event: Event | None = None
     n_inner: int = 0
@@ -59,7 +62,7 @@ class Tape:
     channel: Channel | None = None
 
     @property
-    def sent_messages(self) -> tuple[tuple[Message, Any], ...]:
+    def sent_messages(self) -> tuple[tuple[Message, object], ...]:
         """The messages with their values, in order."""
         return () if self.channel is None else self.channel.view(*self.channel.names)
 
@@ -191,14 +194,17 @@ def require(holds: bool, sentence: str) -> None:
         raise ContractError(sentence)
 
 
-def _same_fields(name: str, one: Any, other: Any) -> None:
+def _same_fields(name: str, one: DataclassInstance | None, other: DataclassInstance | None) -> None:
+    assert one is not None
     for part in fields(one):
         values = getattr(one, part.name), getattr(other, part.name)
         same = np.array_equal(*values) if isinstance(values[0], np.ndarray) else values[0] == values[1]
         require(bool(same), f"{part.name} of {name}: {values[0]!r} and {values[1]!r}")
 
 
-def _same_messages(first: Sequence[tuple[Message, Any]], second: Sequence[tuple[Message, Any]], unit: str) -> None:
+def _same_messages(
+    first: Sequence[tuple[Message, object]], second: Sequence[tuple[Message, object]], unit: str
+) -> None:
     heads = [
         [(m.sender, m.receiver, m.name, m.kind, m.argument, m.event, _shapes(value)) for m, value in sent]
         for sent in (first, second)
@@ -212,7 +218,7 @@ def _same_messages(first: Sequence[tuple[Message, Any]], second: Sequence[tuple[
         require(not free or _equal(one, other), f"{where} is not free of {unit}")
 
 
-def _shapes(value: Any) -> Any:
+def _shapes(value: Any) -> object:
     if isinstance(value, Cipher):
         return value.shape or _shapes(content_of(value))
     if isinstance(value, dict):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -28,16 +28,22 @@ from .data import generate
 from .plan import Plan, plan
 from .study import MethodSpec, Protocol, Study, available, load, own
 
+if TYPE_CHECKING:
+    from .data import Replicate
+
 ROOT_SEED = 7
+Data = TypeVar("Data")
+Settings = TypeVar("Settings")
+Estimate = TypeVar("Estimate")
 
 
-def same_data(data: Any, *_: Any) -> Any:
+def same_data(data: Data, *_: object) -> Data:
     """The same data."""
     return data
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Generic[Data, Settings, Estimate]):
     """A small case of a study on which any method of it can be tried.
 
     Parameters
@@ -59,17 +65,21 @@ class Trial:
     """
 
     source: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     parties: tuple[int, ...]
     epsilon: float
-    neighbours: Callable[[Any, Any, str, int, np.random.Generator], Iterable[tuple[str, Any]]]
-    answer: Callable[[Any], np.ndarray]
-    prepare: Callable[[Any, Any], Any] = same_data
-    divide: Callable[[Any, Any, int], Any] = same_data
+    neighbours: Callable[[Data, Settings, str, int, np.random.Generator], Iterable[tuple[str, Data]]]
+    answer: Callable[[Estimate], np.ndarray]
+    prepare: Callable[[Data, Settings], Data] = same_data
+    divide: Callable[[Data, Settings, int], Data] = same_data
     tolerance: float = field(default=1e-8, kw_only=True)
 
 
-def trials(study: str) -> Mapping[str, Trial]:
+# Of a study that is known by its name only.
+AnyTrial = Trial[Any, Any, Any]
+
+
+def trials(study: str) -> Mapping[str, AnyTrial]:
     """The trials of a study of this package, by name; ConfigError when it has none."""
     chosen = load(study).trials
     if chosen is None:
@@ -77,13 +87,22 @@ def trials(study: str) -> Mapping[str, Trial]:
     return chosen.target
 
 
-def execution(made: Plan, case: str, method: str, data: Any, seed: int = 0, **changes: Any) -> Run:
+def execution(
+    made: Plan,
+    case: str,
+    method: str,
+    data: Replicate,
+    seed: int = 0,
+    count: int | None = None,
+    epsilon: float | None = None,
+) -> Run:
     """A run of a method of a plan on some data, not used yet, whose channel records contents.
 
-    ``changes`` are ``count`` and ``epsilon`` where they are not the first ones of the case.
+    ``count`` of parties and ``epsilon`` are by default the first ones of the case.
     """
     chosen, one = made.methods[method], made.cases[case]
-    count, epsilon = changes.get("count", one.parties[0]), changes.get("epsilon", made.epsilons(case, method)[0])
+    count = one.parties[0] if count is None else count
+    epsilon = made.epsilons(case, method)[0] if epsilon is None else epsilon
     folds = made.study.folds
     of = np.zeros(len(getattr(data, fields(data)[0].name)), int) if folds is None else folds(data, 1, one.settings)
     return Run(
@@ -97,17 +116,17 @@ def execution(made: Plan, case: str, method: str, data: Any, seed: int = 0, **ch
     )
 
 
-def subject(made: Plan, case: str, method: str, trial: Trial) -> Subject:
+def subject(made: Plan, case: str, method: str, trial: AnyTrial) -> Subject[Replicate, object]:
     """A method of a plan as the contract takes it."""
     settings = made.cases[case].settings
 
-    def data(seed: int) -> Any:
+    def data(seed: int) -> Replicate:
         return trial.prepare(generate(made, case, [seed], Path("resources"))[seed], settings)
 
-    def neighbours(data: Any, unit: str, count: int, seed: int) -> Iterable[tuple[str, Any]]:
+    def neighbours(data: Replicate, unit: str, count: int, seed: int) -> Iterable[tuple[str, Replicate]]:
         return trial.neighbours(data, settings, unit, count, stream(ROOT_SEED, "neighbours", seed))
 
-    def silent(data: Any, count: int) -> Run:
+    def silent(data: Replicate, count: int) -> Run:
         return execution(made, case, method, trial.divide(data, settings, count), 0, count=count, epsilon=inf)
 
     fit, first = made.methods[method].protocol.fit, trial.parties[0]
@@ -136,7 +155,7 @@ class Outcome:
     """
 
     name: str
-    trial: Trial
+    trial: AnyTrial
     totals: Mapping[str, float]
     failures: Mapping[str, str]
     pooled: bool
@@ -144,7 +163,9 @@ class Outcome:
     own_mechanisms: tuple[str, ...] = ()
 
 
-def try_method(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
+def try_method(
+    address: str, study: str | None = None, options: Mapping[str, object] | None = None
+) -> Iterator[Outcome]:
     """Try a method, or every method of a study, by its address on every trial of the study."""
     address = address if ":" in address else f"{address}:PROTOCOL"
     given = own(address, object, "method")
@@ -159,7 +180,7 @@ def try_method(address: str, study: str | None = None, options: Mapping[str, Any
         yield outcome(label, trial, name, {"protocol": address} | dict(options or {}))
 
 
-def _try_study(address: str, given: Study, options: dict[str, Any]) -> Iterator[Outcome]:
+def _try_study(address: str, given: Study, options: dict[str, object]) -> Iterator[Outcome]:
     """Every method of a study from outside, with its defaults and these options, on all its trials."""
     if given.trials is None:
         raise ConfigError(f"method is {address!r}: the study has no trials; give it a file trials.py with TRIALS.")
@@ -168,7 +189,7 @@ def _try_study(address: str, given: Study, options: dict[str, Any]) -> Iterator[
             yield outcome(f"{name}, {label}", trial, given.name, {"protocol": name} | options, address=address)
 
 
-def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any], **elsewhere: str) -> Outcome:
+def outcome(label: str, trial: AnyTrial, study: str, entry: Mapping[str, object], **elsewhere: str) -> Outcome:
     """Try one method on one trial of a study; ``address`` of one from outside."""
     grid = {"methods": ["own"], "replicates": 1, "parties": [trial.parties[0]], "folds": 1, "epsilon": [trial.epsilon]}
     case = {"source": trial.source, "settings": dict(trial.settings), "grid": grid}

@@ -107,7 +107,7 @@ def _read(folders: Sequence[Path]) -> tuple[dict[str, Record], dict[str, tuple[R
 def _check_record(folder: Path, record: Record, rows: Sequence[Row]) -> None:
     """AccountError unless the record of a run says what the account does."""
     ended = next((row.fields.get("outcome") for row in reversed(rows) if row.kind == "ended"), "")
-    pairs: dict[str, tuple[Any, Any]] = {
+    pairs: dict[str, tuple[object, object]] = {
         "run": (record.run, rows[0].run),
         "configuration": (record.configuration, rows[0].fields.get("configuration")),
         "mode": (record.mode, mode_of(rows[0])),

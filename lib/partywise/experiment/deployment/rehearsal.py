@@ -13,18 +13,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
 from ...federation.channel import Channel
 from ...federation.cipher import OPEN_SCHEMES, Cipher
 from ...federation.deployment.forms import Forms
-from ...federation.payloads import in_the_clear
+from ...federation.payloads import Payload, in_the_clear
 from ...federation.run import simulate
 from ...privacy.mechanisms.random import SecureRandom
 from ...privacy.statistics.whole import products_are_exact
 from .part import whole
 from .settings import KEY, Deployment
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
 ENOUGH = 2.0
@@ -100,7 +103,7 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
     return forms.known
 
 
-def open_ciphers(options: Any) -> list[tuple[str, str]]:
+def open_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
     """Options that name a scheme which closes nothing, with its name."""
     named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
     return [(key, scheme) for key, scheme in named if scheme in (*OPEN_SCHEMES, UNCLOSED)]
@@ -110,14 +113,14 @@ def _watch(channel: Channel, forms: Forms) -> None:
     """Have a channel refuse ciphers that would be in the clear, and keep the form of what it sends."""
     send = channel.send
 
-    def check_and_send(sender: str, receiver: str, name: str, payload: Any) -> Any:
+    def check_and_send(sender: str, receiver: str, name: str, payload: Payload) -> object:
         forms.problem(sender, receiver, name, payload)
         return send(sender, receiver, name, payload)
 
     vars(channel)["leaving"], vars(channel)["send"] = _require_closed, check_and_send
 
 
-def _require_closed(sender: str, payload: Any) -> Any:
+def _require_closed(sender: str, payload: Payload) -> Payload:
     """The payload; `_Open` for a cipher that would be in the clear."""
     if isinstance(payload, Cipher) and in_the_clear(payload, sender) is not payload:
         raise _Open(f"scheme {payload.scheme!r}")

@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -112,7 +111,7 @@ def write_rows(path: Path, messages: Sequence[SentMessage | ReceivedMessage | Re
                 writer.writerow((*ends, kind, argument_of(payload), shape, sent.size))
 
 
-def _plain(value: Any, folder: Path, files: list[str]) -> Any:
+def _plain(value: object, folder: Path, files: list[str]) -> object:
     """A plain value for JSON; what is closed is told by its kind alone."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item, folder, files) for key, item in value.items()}
@@ -141,6 +140,6 @@ def _write_array(path: Path, values: np.ndarray) -> None:
         csv.writer(handle, lineterminator="\n").writerows(np.atleast_2d(values).reshape(-1, values.shape[-1]).tolist())
 
 
-def _write(path: Path, told: Mapping[str, Any]) -> None:
+def _write(path: Path, told: Mapping[str, object]) -> None:
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError
 from ...federation.account.account import FILE, Account
@@ -146,8 +145,14 @@ def _budget(deployment: Deployment) -> Budget | None:
     if stated is None:
         return None
     group = deployment.plan.rows_per_user(deployment.network.case) if stated.unit.startswith("user") else None
-    more: dict[str, Any] = {"numeric_reserve": stated.numeric_reserve, "against": stated.against}
-    return Budget(stated.epsilon, stated.delta, stated.unit, group, **more)
+    return Budget(
+        stated.epsilon,
+        stated.delta,
+        stated.unit,
+        group,
+        numeric_reserve=stated.numeric_reserve,
+        against=stated.against,
+    )
 
 
 def _folder(into: Path) -> Path:
@@ -171,12 +176,24 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
     write_rows(start.into / TRANSCRIPT, messages)
     write_extract(start.into, extract_of(rows, outcome.run))
     files = write_outcome(start.into, outcome, network.mode)
-    named: dict[str, Any] = {name: getattr(network, name) for name in ("study", "case", "method", "fold", "mode")}
-    more = {"unit": plan.spec.unit, "delta": delta, "rows_per_user": group, "epsilon": network.epsilon}
-    digests: dict[str, Any] = {"run": outcome.run, "configuration": start.configuration, "outcome": outcome.digest}
-    write_record(
-        start.into, Record(party=start.me, names=deployment.names, steps=outcome.steps, **digests, **named, **more)
+    record = Record(
+        party=start.me,
+        names=deployment.names,
+        steps=outcome.steps,
+        run=outcome.run,
+        configuration=start.configuration,
+        outcome=outcome.digest,
+        study=network.study,
+        case=network.case,
+        method=network.method,
+        fold=network.fold,
+        mode=network.mode,
+        unit=plan.spec.unit,
+        delta=delta,
+        rows_per_user=group,
+        epsilon=network.epsilon,
     )
+    write_record(start.into, record)
     paid = [(owner, event) for owner, event in paid_events(rows) if owner == outcome.run]
     sent = tuple(row for row in messages if isinstance(row, SentMessage))
     against = "declared" if account.budget is None else account.budget.against

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypeVar
 
 from ...checks import Count, Delta, Natural, Positive, Range, check_fields
 from ...errors import ConfigError
@@ -120,7 +120,10 @@ class Deployment:
         return self.plan.epsilons(self.network.case, self.network.method)[0] if given is None else given
 
 
-def digest(config: Mapping[str, Any]) -> str:
+T = TypeVar("T")
+
+
+def digest(config: Mapping[str, object]) -> str:
     """SHA-256 of all that a configuration says: everything but comments, layout and the order of keys.
 
     Whoever wrote another number anywhere in it, another host or another title has another one.
@@ -128,7 +131,7 @@ def digest(config: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def deployment_of(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Deployment | None:
+def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> Deployment | None:
     """The block of a configuration, checked against its plans; None where there is none."""
     if KEY not in config:
         return None
@@ -147,7 +150,7 @@ def deployment_of(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Deplo
     return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
 
 
-def _lookup(key: str, name: str, allowed: Mapping[str, Any]) -> Any:
+def _lookup(key: str, name: str, allowed: Mapping[str, T]) -> T:
     if name not in allowed:
         raise ConfigError(f"{KEY}.{key} is {name!r}: {choices(name, allowed)}.")
     return allowed[name]
@@ -172,7 +175,7 @@ def _check_cell(network: Network, plan: Plan) -> None:
         )
 
 
-def _check_evaluator(network: Network, options: Any) -> None:
+def _check_evaluator(network: Network, options: object) -> None:
     """ConfigError for an option that an evaluator with the data of all parties reads: apart there is none."""
     for key, without in getattr(options, "read_by_evaluator", {}).items():
         if (value := getattr(options, key)) != without:
@@ -255,7 +258,7 @@ def _rows(network: Network, plan: Plan, holders: tuple[str, ...], places: tuple[
     return {}
 
 
-def _check_groups(settings: Any, where: str, places: tuple[str, ...]) -> None:
+def _check_groups(settings: object, where: str, places: tuple[str, ...]) -> None:
     """ConfigError where a place without data would need to know which records are held out together."""
     for key in ("user", "fold_block"):
         name = getattr(settings, key, None)

@@ -8,12 +8,14 @@ import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import AccountError, CertificationError, ConfigError, PartyError
 
 if TYPE_CHECKING:
+    from ..plan import Plan
     from .joint_results import JointResults
+    from .settings import Deployment
 
 RELEASE = "release"
 
@@ -52,7 +54,7 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     together.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
 
 
-def party(config: Mapping[str, Any], given: argparse.Namespace) -> int:
+def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
     """Run one party and print its last screen."""
     from ..plans import plans
     from ..results.folder import RESULTS, checked_name, name_of
@@ -75,7 +77,7 @@ def party(config: Mapping[str, Any], given: argparse.Namespace) -> int:
     return 0
 
 
-def certificates(config: Mapping[str, Any], given: argparse.Namespace) -> int:
+def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:
     """Make a test authority for the parties of a configuration."""
     from ...federation.transport.authority import make
     from ..plans import plans
@@ -135,7 +137,7 @@ def certified(found: JointResults) -> str:
     )
 
 
-def _network(config: Mapping[str, Any], plans: Mapping[str, Any], file: Path) -> Any:
+def _network(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> Deployment:
     from .settings import deployment_of
 
     found = deployment_of(config, plans)

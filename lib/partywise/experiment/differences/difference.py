@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -20,7 +19,7 @@ from ..results.attributes import meanings
 from ..results.compare import align, bits_differ, cube_pairs
 from ..results.cube import DIMS, open_cube
 from .keys import differing_keys, root_seed
-from .shifts import FOLD, REPLICATE, SLOT, Shift, shifts
+from .shifts import FOLD, REPLICATE, SLOT, Label, Place, Shift, shifts
 
 # Kinds of entries, in the order in which they are told.
 CONFIGURATION, EPSILON, STATUS = "configuration", "epsilon", "status"
@@ -40,10 +39,10 @@ class Entry:
     """
 
     kind: str
-    where: tuple[Any, ...]
+    where: Place
     variable: str
-    first: Any
-    second: Any
+    first: Label
+    second: Label
     difference: float | None = None
     error: float | None = None
     z: float | None = None
@@ -124,7 +123,7 @@ def _entry(shift: Shift) -> Entry:
     return Entry(shift.kind, shift.where, shift.variable, shift.first, shift.second, *numbers)
 
 
-def _packages(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+def _packages(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Versions of packages by name."""
     one, other = (json.loads(attrs.get("software_versions", "{}")) for attrs in (first, second))
     return {name: (one.get(name, ""), other.get(name, "")) for name in sorted({*one, *other})}
@@ -176,12 +175,12 @@ class _Pair:
 
     def _fits(self, kind: str, name: str, different: np.ndarray, a: np.ndarray, b: np.ndarray) -> Iterator[Entry]:
         """Fits that differ, together where slot, old and new value are the same."""
-        found: Counter[tuple[Any, ...]] = Counter()
+        found: Counter[tuple[Place, Label, Label]] = Counter()
         labels = {dim: self.both[dim].values.tolist() for dim in SLOT}
         for place in np.argwhere(different):
             at = dict(zip(DIMS, place.tolist(), strict=True))
             where = tuple(labels[dim][at[dim]] for dim in SLOT)
-            found[where, _plain(a[tuple(place)]), _plain(b[tuple(place)])] += 1
+            found[where, a[tuple(place)].item(), b[tuple(place)].item()] += 1
         for (where, old, new), fits in found.items():
             yield Entry(kind, where, name, old, new, fits=fits)
 
@@ -195,11 +194,7 @@ class _Pair:
                 yield Entry(CELLS, where, "fits", a, b, fits=a + b - 2 * shared.get(where, 0))
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _fit_counts(cells: xr.DataArray) -> dict[tuple[Any, ...], int]:
+def _fit_counts(cells: xr.DataArray) -> dict[Place, int]:
     """Number of fits of each slot that has one."""
     counts = cells.sum([REPLICATE, FOLD]).transpose(*SLOT)
     labels = [counts[dim].values.tolist() for dim in SLOT]
@@ -221,7 +216,7 @@ def is_epsilon(cube: xr.Dataset, name: str) -> bool:
     return name.startswith(("epsilon_claimed", "epsilon_certified")) or ("epsilon" in told and "certif" in told)
 
 
-def rows(found: Sequence[Difference]) -> Iterator[dict[str, Any]]:
+def rows(found: Sequence[Difference]) -> Iterator[dict[str, object]]:
     """Everything that differs as a table, one row an entry, and one for each version that differs."""
     for one in found:
         for entry in one.entries:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 ABSENT = "(absent)"
 
@@ -28,19 +27,19 @@ def differing_keys(first: str, second: str) -> Iterator[Key]:
     yield from _differing(one, other, "")
 
 
-def root_seed(text: str) -> Any:
+def root_seed(text: str) -> object:
     """The root seed of a ``config_json``."""
     return json.loads(text).get("root_seed")
 
 
-def _as_written(text: str) -> dict[str, Any]:
+def _as_written(text: str) -> dict[str, object]:
     """The tree of keys as it stands in a configuration file."""
     config = dict(json.loads(text))
     study, seed = config.pop("study", ""), config.pop("root_seed", None)
     return {"root_seed": seed, "studies": {study: config}}
 
 
-def _differing(one: Any, other: Any, path: str) -> Iterator[Key]:
+def _differing(one: object, other: object, path: str) -> Iterator[Key]:
     if one is not _NOTHING and other is not _NOTHING and one == other:
         return
     first, second = _children(one), _children(other)
@@ -55,14 +54,14 @@ def _differing(one: Any, other: Any, path: str) -> Iterator[Key]:
 _NOTHING = object()
 
 
-def _children(value: Any) -> Mapping[Any, Any]:
+def _children(value: object) -> Mapping[str | int, object]:
     """What stands below a key: of a mapping, or of a list of mappings."""
     if isinstance(value, list) and any(isinstance(inner, Mapping) for inner in value):
         return dict(enumerate(value))
     return value if isinstance(value, Mapping) else {}
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: object) -> str:
     if value is _NOTHING:
         return ABSENT
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)

@@ -12,9 +12,9 @@ the larger value are rounding, which ``compare`` finds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import xarray as xr
@@ -28,6 +28,21 @@ LIMIT = 2.0
 ROUNDING = 1e-12
 
 
+Label = str | int | float
+Place = tuple[Label, ...]
+
+
+class Comparison(TypedDict):
+    """Numbers of a `Shift`."""
+
+    first: float
+    second: float
+    difference: float
+    error: float
+    replicates: int
+    by_chance: float
+
+
 @dataclass(frozen=True)
 class Shift:
     """The mean of a variable in a slot of two cubes.
@@ -39,7 +54,7 @@ class Shift:
     by_chance : probability that two standard errors are exceeded where only the draws changed, 0 without an error
     """
 
-    where: tuple[Any, ...]
+    where: Place
     variable: str
     first: float
     second: float
@@ -91,14 +106,14 @@ def shifts(first: xr.Dataset, second: xr.Dataset, names: list[str], paired: bool
 
 def _common(one: xr.DataArray, other: xr.DataArray, paired: bool) -> tuple[xr.DataArray, xr.DataArray]:
     """Both over the labels that both have; of replicates only where they are pairs."""
-    labels: dict[str, list[Any]] = {}
+    labels: dict[str, list[Label]] = {}
     for dim in (*SLOT, *((REPLICATE,) if paired else ())):
         held = set(other[dim].values.tolist())
         labels[dim] = [label for label in one[dim].values.tolist() if label in held]
     return one.sel(labels), other.sel(labels)
 
 
-def _pairs(a: np.ndarray, b: np.ndarray) -> Mapping[str, Any]:
+def _pairs(a: np.ndarray, b: np.ndarray) -> Comparison:
     """Mean difference of the replicates that have a value in both, and its standard error."""
     both = ~(np.isnan(a) | np.isnan(b))
     if not both.any():
@@ -112,7 +127,7 @@ def _pairs(a: np.ndarray, b: np.ndarray) -> Mapping[str, Any]:
         return _numbers(_mean(x), _mean(y), float(each.mean()), error, n, n - 1)
 
 
-def _samples(a: np.ndarray, b: np.ndarray) -> Mapping[str, Any]:
+def _samples(a: np.ndarray, b: np.ndarray) -> Comparison:
     """Difference of two means, its standard error and its degrees of freedom (Welch, Satterthwaite)."""
     x, y = a[~np.isnan(a)], b[~np.isnan(b)]
     first, second, n = _mean(x), _mean(y), min(len(x), len(y))
@@ -131,8 +146,14 @@ def _mean(values: np.ndarray) -> float:
         return float(kept.mean()) if len(kept) else float("nan")
 
 
-def _numbers(first: float, second: float, difference: float, error: float, n: int, df: float) -> Mapping[str, Any]:
+def _numbers(first: float, second: float, difference: float, error: float, n: int, df: float) -> Comparison:
     spread = error > ROUNDING * max(abs(first), abs(second))
     chance = 2.0 * float(stdtr(df, -LIMIT)) if spread else 0.0
-    found = {"first": first, "second": second, "difference": difference, "error": error}
-    return {**found, "replicates": n, "by_chance": chance}
+    return {
+        "first": first,
+        "second": second,
+        "difference": difference,
+        "error": error,
+        "replicates": n,
+        "by_chance": chance,
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from pandas import DataFrame, MultiIndex
@@ -22,6 +21,7 @@ from .difference import (
     Difference,
     Entry,
 )
+from .shifts import Label
 
 LINES = 40
 # Instead of a number of entries a kind, where even one is too much for a screen.
@@ -106,6 +106,7 @@ def _clear(entry: Entry) -> float:
     """Standard errors, or the relative difference where there is none."""
     if entry.z is not None and not np.isnan(entry.z):
         return abs(entry.z)
+    assert not isinstance(entry.first, str) and not isinstance(entry.second, str)
     size = max(abs(entry.first), abs(entry.second))
     return abs(entry.difference or 0.0) / size if np.isfinite(size) and size else float("inf")
 
@@ -139,7 +140,7 @@ def _numbers(entry: Entry) -> list[str]:
     return row
 
 
-def _values(old: Any, new: Any) -> tuple[str, str]:
+def _values(old: Label, new: Label) -> tuple[str, str]:
     """Two values in as many digits as tell them apart."""
     if isinstance(old, str) or isinstance(new, str):
         return _short(str(old), 50), _short(str(new), 50)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import nan, sqrt
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -78,7 +77,7 @@ class Cube:
             )
         return found[0]
 
-    def _is(self, label: str, wanted: Mapping[str, Any]) -> bool:
+    def _is(self, label: str, wanted: Mapping[str, object]) -> bool:
         method = self.plan.methods[label]
         return _has(method.options, wanted, "protocol", method.protocol_name)
 
@@ -87,7 +86,7 @@ class Cube:
         if variable not in self.data:
             raise CubeError(f"{self.path} has no variable {variable!r}: it has {', '.join(map(str, self.data))}.")
         case, method = self.cell(ours)
-        place: dict[str, Any] = {"case": case, "method_label": method}
+        place: dict[str, str | float | None] = {"case": case, "method_label": method}
         run = self.data["status"].sel(place) > 0
         for dim, wanted in (("parties", ours.parties), ("epsilon", ours.epsilon)):
             filled = run[dim].values[run.any([other for other in run.dims if other != dim]).values].tolist()
@@ -103,7 +102,7 @@ class Cube:
         return np.array([row[~np.isnan(row)].mean() for row in kept]), {dim: str(v) for dim, v in place.items()}
 
 
-def _has(held: Any, wanted: Mapping[str, Any], key: str, name: str) -> bool:
+def _has(held: object, wanted: Mapping[str, object], key: str, name: str) -> bool:
     """Whether settings or options have these values; ``absent`` stands for None, and for what they do not know."""
     own = {key: name}
     for entry, value in wanted.items():

@@ -13,6 +13,7 @@ import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -42,16 +43,16 @@ class Reproduction:
 
     study: str = ""
     configuration: str = ""
-    case: Mapping[str, Any] | None = None
-    method: Mapping[str, Any] | None = None
+    case: Mapping[str, object] | None = None
+    method: Mapping[str, object] | None = None
     parties: int | None = None
     epsilon: float | None = None
     variable: str = ""
     reduce: str = "mean"
-    minus: Mapping[str, Any] | None = None
-    over: Mapping[str, Any] | None = None
+    minus: Mapping[str, object] | None = None
+    over: Mapping[str, object] | None = None
     function: str = ""
-    arguments: Mapping[str, Any] | None = None
+    arguments: Mapping[str, object] | None = None
 
     def with_keys(self, keys: Mapping[str, Any]) -> Reproduction:
         """The same number with other keys: those of ``case`` and ``method`` one by one, without a second number."""
@@ -95,8 +96,8 @@ class Reason:
 
     ids: tuple[str, ...]
     text: str
-    when: Mapping[str, Any]
-    alternative: Mapping[str, Any] | None = None
+    when: Mapping[str, object]
+    alternative: Mapping[str, object] | None = None
     status: str | None = None
 
     def covers(self, entry: Entry, status: str) -> bool:
@@ -172,11 +173,11 @@ def _words(path: Path, block: Mapping[str, Any]) -> Iterator[dict[str, str]]:
             yield words
 
 
-def _fits(row: Mapping[str, str], where: Mapping[str, Any]) -> bool:
+def _fits(row: Mapping[str, str], where: Mapping[str, object]) -> bool:
     return all(row[name] in _texts(wanted) for name, wanted in where.items())
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
@@ -191,7 +192,7 @@ def substitute(value: Any, words: Mapping[str, str]) -> Any:
     return [substitute(inner, words) for inner in value] if isinstance(value, list) else value
 
 
-def _as_written(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, str]:
+def _as_written(block: Mapping[str, object], words: Mapping[str, str]) -> dict[str, str]:
     """Texts of an entry with their placeholders filled: 0.650 keeps its last digit."""
     found = {}
     for name in ("id", "place", "quantity", "printed", "spread"):
@@ -201,13 +202,11 @@ def _as_written(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str,
     return found
 
 
-def number(text: str) -> Any:
+def number(text: str) -> int | float | str:
     """A whole number, a number, or the text itself."""
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 

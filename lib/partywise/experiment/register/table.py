@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from ...errors import DataMissing
 from ..tables.rows import write_csv
@@ -73,8 +72,10 @@ def read(path: Path) -> list[Row]:
         return [_row(line) for line in lines]
 
 
-def _row(line: Mapping[str, Any]) -> Row:
-    return Row(**{**line, "saturated": line["saturated"] == "yes"})
+def _row(line: Mapping[str, str]) -> Row:
+    return Row(
+        **{name: text for name, text in line.items() if name != "saturated"}, saturated=line["saturated"] == "yes"
+    )
 
 
 def counts(rows: Sequence[Row]) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -38,7 +37,7 @@ def header_of(plan: Plan, columns: Columns, parts: Iterable[Part]) -> xr.Dataset
     return xr.Dataset(example_fits, coords=coords)
 
 
-def _attributes(entry: tuple[str, str]) -> dict[str, Any]:
+def _attributes(entry: tuple[str, str]) -> dict[str, str]:
     return {"long_name": entry[0], "units": entry[1]}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -37,7 +36,7 @@ def plain_word(word: str) -> str:
     return UNWANTED.sub("_", word)
 
 
-def flag_attributes(words: Sequence[str], dtype: type = np.int8) -> dict[str, Any]:
+def flag_attributes(words: Sequence[str], dtype: type = np.int8) -> dict[str, object]:
     """``flag_values`` 0, 1, ... and their ``flag_meanings``, blank-separated as CF asks."""
     meanings = " ".join(map(plain_word, words))
     return {"flag_values": np.arange(len(words), dtype=dtype), "flag_meanings": meanings}

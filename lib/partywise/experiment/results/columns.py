@@ -7,12 +7,12 @@ holds and every part of the dense product is made when it is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ...checks import Scalar
 from ...errors import CubeError
 from ..blocks import KINDS, Part
 from ..cells import COMMON, STATUS
@@ -23,6 +23,7 @@ from .labels import word_of
 
 MISSING = {"int8": -1, "int64": -(2**53)}
 MOST_WORDS = 2**15 - 2
+Label = str | int | float
 
 
 def axes(plan: Plan) -> dict[str, np.ndarray]:
@@ -91,7 +92,7 @@ class Places:
         rest = (range(case.replicates), block.parties, range(case.folds), block.epsilons)
         return self.of((block.case, block.method, *rest))
 
-    def of(self, block: Sequence[Any]) -> np.ndarray:
+    def of(self, block: Sequence[Label | Iterable[Label]]) -> np.ndarray:
         """Positions of a block of labels (or single labels) in the order of the six dims, in C order."""
         chosen = []
         for (name, at), wanted in zip(self._at.items(), block, strict=True):
@@ -217,7 +218,7 @@ class Columns:
         """Units of a variable."""
         return self.described[name][1]
 
-    def display_values(self, name: str, at: slice) -> list[Any]:
+    def display_values(self, name: str, at: slice) -> list[Scalar]:
         """Values of some cells as the cube tells them: numbers, words, and ``""`` where there is none."""
         if name == "status":
             return [STATUS[code] for code in self.status[at].tolist()]
@@ -233,7 +234,7 @@ class Columns:
         """A view of the values of a block, (replicate, parties, fold, epsilon) of its own lengths."""
         return values[block.first : block.stop].reshape(block.shape)
 
-    def _dense(self, values: np.ndarray, start: int, stop: int, outside: Any) -> np.ndarray:
+    def _dense(self, values: np.ndarray, start: int, stop: int, outside: float | bytes) -> np.ndarray:
         block = np.full(stop - start, outside, values.dtype)
         chosen = self.places.within(start, stop)
         block[self.places.cells[chosen] - start] = values[chosen]
@@ -245,7 +246,9 @@ class Columns:
             yield self._layer(name)
 
     def _layer(self, name: str) -> Layer:
-        def layer(values: np.ndarray, attributes: Mapping[str, Any], outside: Any, fill: Any) -> Layer:
+        def layer(
+            values: np.ndarray, attributes: Mapping[str, object], outside: float | bytes, fill: float | None
+        ) -> Layer:
             def block(start: int, stop: int) -> np.ndarray:
                 return self._dense(values, start, stop, outside)
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import netCDF4
 import numpy as np
@@ -40,9 +40,9 @@ class Layer:
     """
 
     name: str
-    dtype: np.dtype[Any]
-    attributes: Mapping[str, Any]
-    fill: Any
+    dtype: np.dtype
+    attributes: Mapping[str, object]
+    fill: float | None
     block: Callable[[int, int], np.ndarray]
     empty: Callable[[int, int], bool]
 
@@ -78,8 +78,16 @@ def _write_layer(file: netCDF4.Dataset, layer: Layer) -> None:
         dims, dtype, width = (*DIMS, f"string{layer.dtype.itemsize}"), "S1", (layer.dtype.itemsize,)
         if dims[-1] not in file.dimensions:
             file.createDimension(dims[-1], layer.dtype.itemsize)
-    options = {"zlib": True, "complevel": 4, "shuffle": True, "chunksizes": (*chunks, *width), "fill_value": layer.fill}
-    variable = file.createVariable(layer.name, dtype, dims, **options)
+    variable = file.createVariable(
+        layer.name,
+        dtype,
+        dims,
+        zlib=True,
+        complevel=4,
+        shuffle=True,
+        chunksizes=(*chunks, *width),
+        fill_value=layer.fill,
+    )
     variable.setncatts(dict(layer.attributes) | ({"_Encoding": "utf-8"} if width else {}))
     variable.set_auto_maskandscale(False)
     variable.set_auto_chartostring(False)
@@ -118,10 +126,12 @@ def _parts(shape: Sequence[int], chunks: Sequence[int]) -> Iterator[tuple[tuple[
         yield part, start, start + math.prod(s.stop - s.start for s in part)
 
 
-def _encodings(cube: xr.Dataset) -> Iterator[tuple[str, dict[str, Any]]]:
+def _encodings(cube: xr.Dataset) -> Iterator[tuple[str, dict[str, object]]]:
     """Compression, chunks, and the types and fill values that the variables were given; text of fixed width."""
     for name, variable in cube.variables.items():
-        encoding = {key: variable.encoding[key] for key in ("dtype", "_FillValue") if key in variable.encoding}
+        encoding: dict[str, object] = {
+            key: variable.encoding[key] for key in ("dtype", "_FillValue") if key in variable.encoding
+        }
         if name in cube.dims:
             encoding = {"_FillValue": None}
         if variable.dtype.kind in "UO":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from ...errors import ConfigError
 
@@ -15,7 +14,7 @@ ENDINGS = re.compile(r"(\.example)?\.(yaml|yml|json)$", re.IGNORECASE)
 DEFAULT = {"config": "default"}
 
 
-def checked_name(name: Any) -> str:
+def checked_name(name: object) -> str:
     """The key ``name`` of a configuration; ConfigError when it is not a name."""
     if name is None:
         raise ConfigError("name is missing: studies that stand in no file need one, as in --config name=mine.")

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
 from ..configuration.sweep import in_title
 from ..plan import Plan
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # The dim of the methods is not a parameter of `xarray.Dataset.sel`; people and the configuration call it ``method``.
 DIM_OF = {"method": "method_label"}
@@ -57,7 +60,7 @@ def _labels(
     word: str,
     what: str,
     about: Mapping[str, tuple[str, list[str]]],
-    entries: Sequence[tuple[Any, Sequence[str]]],
+    entries: Sequence[tuple[DataclassInstance, Sequence[str]]],
     differing: bool = False,
 ) -> dict[str, xr.Variable]:
     """Coordinates along a dim: what is told of it, and the chosen fields of its dataclasses."""
@@ -81,18 +84,23 @@ def _attributes(words: str) -> dict[str, str]:
     return {"long_name": words, "units": "1"}
 
 
-def _values(made: Any) -> dict[str, Any]:
+def _values(made: DataclassInstance) -> dict[str, object]:
     """Fields of a dataclass that are numbers, words or lists of them."""
     found = {entry.name: getattr(made, entry.name) for entry in fields(made)}
     return {name: value for name, value in found.items() if not _is_nested(value)}
 
 
-def _is_nested(value: Any) -> bool:
+def _is_nested(value: object) -> bool:
     return is_dataclass(value) or (isinstance(value, tuple) and any(map(_is_nested, value)))
 
 
-def _column(values: Sequence[Any]) -> np.ndarray:
+def _column(values: Sequence[object]) -> np.ndarray:
     """Numbers with NaN where there is none, or text, empty where there is none."""
-    if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
-        return np.array([np.nan if value is None else float(value) for value in values])
+    numbers = [
+        np.nan if value is None else float(value)
+        for value in values
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    ]
+    if len(numbers) == len(values):
+        return np.array(numbers)
     return np.array(["" if value is None else in_title(value) for value in values])

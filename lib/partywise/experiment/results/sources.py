@@ -15,7 +15,6 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
 
 # Of bytecode that holds for a source of one content, whatever its time (PEP 552).
 CHECKED = (3).to_bytes(4, "little")
@@ -81,7 +80,7 @@ def changed_sources(sources: Mapping[str, str]) -> Iterator[str]:
                 yield str(path)
 
 
-def _script(module: Any) -> str:
+def _script(module: ModuleType) -> str:
     """SHA-256 of the script that this process was started with."""
-    text = Path(getattr(module, "__real_file__", module.__file__)).read_bytes()
+    text = Path(getattr(module, "__real_file__", str(module.__file__))).read_bytes()
     return hashlib.sha256(text.partition(PREAMBLE_END)[2] or text).hexdigest()

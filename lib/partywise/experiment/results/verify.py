@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from ...checks import Scalar
 from ...errors import CubeError
 from ...randomness import stream
-from ..cells import STATUS, Cell, run
+from ..cells import STATUS, Cell, Coords, run
 from ..data import generate
 from ..plan import Plan, plan
 from .attributes import meanings
 from .cube import DIMS
-from .labels import dim_of, word_of
+from .labels import dim_of
 
 # Numbers of one version of BLAS are exact; between versions they move in their last digits.
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
@@ -30,10 +29,10 @@ NO_TEXT = STATUS[0]
 class Difference:
     """A value that came out otherwise: the cell, the variable, and the two values."""
 
-    where: Mapping[str, Any]
+    where: Coords
     variable: str
-    stored_value: Any
-    recomputed_value: Any
+    stored_value: Scalar
+    recomputed_value: Scalar
 
 
 def plan_of(cube: xr.Dataset) -> Plan:
@@ -45,23 +44,32 @@ def plan_of(cube: xr.Dataset) -> Plan:
         raise CubeError(f"config_json of the cube holds no configuration ({error}): it cannot be made again.") from None
 
 
-def configuration(cube: xr.Dataset) -> dict[str, Any]:
+def configuration(cube: xr.Dataset) -> dict[str, object]:
     """The configuration behind a cube, in the form of a configuration file."""
     made = json.loads(cube.attrs["config_json"])
     seed, study = made.pop("root_seed"), made.pop("study")
     return {"root_seed": seed, "studies": {study: made}}
 
 
-def sample(cube: xr.Dataset, count: int, seed: int) -> list[dict[str, Any]]:
+def sample(cube: xr.Dataset, count: int, seed: int) -> list[Coords]:
     """Labels of ``count`` distinct cells, or of all where there are fewer."""
     filled = np.argwhere((cube["status"] > 0).transpose(*DIMS).values)
     chosen = stream(seed, "verify").permutation(len(filled))[:count]
-    labels = [cube[dim].values.tolist() for dim in DIMS]
-    rows = [filled[row].tolist() for row in sorted(chosen.tolist())]
-    return [{word_of(dim): labels[d][row[d]] for d, dim in enumerate(DIMS)} for row in rows]
+    case, method, replicate, parties, fold, epsilon = (cube[dim].values.tolist() for dim in DIMS)
+    return [
+        {
+            "case": case[c],
+            "method": method[m],
+            "replicate": replicate[r],
+            "parties": parties[p],
+            "fold": fold[f],
+            "epsilon": epsilon[e],
+        }
+        for c, m, r, p, f, e in (filled[row].tolist() for row in sorted(chosen.tolist()))
+    ]
 
 
-def recompute(made: Plan, where: Mapping[str, Any], resources: Path | str) -> Cell:
+def recompute(made: Plan, where: Coords, resources: Path | str) -> Cell:
     """One cell computed anew, its data included."""
     case, replicate = where["case"], [where["replicate"]]
     data = generate(made, case, replicate, resources)
@@ -82,18 +90,21 @@ def compare(cube: xr.Dataset, cell: Cell) -> list[Difference]:
     return found
 
 
-def _plain(cube: xr.Dataset, stored: xr.Dataset, name: str) -> Any:
+def _plain(cube: xr.Dataset, stored: xr.Dataset, name: str) -> Scalar:
     """A stored scalar as the word or number it stands for; a text that is empty is stored as none."""
     if "flag_meanings" in cube[name].attrs and cube[name].attrs["flag_meanings"] != "false true":
         word = str(meanings(stored[name]).item())
         return "" if word == NO_TEXT else word
-    return stored[name].item()
+    value: Scalar = stored[name].item()
+    return value
 
 
-def _same(stored: Any, found: Any) -> bool:
+def _same(stored: Scalar, found: Scalar) -> bool:
     if isinstance(found, str):
         # Words of a cube have blanks and signs replaced; the letters and digits must agree.
         return [c for c in str(stored) if c.isalnum()] == [c for c in found if c.isalnum()]
     if found is None:
         return isinstance(stored, float) and np.isnan(stored)
-    return bool(np.isclose(stored, float(found), rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))
+    return not isinstance(stored, str | None) and bool(
+        np.isclose(stored, float(found), rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True)
+    )

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...audits.contract import changed_records
 from ...experiment.trial import Trial
+from ...functional.model import Estimate
 from .data import FunctionalData
 
 
@@ -26,5 +27,10 @@ def neighbours(
         yield name, replace(data, X=X, Y=Y)
 
 
+def answer(estimate: Estimate) -> np.ndarray:
+    """Operators of all predictors."""
+    return estimate.operators
+
+
 CURVES = {"n": 90, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": (0, 1)}
-TRIALS = {"curves": Trial("simulated", CURVES, (3, 1, 4), 8.0, neighbours, lambda estimate: estimate.operators)}
+TRIALS = {"curves": Trial("simulated", CURVES, (3, 1, 4), 8.0, neighbours, answer)}

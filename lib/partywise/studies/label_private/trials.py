@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...experiment.trial import Trial
+from ...logistic.model import Estimate
 from .data import LabelData
 
 
@@ -27,4 +28,9 @@ def neighbours(
         yield f"record {i}", replace(data, y=y, numeric=numeric)
 
 
-TRIALS = {"generated": Trial("generated", {"n": 300, "k": 4}, (2,), 1.0, neighbours, lambda estimate: estimate.theta)}
+def answer(estimate: Estimate) -> np.ndarray:
+    """Coefficients."""
+    return estimate.theta
+
+
+TRIALS = {"generated": Trial("generated", {"n": 300, "k": 4}, (2,), 1.0, neighbours, answer)}
