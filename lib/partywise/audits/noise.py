@@ -114,7 +114,7 @@ def scaled_residual(call: Call) -> np.ndarray | None:
         residual = residual @ np.linalg.cholesky(certificate.metric)
     if call.mechanism == "symmetric_gaussian":
         residual = residual[np.triu_indices(len(residual))]
-    return residual.ravel() / scale
+    return np.asarray(residual.ravel() / scale)
 
 
 def _enough(name: str, squares: float, entries: int) -> None:

@@ -29,7 +29,7 @@ _FREE = SensitivityCertificate(0.0, "l2", "row", "replace_one", frozenset(("labe
 def _draws(mechanism: Gaussian, value: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Independent releases of one value by the mechanism, shape (count, entries)."""
     stacked = Bounded(np.broadcast_to(value, (count, *value.shape)), _FREE)
-    return mechanism(stacked, rng, owner="experimenter").value.reshape(count, -1)
+    return np.asarray(mechanism(stacked, rng, owner="experimenter").value.reshape(count, -1))
 
 
 def _noise(noise: float | np.ndarray) -> Gaussian:
@@ -81,13 +81,13 @@ class GaussianPair:
         size = self.gap.shape[-1]
         first = _precision(self.noise, size)
         if self.noise2 is None:
-            return released @ (self.gap @ first).ravel()
+            return np.asarray(released @ (self.gap @ first).ravel())
         squares = [
             np.sum(rest @ precision * rest, axis=(1, 2))
             for mean, precision in ((self.first, first), (self.second, _precision(self.noise2, size)))
             for rest in (released.reshape(len(released), -1, size) - np.reshape(mean, (1, -1, size)),)
         ]
-        return (squares[1] - squares[0]) / 2
+        return np.asarray((squares[1] - squares[0]) / 2)
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
         """Counts at any threshold; mu and the exact epsilon of the pair where both worlds share their noise."""

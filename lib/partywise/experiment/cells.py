@@ -173,7 +173,8 @@ class _Fits:
 
     def _folds(self) -> np.ndarray:
         if self.study.folds is not None:
-            return self.study.folds(self.data, self.case.folds, self.case.settings)
+            of: np.ndarray = self.study.folds(self.data, self.case.folds, self.case.settings)
+            return of
         n = len(getattr(self.data, fields(self.data)[0].name))
         return np.arange(n) * self.case.folds // n
 
@@ -222,7 +223,8 @@ class _Fits:
         source = self.case.source
         if source.owner_outputs is None or self.replicate != 0:
             return None
-        return source.owner_outputs(estimate, self.data, train, self.spec)
+        report: OwnerReport = source.owner_outputs(estimate, self.data, train, self.spec)
+        return report
 
     @property
     def folds_share_randomness(self) -> bool:

@@ -52,14 +52,16 @@ def draw(plan: Plan, case: str, replicate: int, resources: Path | str) -> Source
         where = "shared" if shared else replicate
         return stream(plan.root_seed, plan.study.name, case, "data", where, *names)
 
-    return chosen.source.generate(chosen.settings, plan.spec, rng_for, Path(resources))
+    drawn: SourceDraw = chosen.source.generate(chosen.settings, plan.spec, rng_for, Path(resources))
+    return drawn
 
 
 def complete(plan: Plan, case: str, drawn: SourceDraw) -> Replicate:
     """The data of a replicate, from what its source drew."""
     chosen = plan.cases[case]
     if chosen.source.complete is not None:
-        return chosen.source.complete(chosen.settings, drawn)
+        data: Replicate = chosen.source.complete(chosen.settings, drawn)
+        return data
     assert not isinstance(drawn, Mapping)
     return drawn
 

@@ -168,7 +168,7 @@ class Plan:
     def delta(self, case: str) -> float:
         """delta of a case: its own where its settings give one, else that of the study."""
         own = getattr(self.cases[case].settings, "delta", None)
-        return self.spec.delta if own is None else own
+        return float(self.spec.delta if own is None else own)
 
     def rows_per_user(self, case: str) -> int | None:
         """Public bound on the records of one person in a case; None where its settings know none."""

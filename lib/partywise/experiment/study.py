@@ -375,7 +375,8 @@ def address_of(name: str) -> str:
 
 def load(name: str) -> Study:
     """The study of that name of this package, without its numerics; ConfigError when there is none."""
-    return Lazy(address_of(name)).target
+    found: Study = Lazy(address_of(name)).target
+    return found
 
 
 def own(address: str, kind: type[T], where: str) -> T:

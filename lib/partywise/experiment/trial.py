@@ -84,7 +84,8 @@ def trials(study: str) -> Mapping[str, AnyTrial]:
     chosen = load(study).trials
     if chosen is None:
         raise ConfigError(f"study={study!r} has no trials: its methods are not checked by one command.")
-    return chosen.target
+    found: Mapping[str, AnyTrial] = chosen.target
+    return found
 
 
 def execution(
@@ -121,7 +122,8 @@ def subject(made: Plan, case: str, method: str, trial: AnyTrial) -> Subject[Repl
     settings = made.cases[case].settings
 
     def data(seed: int) -> Replicate:
-        return trial.prepare(generate(made, case, [seed], Path("resources"))[seed], settings)
+        data: Replicate = trial.prepare(generate(made, case, [seed], Path("resources"))[seed], settings)
+        return data
 
     def neighbours(data: Replicate, unit: str, count: int, seed: int) -> Iterable[tuple[str, Replicate]]:
         return trial.neighbours(data, settings, unit, count, stream(ROOT_SEED, "neighbours", seed))

@@ -156,7 +156,7 @@ def _convert(value: object, hint: Any, where: str) -> object:
         return value if hint is bool and isinstance(value, bool) else MISSING
     if hint is types.NoneType:
         return None if value is None else MISSING
-    return value if isinstance(value, hint) else MISSING
+    return value if isinstance(value, origin or hint) else MISSING
 
 
 def _is_number(text: str) -> bool:

@@ -75,12 +75,12 @@ class Network:
     epsilon: Annotated[float, Range(0, ends="(]", finite=False)] | None = None
     fold: Natural = 0
     mode: Literal["experiment", "release"]
-    rows: Count | dict | None = None
+    rows: Count | dict[str, object] | None = None
     patience: Annotated[float, Range(1, 86400)] = 60.0
     largest_message: Annotated[int, Range(10_000, 2**40)] = 2**28
     same_platform: bool = False
     budget: Budget | None = None
-    parties: dict
+    parties: dict[str, object]
 
     def __post_init__(self) -> None:
         check_fields(self)

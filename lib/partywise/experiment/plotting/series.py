@@ -70,7 +70,7 @@ def _mean(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """Mean of the finite values, nan where there is none."""
     known = np.isfinite(values)
     count = known.sum(axis=axes)
-    return np.where(known, values, 0.0).sum(axis=axes) / np.where(count > 0, count, np.nan)
+    return np.asarray(np.where(known, values, 0.0).sum(axis=axes) / np.where(count > 0, count, np.nan))
 
 
 def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str, middle: bool = False) -> Series:
@@ -147,4 +147,4 @@ def example_fit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.i
     if not len(places):
         raise CubeError(f"method {method} at epsilon {epsilon:g} is not among the example fits: add it to the case.")
     fewest = places[np.argmin(shown["example_parties"].values[places])]
-    return shown[name].values[fewest]
+    return np.asarray(shown[name].values[fewest])

@@ -221,7 +221,8 @@ def _break_lines(words: str, width: Callable[[str], float], room: float) -> list
 
 
 def _renderer(figure: Figure) -> RendererAgg:
-    return cast(FigureCanvasAgg, figure.canvas).get_renderer()
+    renderer: RendererAgg = cast(FigureCanvasAgg, figure.canvas).get_renderer()
+    return renderer
 
 
 def empty(reason: str) -> Figure:

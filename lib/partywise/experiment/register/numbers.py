@@ -163,13 +163,13 @@ def of_cube(cube: Cube, ours: Reproduction, further: tuple[str, ...] = ()) -> Nu
 
 def difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Pair by pair of replicates."""
-    return first - second
+    return np.asarray(first - second)
 
 
 def ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Values whose mean is the ratio of means, and whose spread is that of its linearisation."""
     whole = first.mean() / second.mean()
-    return whole + (first - whole * second) / second.mean()
+    return np.asarray(whole + (first - whole * second) / second.mean())
 
 
 def reduce_replicates(values: np.ndarray, how: str) -> tuple[float, float | None]:

@@ -254,7 +254,7 @@ class Columns:
 
             def empty(start: int, stop: int) -> bool:
                 chosen = self.places.within(start, stop)
-                return chosen.start == chosen.stop
+                return bool(chosen.start == chosen.stop)
 
             return Layer(name, values.dtype, {**described, **attributes}, fill, block, empty)
 

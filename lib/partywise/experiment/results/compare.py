@@ -195,7 +195,7 @@ def bits_differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     if one.dtype.kind != "f":
         return np.asarray(one != other)
     bits = np.dtype(f"u{one.dtype.itemsize}")
-    return np.ascontiguousarray(one).view(bits) != np.ascontiguousarray(other).view(bits)
+    return np.asarray(np.ascontiguousarray(one).view(bits) != np.ascontiguousarray(other).view(bits))
 
 
 def cell_name(variable: xr.DataArray, place: tuple[int, ...]) -> str:

@@ -36,7 +36,8 @@ class Loader(SourceFileLoader):
         except OSError:
             bytecode = b""
         if bytecode.startswith(head):
-            return marshal.loads(memoryview(bytecode)[len(head) :])
+            compiled: CodeType = marshal.loads(memoryview(bytecode)[len(head) :])
+            return compiled
         code: CodeType = self.source_to_code(source, self.path)
         if not sys.dont_write_bytecode:
             self.set_data(kept, head + marshal.dumps(code))

@@ -87,12 +87,12 @@ def averages(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
     """Mean of what is defined, NaN where nothing is."""
     undefined = np.isnan(values)
-    return _sum(np.where(undefined, 0.0, values), axis) / (~undefined).sum(axis)
+    return np.asarray(_sum(np.where(undefined, 0.0, values), axis) / (~undefined).sum(axis))
 
 
 def _sum(values: np.ndarray, axis: int) -> np.ndarray:
     """Sum in the order of the axis, from 0.0: its last bit does not depend on the lengths of the other axes."""
-    return np.add.accumulate(values, axis).take(-1, axis) + 0.0
+    return np.asarray(np.add.accumulate(values, axis).take(-1, axis) + 0.0)
 
 
 def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:

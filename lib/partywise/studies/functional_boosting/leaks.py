@@ -184,7 +184,7 @@ def _white(task: Task[CurveSettings], noise: float) -> tuple[AttackedPair, Attac
 
 def _record(world: World, gram: np.ndarray | None, radius: float) -> np.ndarray:
     """The clipped curve of the record in which neighbours differ, shape (q,)."""
-    return clip_curves(world.x[:1], gram, radius)[0][0]
+    return np.asarray(clip_curves(world.x[:1], gram, radius)[0][0])
 
 
 def _clipped_curves(world: World, n_basis: int, radius: float) -> np.ndarray:
@@ -193,7 +193,7 @@ def _clipped_curves(world: World, n_basis: int, radius: float) -> np.ndarray:
 
 
 def _norms(world: World) -> np.ndarray:
-    return np.linalg.norm(world.x, axis=1)
+    return np.asarray(np.linalg.norm(world.x, axis=1))
 
 
 def _quantile_distributions(quantile: PrivateQuantile, *values: np.ndarray) -> list[np.ndarray]:

@@ -109,7 +109,7 @@ def smooth(curve: OwnCurve, basis: Basis, n: int, weight: float, ids: np.ndarray
             f"{curve.name} is the same curve in all {n} records: it predicts nothing and cannot be predicted; take it "
             "out or check that its column is the right one."
         )
-    return coordinates
+    return np.asarray(coordinates)
 
 
 def _check_size(name: str, coordinates: np.ndarray, radius: float, key: str) -> None:

@@ -42,7 +42,8 @@ def local_exposure(party: Party, mechanism: Mechanism, settings: ClaimSettings, 
     """What a party makes of the first of its data sets, and how it is attacked by who knows all four."""
     worlds = [World(x, y) for x, y in zip(party.block["x"], party.block["y"], strict=True)]
     worst, ordinary = (worlds[0], worlds[1]), (worlds[2], worlds[3])
-    return mechanism.expose(Task(settings, worst=worst, ordinary=ordinary, owner=party.name, **public))
+    exposure: Exposure = mechanism.expose(Task(settings, worst=worst, ordinary=ordinary, owner=party.name, **public))
+    return exposure
 
 
 def local_release(party: Party, exposure: Exposure, number: int) -> Payload:

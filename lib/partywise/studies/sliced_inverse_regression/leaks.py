@@ -116,7 +116,7 @@ def vectorised_covariance(slice_mean: np.ndarray, floor: float) -> np.ndarray:
     values = np.linalg.svd(means, compute_uv=False)[:p]
     strengths[: len(values)] = values
     shape = vgm_covariance(means, eigengap_dimension(strengths, p - 1), floor)
-    return (shape + shape.T) / 2
+    return np.asarray((shape + shape.T) / 2)
 
 
 def symmetric_published(task: Task[RecordSettings]) -> Exposure:

@@ -108,4 +108,4 @@ def _ordinary(settings: RecordSettings, rng_for: Rng) -> tuple[np.ndarray, np.nd
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:
-    return vector / np.linalg.norm(vector)
+    return np.asarray(vector / np.linalg.norm(vector))

@@ -50,7 +50,7 @@ class CaseSettings(CheckedFields):
     @property
     def delta(self) -> float:
         """delta of every certified total, and of one release as published."""
-        return float(self.least_size) ** -self.delta_power
+        return float(float(self.least_size) ** -self.delta_power)
 
     @property
     def release_delta(self) -> float:

@@ -41,7 +41,7 @@ def _direction(task: Task[BodyFatSettings | BoxSettings], multiplier: float) -> 
     noise = 2 * radius * multiplier
 
     def direction(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return release(x, y, rng).value
+        return np.asarray(release(x, y, rng).value)
 
     def release(x: np.ndarray, y: np.ndarray, source: np.random.Generator) -> Release:
         bounded = record_sum(signed_records(x, y), length, unit="row", depends_on=("label", "features"))
@@ -68,4 +68,4 @@ def _direction(task: Task[BodyFatSettings | BoxSettings], multiplier: float) -> 
 def _on_grid(fpr: np.ndarray, tpr: np.ndarray) -> np.ndarray:
     """True-positive rates of a curve at the common false-positive rates."""
     last = np.concatenate([np.flatnonzero(np.diff(fpr)), [len(fpr) - 1]])
-    return np.interp(GRID, fpr[last], tpr[last])
+    return np.asarray(np.interp(GRID, fpr[last], tpr[last]))

@@ -53,7 +53,7 @@ def deal_to_clients(data: SlicingData, settings: SimulatedSettings, parties: int
 def span(estimate: Estimate) -> np.ndarray:
     """Projection (p, p) onto the span of the basis, the part of it that counts."""
     q = np.linalg.qr(estimate.basis)[0] if np.all(np.isfinite(estimate.basis)) else estimate.basis
-    return q @ q.T
+    return np.asarray(q @ q.T)
 
 
 ROWS = {"model": "III", "n": 300, "clients": 3}

@@ -45,7 +45,7 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
 def correlated_columns(rng: np.random.Generator, n: int, p: int, rho: float) -> np.ndarray:
     """(n, p) standard normal columns any two of which have the correlation rho."""
     shared = np.sqrt(rho) * rng.standard_normal((n, 1))
-    return shared + np.sqrt(1 - rho) * rng.standard_normal((n, p))
+    return np.asarray(shared + np.sqrt(1 - rho) * rng.standard_normal((n, p)))
 
 
 def coefficients(settings: GeneratedSettings) -> tuple[np.ndarray, float]:

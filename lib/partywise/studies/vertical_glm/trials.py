@@ -34,7 +34,7 @@ def other(data: GlmData, i: int, number: int) -> float:
     if data.family == "binomial":
         return float(1 - data.y[i])
     if data.family == "gaussian":
-        return FAR * (-1) ** number
+        return float(FAR * (-1) ** number)
     return float(data.y[i] + np.ceil(FAR)) if number % 2 else float(np.max(data.y) + np.ceil(FAR))
 
 

@@ -63,7 +63,7 @@ def draw_score(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np
 
 def _unit(uniform: np.ndarray) -> np.ndarray:
     """A uniform column of [0, 1] with mean 0 and variance 1."""
-    return (uniform - 0.5) * np.sqrt(12)
+    return np.asarray((uniform - 0.5) * np.sqrt(12))
 
 
 def _column_facts(j: int) -> ColumnFacts:

@@ -67,4 +67,4 @@ def choose_trees(
 def _forest_loss(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Negative log-likelihood (n,) of each label, in nats, at a forest's probabilities."""
     p = np.clip(scores, EDGE, 1 - EDGE)
-    return -np.where(y == 1, np.log(p), np.log1p(-p))
+    return np.asarray(-np.where(y == 1, np.log(p), np.log1p(-p)))

@@ -56,7 +56,7 @@ def real_curves(cube: xr.Dataset) -> Figure:
 
 def _epsilons(drawn: xr.Dataset, method: str) -> np.ndarray:
     """Targets at which the fits of a method are shown."""
-    return drawn["example_epsilon"].values[drawn["example_method"].values == method]
+    return np.asarray(drawn["example_epsilon"].values[drawn["example_method"].values == method])
 
 
 def _record(name: np.ndarray, label: int) -> str:

@@ -97,7 +97,7 @@ error_by_parties = Lines(
 
 def _counts(cube: xr.Dataset, case: str) -> list[float]:
     """Numbers of parties that were run."""
-    return cube["parties"].values[(cube["status"].sel(case=case) > 0).any(_OTHER).values].tolist()
+    return list(cube["parties"].values[(cube["status"].sel(case=case) > 0).any(_OTHER).values].tolist())
 
 
 def _modes(cube: xr.Dataset, case: str) -> dict[str, dict[str, str]]:

@@ -170,7 +170,7 @@ def _targets(cube: xr.Dataset, cases: list[tuple[str, float]]) -> list[float]:
 
 def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> float:
     line = _shares(cube, case)
-    return line.mean[line.x == epsilon][0]
+    return float(line.mean[line.x == epsilon][0])
 
 
 def _private(cube: xr.Dataset, case: str) -> dict[str, list[str]]:

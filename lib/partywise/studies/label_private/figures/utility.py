@@ -47,7 +47,7 @@ def _targets(cube: xr.Dataset, variable: str, case: str) -> list[float]:
     """Targets at which a case has the variable."""
     shown = cube[variable].sel(case=case).notnull()
     known = shown.any([d for d in shown.dims if d != "epsilon"]).values & np.isfinite(cube["epsilon"].values)
-    return cube["epsilon"].values[known].tolist()
+    return list(cube["epsilon"].values[known].tolist())
 
 
 def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:

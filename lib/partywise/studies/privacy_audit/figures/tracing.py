@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import series
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, PURPLE, empty, heading, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, PURPLE, Marks, empty, heading, panels
 
 PRIVATE = ((BLUE, "--"), (ORANGE, "-."), (PURPLE, ":"))
 
@@ -39,7 +41,9 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _curves(cube: xr.Dataset, shown: xr.Dataset, case: str):
+def _curves(
+    cube: xr.Dataset, shown: xr.Dataset, case: str
+) -> Iterator[tuple[str, Marks, tuple[np.ndarray, np.ndarray]]]:
     """Label, line style and rates: the raw direction once, then the private ones from large to small epsilon."""
     place = np.flatnonzero(shown["example_case"].values == case)
     keys = [(str(shown["example_method"].values[i]), float(shown["example_epsilon"].values[i]), i) for i in place]

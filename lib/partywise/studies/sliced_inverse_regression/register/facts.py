@@ -16,7 +16,7 @@ from ....datasets.public.flights import FACTS, RESPONSE
 
 def delta_share(n: int, releases: int) -> float:
     """n times the delta of several releases at n^(-1.1) each: from 1 on it says nothing."""
-    return releases * n * float(n) ** -1.1
+    return float(releases * n * float(n) ** -1.1)
 
 
 def theorem_3(epsilon: float, delta: float) -> float:

@@ -45,7 +45,7 @@ class SimulatedRecords(ArrayRecords):
     @property
     def room(self) -> int:
         """Entries that the client may keep."""
-        return min(REMEMBERED, TOGETHER // self.settings.clients)
+        return int(min(REMEMBERED, TOGETHER // self.settings.clients))
 
     @property
     def _true(self) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +92,7 @@ class SimulatedRecords(ArrayRecords):
     @property
     def nulls(self) -> int:
         """Number of columns after the true support."""
-        return self.settings.p - len(self.beta)
+        return int(self.settings.p - len(self.beta))
 
     @property
     def before(self) -> np.ndarray | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ....inverse_regression.models import AR_INNOVATION, AR_STEP
 
@@ -42,7 +43,7 @@ class NullColumns:
     means: np.ndarray
     before: np.ndarray | None
 
-    def materialise(self, columns, rng: np.random.Generator) -> np.ndarray:
+    def materialise(self, columns: ArrayLike, rng: np.random.Generator) -> np.ndarray:
         """Records (n, columns) of some null columns with the slice means that were drawn, n normals a column.
 
         Positions are strictly increasing. One call draws all that will be needed: a second would give other residuals.
@@ -65,22 +66,29 @@ class NullColumns:
     def _slice_means(self, rows: np.ndarray) -> np.ndarray:
         H = len(self.counts)
         sums = np.stack([np.bincount(self.codes, weights=row, minlength=H) for row in rows]) if len(rows) else rows
-        return sums.reshape(len(rows), H) / np.maximum(self.counts, 1)
+        return np.asarray(sums.reshape(len(rows), H) / np.maximum(self.counts, 1))
 
 
-def draw_null(codes, n_slices: int, n_columns: int, rng: np.random.Generator, *, before=None) -> NullColumns:
+def draw_null(
+    codes: ArrayLike,
+    n_slices: int,
+    n_columns: int,
+    rng: np.random.Generator,
+    *,
+    before: ArrayLike | None = None,
+) -> NullColumns:
     """Draw the slice means of null columns given the slices (n,) of the records: q H normals.
 
     ``before`` is the last true column, for AR(1/2) columns; without it they are independent.
     """
-    codes = np.asarray(codes)
-    counts = np.bincount(codes, minlength=n_slices)
+    slices = np.asarray(codes)
+    counts = np.bincount(slices, minlength=n_slices)
     if len(counts) != n_slices:
         raise ValueError(f"codes reach {len(counts) - 1}, which is not a slice of n_slices={n_slices!r}.")
     means = rng.standard_normal((n_columns, n_slices)) * np.where(counts > 0, 1 / np.sqrt(np.maximum(counts, 1)), 0.0)
     if before is not None:
         last = np.asarray(before, dtype=float)
-        previous = np.bincount(codes, weights=last, minlength=n_slices) / np.maximum(counts, 1)
+        previous = np.bincount(slices, weights=last, minlength=n_slices) / np.maximum(counts, 1)
         # The recursion in blocks of rows: x = L (sqrt(3/4) e) + 0.5^(1..b) x_before, L_ij = 0.5^(i-j).
         steps = np.arange(BLOCK_ROWS)
         lower = np.tril(AR_STEP ** np.abs(np.subtract.outer(steps, steps)).astype(float)) * AR_INNOVATION
@@ -90,5 +98,5 @@ def draw_null(codes, n_slices: int, n_columns: int, rng: np.random.Generator, *,
             size = len(block)
             block[...] = lower[:size, :size] @ block + np.outer(carried[:size], previous)
             previous = block[-1]
-        return NullColumns(codes, counts, means, last)
-    return NullColumns(codes, counts, means, None)
+        return NullColumns(slices, counts, means, last)
+    return NullColumns(slices, counts, means, None)

@@ -36,7 +36,7 @@ class ExactFit:
 
     def eta(self, coefficients: np.ndarray) -> np.ndarray:
         """(n,) linear predictors, offset included."""
-        return self.X @ coefficients[1:] + coefficients[0] + self.response.shift
+        return np.asarray(self.X @ coefficients[1:] + coefficients[0] + self.response.shift)
 
     def errors(self, dispersion: Dispersion) -> np.ndarray | None:
         """(1 + p,) standard errors of the exact fit, on the scale of the given columns, if it has any."""

@@ -65,12 +65,12 @@ def found_by_dictionary(data: GlmData, n_parties: int, mode: Mode) -> float:
 def received_identifiers(names: Sequence[str], mode: Mode) -> np.ndarray:
     """(n, 32) bytes that reach the matcher of one party's identifiers, of two parties."""
     if mode == "sha256":
-        return local_published(OWNER, names).value
+        return np.asarray(local_published(OWNER, names).value)
     order = np.arange(len(names))
     if mode == "hmac":
-        return local_keyed(OWNER, names, order, local_key(OWNER, secret)).value
+        return np.asarray(local_keyed(OWNER, names, order, local_key(OWNER, secret)).value)
     blinded = local_first(OWNER, local_points(OWNER, names, order), local_exponent(OWNER, secret))
-    return local_last(OTHER, blinded, local_exponent(OTHER, secret), OWNER.name).value
+    return np.asarray(local_last(OTHER, blinded, local_exponent(OTHER, secret), OWNER.name).value)
 
 
 def secret(*address: str | int) -> SecureRandom:
@@ -85,7 +85,7 @@ def digest(name: str) -> bytes:
 
 def point(name: str) -> bytes:
     """What anybody can map to the curve."""
-    return points_of([name])[0].tobytes()
+    return bytes(points_of([name])[0].tobytes())
 
 
 def used_persons(
@@ -94,7 +94,7 @@ def used_persons(
     """(n,) persons of the records that a protocol used, as its active party has them."""
     if estimate.rows is None:
         return np.flatnonzero(train)
-    return _persons(estimate.rows, data, spec)[spec.settings.active_index]
+    return np.asarray(_persons(estimate.rows, data, spec)[spec.settings.active_index])
 
 
 def _persons(used: Mapping[str, np.ndarray], data: GlmData, spec: GlmMethodSpec) -> np.ndarray:

@@ -41,7 +41,7 @@ def known_rows(X: np.ndarray) -> np.ndarray:
     """Positions of 1 + k rows of a block (n, k) that lie apart: those that a pivoted decomposition picks first."""
     scale = np.max(np.abs(X), axis=0)
     rows = np.column_stack([np.ones(len(X)), X / np.where(scale > 0, scale, 1.0)])
-    return qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]]
+    return np.asarray(qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]])
 
 
 def views(

@@ -39,7 +39,7 @@ def borders_of(cube: xr.Dataset, case: str, parties: int) -> list[int]:
     groups = plan_behind(cube).cases[case].settings.groups(parties)
     if any(list(group) != list(range(group[0], group[0] + len(group))) for group in groups if group):
         return []
-    return np.cumsum([len(group) for group in groups])[:-1].tolist()
+    return list(np.cumsum([len(group) for group in groups])[:-1].tolist())
 
 
 def ends(cube: xr.Dataset, cases: Sequence[str], most: int) -> list[str]:

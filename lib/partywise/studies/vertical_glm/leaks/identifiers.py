@@ -62,7 +62,7 @@ def intersection(task: Task[ExchangeSettings]) -> Exposure:
 
 
 def _point(name: str) -> bytes:
-    return points_of([name])[0].tobytes()
+    return bytes(points_of([name])[0].tobytes())
 
 
 def _digest(name: str) -> bytes:

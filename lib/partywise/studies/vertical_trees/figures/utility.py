@@ -36,7 +36,7 @@ class Cost:
     @property
     def noise_free(self) -> np.ndarray:
         """Which of the losses are at the target infinity."""
-        return np.isinf(self.epsilon_claimed) & np.isinf(self.epsilon_certified)
+        return np.asarray(np.isinf(self.epsilon_claimed) & np.isinf(self.epsilon_certified))
 
     @property
     def apart(self) -> bool:
