@@ -25,8 +25,8 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 
 from glm_driver import FAMILIES, records, start
+from partywise.datasets.descriptions import TABLES
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.public.tables import TABLES
 from partywise.federation.run import simulate
 from partywise.glm.diagnostics import diagnose, sums_of
 from partywise.glm.exact import fit_glm
@@ -43,7 +43,7 @@ Found = tuple[np.ndarray, np.ndarray]
 
 def adult_or_stand_in() -> tuple[str, Data]:
     """Adult in the 14 columns of its three parties, or as many generated ones."""
-    table = TABLES["adult"]
+    table = TABLES["adult_three_parties"]
     folder = ROOT / "resources" / table.resource
     if (folder / "provenance.json").is_file():
         found = load(table, table.responses[0], folder)

@@ -13,12 +13,11 @@ from partywise.datasets import catalogue
 from partywise.datasets import fetch as resources
 from partywise.datasets.carriers import digest
 from partywise.datasets.loaders import flights, watch
-from partywise.datasets.public.flights import FACTS
 from partywise.errors import DataMissing
 from partywise.inverse_regression.subspace import coordinates, separation
 from partywise.randomness import stream
 
-COLUMNS = (*FACTS, flights.RESPONSE, "carrier")
+COLUMNS = (*flights.TABLE.names, flights.RESPONSE, "carrier")
 
 
 def flights_folder(folder, rows):

@@ -14,11 +14,9 @@ import pytest
 
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member
+from partywise.datasets.column_facts import ColumnFacts, levels
 from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.loaders import abalone, adult, adult_split, credit_default
-from partywise.datasets.public import abalone as abalone_public
-from partywise.datasets.public import credit_default as credit_public
-from partywise.datasets.public.declarations import ColumnFacts, levels, steps
 from partywise.datasets.tables import Table
 from partywise.errors import DataMissing
 
@@ -62,9 +60,7 @@ def pin(monkeypatch, name, *contents):
 # What they share
 
 
-def test_steps_are_the_decimals_that_one_writes():
-    assert steps((0.15, 0.05, 0.35)) == (0.15, 0.2, 0.25, 0.3, 0.35)
-    assert steps((100, 50, 300), (400, 100, 500)) == (100, 150, 200, 250, 300, 400, 500)
+def test_levels_are_bins():
     assert levels(3, "a test") == ColumnFacts((0.5, 1.5), (0.0, 2.0), "a test")
 
 
@@ -88,13 +84,14 @@ def test_a_table_is_checked(change, message):
         Table(**(good | change))
 
 
+ADULT_LEVELS = {column.name: column.levels for column in adult.TABLE.columns if column.levels}
 # The edges of the specification, by start, step and end.
 EDGES = {
     "adult": {
         "age": np.arange(20.5, 66, 5),
         "fnlwgt": np.array([50, 100, 150, 200, 250, 300, 400]) * 1000,
         "education-num": np.arange(1.5, 16),
-        **{name: np.arange(len(words.split()) - 1) + 0.5 for name, words in adult.LEVELS.items()},
+        **{name: np.arange(len(words) - 1) + 0.5 for name, words in ADULT_LEVELS.items()},
     },
     "credit_default": {
         "LIMIT_BAL": np.array([20, 50, 80, 100, 150, 200, 250, 300, 400, 500]) * 1000,
@@ -102,7 +99,7 @@ EDGES = {
         "EDUCATION": np.arange(6) + 0.5,
         "MARRIAGE": np.arange(3) + 0.5,
         "AGE": np.arange(20.5, 66, 5),
-        **{name: np.arange(-1.5, 4) for name in credit_public.PAY},
+        **{name: np.arange(-1.5, 4) for name in ("PAY_0", *(f"PAY_{k}" for k in range(2, 7)))},
     },
     "abalone": {
         "sex": [0.5, 1.5],
@@ -116,15 +113,16 @@ EDGES = {
     },
 }
 DECLARED = {
-    "adult": (adult.COLUMNS, adult.column_facts(), ("adult", "adult_split")),
-    "credit_default": (credit_default.NAMES, tuple(credit_default.column_facts().values()), ("credit_default",)),
-    "abalone": (tuple(abalone.column_facts()), tuple(abalone.column_facts().values()), ("abalone",)),
+    "adult": (adult.TABLE, ("adult", "adult_split")),
+    "credit_default": (credit_default.TABLE, ("credit_default",)),
+    "abalone": (abalone.TABLE, ("abalone",)),
 }
 
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of_them(name):
-    names, column_facts, datasets = DECLARED[name]
+    table, datasets = DECLARED[name]
+    names, column_facts = table.names, table.column_facts
     for column, about in zip(names, column_facts, strict=True):
         if about.edges is None:
             assert column not in EDGES[name]
@@ -139,7 +137,7 @@ def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of
 
 def test_cells_of_the_tables_on_adult():
     """Section 14: 2 704 cells of margins and pairs for the seven passive columns."""
-    sizes = np.array([len(about.edges) + 1 for about in adult.column_facts()[:7]])
+    sizes = np.array([len(about.edges) + 1 for about in adult.TABLE.column_facts[:7]])
     assert sizes.sum() + (sizes.sum() ** 2 - (sizes**2).sum()) // 2 == 2704
 
 
@@ -147,7 +145,7 @@ def test_cells_of_the_tables_on_adult():
 
 
 def abalone_rows():
-    numbers = {name: 0.25 * (k + 1) for k, name in enumerate(abalone_public.CUTS)}
+    numbers = {name: 0.25 * (k + 1) for k, name in enumerate(abalone.TABLE.names[1:])}
     return [{"sex": sex, **numbers, "rings": 7 + k} for k, sex in enumerate("MFI")]
 
 
@@ -183,7 +181,7 @@ def test_abalone_rows_that_do_not_belong(tmp_path, change, message):
 
 def credit_rows():
     indicators = {name: 0 for name in (*credit_default.EDUCATION, *credit_default.MARRIAGE)}
-    plain = [name for name in credit_default.NAMES if name not in ("EDUCATION", "MARRIAGE")]
+    plain = [name for name in credit_default.TABLE.names if name not in ("EDUCATION", "MARRIAGE")]
     base = {"ID": 1, **{name: k for k, name in enumerate(plain)}, credit_default.LABEL: 0}
     rows = [{**base, **indicators, "EDUCATION_2": 1, "MARRIAGE_3": 1} for _ in range(3)]
     rows[1] |= {credit_default.LABEL: 1, "EDUCATION_2": 0, "EDUCATION_6": 1}
@@ -227,15 +225,15 @@ def person(k):
     """A record of the source as text: level k of every category, numbers from 1 (k + 1) on."""
     numbers = {"age": 20 + k, "fnlwgt": 1000 * k, "education-num": 1 + k, "capital-gain": 0, "capital-loss": 5}
     numbers["hours-per-week"] = 40
-    return {name: adult.LEVELS[name].split()[k] if name in adult.LEVELS else numbers[name] for name in adult.COLUMNS}
+    return {name: ADULT_LEVELS[name][k] if name in ADULT_LEVELS else numbers[name] for name in adult.TABLE.names}
 
 
 def folded_file(people, labels):
     rows = []
     for one, label in zip(people, labels, strict=True):
-        row = {name: value for name, value in one.items() if name not in adult.LEVELS}
-        for name, words in adult.LEVELS.items():
-            row |= {f"{name}_{level}": int(one[name] == level) for level in words.split()}
+        row = {name: value for name, value in one.items() if name not in ADULT_LEVELS}
+        for name, levels_of in ADULT_LEVELS.items():
+            row |= {f"{name}_{level}": int(one[name] == level) for level in levels_of}
         rows.append(row | {adult.OTHER_LABEL: 1 - label, adult.LABEL: label})
     return zipped("adult.csv", text_of(rows))
 
@@ -254,12 +252,12 @@ def split_files(people, labels, remark=b"|a remark\n"):
 def test_adult_is_folded_to_the_columns_of_the_source(tmp_path):
     people = [person(0), person(1)]
     table = adult.load_folded(put(tmp_path, "adult", folded_file(people, [0, 1])))
-    assert table.names.tolist() == list(adult.COLUMNS) and len(adult.COLUMNS) == 14
+    assert table.names.tolist() == list(adult.TABLE.names) and len(adult.TABLE.names) == 14
     np.testing.assert_array_equal(table.X[:, [1, 3, 5, 6, 7, 8, 9, 13]], [[0] * 8, [1] * 8])
     np.testing.assert_array_equal(table.X[1, [0, 2, 4, 10, 11, 12]], [21, 1000, 2, 0, 5, 40])
     np.testing.assert_array_equal(table.y, [0, 1])
-    for words in adult.LEVELS.values():
-        assert words.split() == sorted(words.split())
+    for words in ADULT_LEVELS.values():
+        assert list(words) == sorted(words)
 
 
 def test_adult_with_other_levels_is_told(tmp_path):

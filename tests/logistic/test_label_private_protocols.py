@@ -10,7 +10,7 @@ import pytest
 
 from label_driver import SMALL, make_data, rng_for, run
 from logit_data import rounding_of
-from partywise.datasets.public.declarations import ColumnFacts
+from partywise.datasets.column_facts import ColumnFacts
 from partywise.datasets.tables import Table
 from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.configuration.build import build

@@ -11,7 +11,7 @@ import statsmodels.api as sm
 from glm_driver import FAMILIES, fitted, records
 from glm_oracle import ORACLES, oracle
 from party_tables import arrays
-from partywise.datasets.public.tables import TABLES
+from partywise.datasets.descriptions import TABLES
 from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import BcdOptions, JointOptions
 from partywise.glm.protocols import bcd, joint
@@ -22,6 +22,7 @@ NEWTON, LBFGS = JointOptions(), JointOptions(solver="lbfgs")
 FITS = [
     (table.name, response.name, family)
     for table in TABLES.values()
+    if table.holders
     for response in table.responses
     for family in response.families
 ]

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from partywise.datasets import fetch as resources
+from partywise.datasets.descriptions import TABLES
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.public.tables import TABLES
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from partywise.datasets import fetch as resources
+from partywise.datasets.descriptions import TABLES
 from partywise.datasets.loaders.party_tables.read import load
-from partywise.datasets.public.tables import TABLES
 from partywise.errors import DataMissing
 from pipeline import ROOT
 

@@ -1,4 +1,7 @@
-"""Which public tables are used and where they are: package, version, member and SHA-256 of each, pinned in a file."""
+"""Which public data are used and where they are: package, version, member and SHA-256 of each, pinned in a file.
+
+What is public of the tables in it stands beside the pin: `partywise.datasets.descriptions` reads that.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,12 @@ class Resource:
 
 
 def _resource(entry: dict[str, Any]) -> Resource:
-    return Resource(**entry | {"members": tuple(Member(**member) for member in entry["members"])})
+    pin = {key: value for key, value in entry.items() if key != "tables"}
+    return Resource(**pin | {"members": tuple(Member(**member) for member in entry["members"])})
 
 
-RESOURCES = {name: _resource(entry) for name, entry in tomllib.loads(FILE.read_text(encoding="utf-8")).items()}
+ENTRIES: dict[str, dict[str, Any]] = tomllib.loads(FILE.read_text(encoding="utf-8"))
+RESOURCES = {name: _resource(entry) for name, entry in ENTRIES.items()}
 
 
 def find(name: str) -> Resource:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .column_facts import ColumnFacts
 from .curves import require
-from .public.declarations import ColumnFacts
 
 FROM_THE_DATA = "smallest and largest value in the table: the features are public where labels are the secret"
 

@@ -16,8 +16,8 @@ import pytest
 from partywise.datasets import fetch as resources
 from partywise.datasets import tables
 from partywise.datasets.catalogue import RESOURCES, Member
+from partywise.datasets.column_facts import ColumnFacts
 from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
-from partywise.datasets.public.declarations import ColumnFacts
 from partywise.errors import DataMissing
 from partywise.logistic.evaluate import auc, log_loss
 from partywise.logistic.trainers import penalised_optimum

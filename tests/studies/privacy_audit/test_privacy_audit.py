@@ -12,7 +12,7 @@ import pytest
 import toy_claim
 from audit_driver import SURE, audit_plan, cell, scalars
 from partywise.audits.worlds import AuditData
-from partywise.datasets.public.declarations import ColumnFacts
+from partywise.datasets.column_facts import ColumnFacts
 from partywise.datasets.tables import Table
 from partywise.errors import ConfigError
 from partywise.experiment.claims import all_claims

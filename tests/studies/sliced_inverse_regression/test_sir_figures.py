@@ -12,7 +12,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from partywise.datasets import tables
-from partywise.datasets.public.declarations import ColumnFacts
+from partywise.datasets.column_facts import ColumnFacts
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate

@@ -128,7 +128,7 @@ def test_a_table_has_its_parties_and_constants():
     )
     np.testing.assert_array_equal(other.y, found.y)
     assert not np.array_equal(other.order, found.order)
-    adult = DatasetSettings(dataset="adult")
+    adult = DatasetSettings(dataset="adult_three_parties")
     assert (adult.family, adult.response) == ("binomial", "income")
     capital = cases.draw_dataset(adult, None, lambda *names, **_: stream(7, *names), ROOT / "resources").public().radii
     assert {name: radius.value for name, radius in capital.items()} == {"capital": 4.0}

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from own_data_sets import example_tables, write_csv
-from partywise.datasets.loaders import abalone as abalone_table
-from partywise.datasets.loaders import adult as adult_table
-from partywise.datasets.public.declarations import ColumnFacts
+from partywise.datasets.column_facts import ColumnFacts
+from partywise.datasets.descriptions import TABLES
 from partywise.datasets.tables import Table
 from partywise.errors import ConfigError
 from partywise.experiment.cells import run
@@ -105,13 +104,13 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
 @pytest.mark.parametrize("dataset", ["adult", "abalone"])
 def test_real_tables_are_scaled_by_what_their_loaders_declare(dataset, monkeypatch):
     """Rows between the ends of every declared range stand for the table, which other tests read."""
-    column_facts = abalone_table.column_facts() if dataset == "abalone" else dict(enumerate(adult_table.column_facts()))
-    low, high = np.array([column.bounds for column in column_facts.values()]).T
+    column_facts = TABLES[dataset].column_facts
+    low, high = np.array([column.bounds for column in column_facts]).T
     share = stream(5, "rows").random((200, len(column_facts)))
     share[0], share[1] = 0, 1
     y = np.round(29 * share[:, 0]) if dataset == "abalone" else (share[:, 0] > 0.5).astype(float)
-    names = np.array(list(map(str, column_facts)))
-    table = Table(low + share * (high - low), y, names, tuple(column_facts.values()))
+    names = np.array(TABLES[dataset].names)
+    table = Table(low + share * (high - low), y, names, column_facts)
     monkeypatch.setattr(cases, "read_table", lambda name, response, resources: table)
     settings = {"dataset": dataset, "test_share": 0.0}
     method = {**SIZED, "total_round_num": 5} | ({"model": "linear"} if dataset == "abalone" else {})

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from partywise.datasets.column_facts import ColumnFacts
 from partywise.datasets.columns.settings import DatasetSettings
-from partywise.datasets.public.declarations import ColumnFacts
 from partywise.datasets.tables import Table
 from partywise.errors import DataMissing
 from partywise.randomness import stream

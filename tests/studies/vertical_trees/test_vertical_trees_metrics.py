@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 from sklearn import metrics as oracle
 
-from partywise.datasets.public.declarations import ColumnFacts
+from partywise.datasets.column_facts import ColumnFacts
 from partywise.studies.vertical_trees.data import TreeData
 from partywise.studies.vertical_trees.metrics import example_fits, metrics, quality
 from partywise.trees.model import Ensemble, Estimate, Tree

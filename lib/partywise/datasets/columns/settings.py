@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from ...checks import Count, Natural, Range, check_fields
 from ...models.criteria import CLASSES, Criterion
-from ..public.catalogue import Name, TableFacts, table_facts
+from ..shipped_table import ShippedTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,18 +123,11 @@ class ColumnSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(ColumnSettings):
-    """A shipped table.
-
-    dataset : its name
-    response : what is predicted, of a table that has several; by default the first
-    """
-
-    dataset: Name
-    response: str | None = None
+class DatasetSettings(ColumnSettings, ShippedTable):
+    """A shipped table."""
 
     def __post_init__(self) -> None:
-        if self.facts.holders:
+        if self.table.holders:
             for name, wanted in (("dims", None), ("active", "last")):
                 if getattr(self, name) != wanted:
                     raise ValueError(
@@ -148,68 +141,58 @@ class DatasetSettings(ColumnSettings):
         super().__post_init__()
 
     @property
-    def facts(self) -> TableFacts:
-        """What is public of the table."""
-        return table_facts(self.dataset, self.response)
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """The data set that has the table."""
-        return (self.facts.resource,)
-
-    @property
     def n_columns(self) -> int:
         """Columns of the table."""
-        return len(self.facts.names)
+        return len(self.table.columns)
 
     @property
     def usual(self) -> Criterion:
         """What the table is for."""
-        return self.facts.criterion
+        return self.response_facts.criterion
 
     @property
     def own_test_rows(self) -> bool:
         """Whether its authors have divided the table."""
-        return self.facts.divided
+        return self.table.divided
 
     @property
     def party_counts(self) -> tuple[int, ...] | None:
         """The number of its natural parties."""
-        return (len(self.facts.holders),) if self.facts.holders else None
+        return (len(self.table.holders),) if self.table.holders else None
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns of the table."""
-        return self.facts.names
+        return self.table.names
 
     @property
     def columns_without_edges(self) -> tuple[int, ...]:
         """Columns of which no cuts are declared."""
-        return tuple(j for j, about in enumerate(self.facts.columns) if about.edges is None)
+        return tuple(j for j, about in enumerate(self.table.column_facts) if about.edges is None)
 
     @property
     def columns_without_bounds(self) -> tuple[int, ...]:
         """Columns of which no range is declared."""
-        return tuple(j for j, about in enumerate(self.facts.columns) if about.bounds is None)
+        return tuple(j for j, about in enumerate(self.table.column_facts) if about.bounds is None)
 
     def levels_of(self, number: int) -> tuple[str, ...]:
         """Names of the levels of a column that is a category."""
-        return self.facts.levels.get(self.facts.names[number], ())
+        return self.table.columns[number].levels
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party: those of its natural parties, or runs of columns."""
-        holders = self.facts.holders
+        holders = self.table.holders
         if not holders:
             return super().groups(n_parties)
         if n_parties != len(holders):
-            names = ", ".join(name for name, _ in holders)
+            names = ", ".join(holder.name for holder in holders)
             raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {len(holders)} ({names}).")
-        return tuple(columns for _, columns in holders)
+        return self.table.groups
 
     def active_index(self, n_parties: int) -> int:
         """Number of the party that holds the labels: the first of natural parties."""
-        return 0 if self.facts.holders else super().active_index(n_parties)
+        return 0 if self.table.holders else super().active_index(n_parties)
 
     def party_names(self, n_parties: int) -> tuple[str, ...]:
         """Names of the parties: those of natural parties are their own."""
-        return tuple(name for name, _ in self.facts.holders) or super().party_names(n_parties)
+        return tuple(holder.name for holder in self.table.holders) or super().party_names(n_parties)

@@ -15,17 +15,20 @@ import numpy as np
 from ...errors import DataMissing
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
+from ..column_facts import INDICATOR
 from ..curves import fail, require
+from ..descriptions import TABLES, Column
 from ..fetch import read_files
-from ..public.adult import COLUMNS, LEVELS, PUBLIC, column_facts
-from ..public.declarations import INDICATOR
 from ..tables import Table, stack_columns
 
 RESOURCE = "adult"
 LABEL, OTHER_LABEL = "salary_>50K", "salary_<=50K"
 ROWS, FEATURES = 45222, 104
 NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
-NOTES = ("The record of the privacy unit is a person.",)
+# Those whose range scales them beside the indicators; the others are scaled from the data.
+DECLARED = ("age", "education-num", "capital-gain", "hours-per-week")
+TABLE = TABLES["adult"]
+NOTES = (TABLE.record,)
 
 
 def load(folder: str | Path) -> Table:
@@ -36,7 +39,8 @@ def load(folder: str | Path) -> Table:
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD.
     """
     columns, y, sha256, notes = _read(folder)
-    public = PUBLIC | {name: INDICATOR for name in columns if name not in NUMERIC}
+    public = {name: TABLE.column(name).facts for name in DECLARED}
+    public |= {name: INDICATOR for name in columns if name not in NUMERIC}
     X, facts = stack_columns(columns, public)
     _check_shape(sha256, (len(y), len(columns)))
     return Table(X, y, np.array(list(columns)), facts, sha256, notes)
@@ -46,16 +50,17 @@ def load_folded(folder: str | Path) -> Table:
     """Read the same folder as the 14 columns of the source, raw."""
     columns, y, sha256, notes = _read(folder)
     _check_shape(sha256, (len(y), len(columns)))
-    X = np.empty((len(y), len(COLUMNS)))
-    for j, name in enumerate(COLUMNS):
-        X[:, j] = _level_numbers(columns, name) if name in LEVELS else columns[name]
-    return Table(X, y, np.array(COLUMNS), column_facts(), sha256, notes)
+    X = np.empty((len(y), len(TABLE.columns)))
+    for j, about in enumerate(TABLE.columns):
+        X[:, j] = _level_numbers(columns, about) if about.levels else columns[about.name]
+    return Table(X, y, np.array(TABLE.names), TABLE.column_facts, sha256, notes)
 
 
-def _level_numbers(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
+def _level_numbers(columns: dict[str, np.ndarray], about: Column) -> np.ndarray:
     """(N,) number of the level, from one indicator of each level."""
+    name = about.name
     there = {column for column in columns if column.startswith(f"{name}_")}
-    wanted = [f"{name}_{level}" for level in LEVELS[name].split()]
+    wanted = [f"{name}_{level}" for level in about.levels]
     require(there == set(wanted), f"the levels of {name} are not the {len(wanted)} of the code book")
     one_hot = np.column_stack([columns[column] for column in wanted])
     require(bool((one_hot.sum(axis=1) == 1).all()), f"the indicators of {name} do not name one level in each row")

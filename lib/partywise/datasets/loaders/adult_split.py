@@ -12,9 +12,8 @@ from ...errors import DataMissing
 from ..catalogue import RESOURCES
 from ..curves import require, to_numbers
 from ..fetch import read_files
-from ..public.adult import COLUMNS, LEVELS, column_facts
 from ..tables import Table
-from .adult import NOTES
+from .adult import NOTES, TABLE
 
 RESOURCE = "adult_split"
 LABELS = {"<=50K": 0.0, ">50K": 1.0}
@@ -38,10 +37,10 @@ def load(folder: str | Path) -> Table:
     if all(sha256[member.file] == member.sha256 for member in members):
         require(counts == ROWS, f"{counts} complete rows where {ROWS} are expected")
     table = [row for part in rows for row in part]
-    X = np.column_stack([_column(name, [row[j] for row in table]) for j, name in enumerate(COLUMNS)])
+    X = np.column_stack([_column(name, [row[j] for row in table]) for j, name in enumerate(TABLE.names)])
     y = np.array([LABELS[row[-1]] for row in table])
     train = np.arange(len(y)) < counts[0]
-    return Table(X, y, np.array(COLUMNS), column_facts(), sha256, NOTES + notes, train=train)
+    return Table(X, y, np.array(TABLE.names), TABLE.column_facts, sha256, NOTES + notes, train=train)
 
 
 def _rows(content: bytes, file: str) -> list[list[str]]:
@@ -52,7 +51,9 @@ def _rows(content: bytes, file: str) -> list[list[str]]:
         raise DataMissing(f"{file} cannot be read as CSV text: delete it and run again to fetch it.") from None
     rows = [[text.strip() for text in row] for row in read if row and not row[0].startswith(REMARK)]
     require(bool(rows), f"{file} has no rows")
-    require(all(len(row) == len(COLUMNS) + 1 for row in rows), f"a row of {file} has not {len(COLUMNS) + 1} fields")
+    require(
+        all(len(row) == len(TABLE.names) + 1 for row in rows), f"a row of {file} has not {len(TABLE.names) + 1} fields"
+    )
     kept = [[*row[:-1], row[-1].removesuffix(STOP)] for row in rows if MISSING not in row]
     require(all(row[-1] in LABELS for row in kept), f"{file} has a label that is none of {', '.join(LABELS)}")
     return kept
@@ -60,9 +61,10 @@ def _rows(content: bytes, file: str) -> list[list[str]]:
 
 def _column(name: str, texts: list[str]) -> np.ndarray:
     """Numbers, or numbers of levels."""
-    if name not in LEVELS:
+    levels = TABLE.column(name).levels
+    if not levels:
         return to_numbers(texts, name)
-    number = {level: float(k) for k, level in enumerate(LEVELS[name].split())}
+    number = {level: float(k) for k, level in enumerate(levels)}
     strange = sorted(set(texts) - set(number))
     require(not strange, f"{name} has the level {strange[0] if strange else ''}, which is not in the code book")
     return np.array([number[text] for text in texts])

@@ -8,13 +8,17 @@ import numpy as np
 
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
+from ..descriptions import TABLES
 from ..fetch import read_files
-from ..public.credit_default import EDUCATION, MARRIAGE, NAMES, column_facts
 from ..tables import Table
 
 RESOURCE, LABEL = "credit_default", "default-payment-next-month"
+TABLE = TABLES["credit_default"]
+# The carrier holds these two as indicators.
+EDUCATION = tuple(f"EDUCATION_{k}" for k in range(7))
+MARRIAGE = tuple(f"MARRIAGE_{k}" for k in range(4))
 ROWS, POSITIVE = 30_000, 6636
-NOTES = ("The record of the privacy unit is a client.",)
+NOTES = (TABLE.record,)
 
 
 def load(folder: str | Path) -> Table:
@@ -27,18 +31,17 @@ def load(folder: str | Path) -> Table:
     """
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
-    plain = tuple(name for name in NAMES if name not in ("EDUCATION", "MARRIAGE"))
+    plain = tuple(name for name in TABLE.names if name not in ("EDUCATION", "MARRIAGE"))
     read = read_columns(contents[member.file], (*plain, *EDUCATION, *MARRIAGE, LABEL), member.file)
     columns = {name: to_numbers(values, name) for name, values in read.items()}
     y = columns[LABEL]
     require(bool(np.isin(y, (0, 1)).all()), f"{LABEL} is neither 0 nor 1 in some row")
     columns["EDUCATION"], columns["MARRIAGE"] = (level_numbers(columns, names) for names in (EDUCATION, MARRIAGE))
-    X = np.column_stack([columns[name] for name in NAMES])
+    X = np.column_stack([columns[name] for name in TABLE.names])
     if sha256[member.file] == member.sha256:
-        shape, expected = (*X.shape, int(y.sum())), (ROWS, len(NAMES), POSITIVE)
+        shape, expected = (*X.shape, int(y.sum())), (ROWS, len(TABLE.names), POSITIVE)
         require(shape == expected, f"{shape} rows, columns and defaults where {expected} are expected")
-    about = column_facts()
-    return Table(X, y, np.array(NAMES), tuple(about[name] for name in NAMES), sha256, NOTES + notes)
+    return Table(X, y, np.array(TABLE.names), TABLE.column_facts, sha256, NOTES + notes)
 
 
 def level_numbers(columns: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:

@@ -14,16 +14,17 @@ import numpy as np
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
+from ..descriptions import TABLES
 from ..fetch import read_files
-from ..public.flights import FACTS, RESPONSE
 from ..tables import Table
 
-RESOURCE = "nyc_flights"
+RESOURCE, RESPONSE = "nyc_flights", "arr_delay"
+TABLE = TABLES["flights"]
 CLOCKS = ("arr_time", "sched_arr_time")
 SMALL, POOLED = ("FL", "AS", "F9", "YV", "HA", "OO"), "six small airlines"
 ROWS, LARGE, POOLED_ROWS = 327346, 10, 5480
 NOTES = (
-    "The record of the privacy unit is a flight, not a passenger.",
+    TABLE.record,
     "Only ten airlines have at least 5 000 complete flights; the six small ones (FL, AS, F9, YV, HA, OO) are one "
     "client here, where the source has eleven airlines of 5 000 flights each.",
     "Air time and distance are nearly collinear.",
@@ -34,11 +35,11 @@ def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     table = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
-    columns = read_columns(table, (*FACTS, RESPONSE, "carrier"), "flights.csv")
-    values = {name: to_numbers(columns[name], name) for name in (*FACTS, RESPONSE)}
+    columns = read_columns(table, (*TABLE.names, RESPONSE, "carrier"), "flights.csv")
+    values = {name: to_numbers(columns[name], name) for name in (*TABLE.names, RESPONSE)}
     for name in CLOCKS:
         values[name] = values[name] // 100 + values[name] % 100 / 60
-    raw = np.stack([values[name] for name in FACTS], axis=1)
+    raw = np.stack([values[name] for name in TABLE.names], axis=1)
     keep = np.isfinite(raw).all(axis=1) & np.isfinite(values[RESPONSE])
     carrier = np.array(columns["carrier"])[keep]
     carrier = np.where(np.isin(carrier, SMALL), POOLED, carrier)
@@ -54,9 +55,9 @@ def load(folder: str | Path) -> Table:
         X=raw[keep],
         y=values[RESPONSE][keep],
         client=np.array([number[name] for name in carrier]),
-        names=np.array(list(FACTS)),
+        names=np.array(TABLE.names),
         clients=clients,
-        column_facts=tuple(FACTS.values()),
+        column_facts=TABLE.column_facts,
         sha256={"flights.csv.zip": sha256["flights.csv.zip"]},
         notes=NOTES + notes,
     )

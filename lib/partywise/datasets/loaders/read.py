@@ -1,12 +1,11 @@
-"""A table of `partywise.datasets.public.catalogue` from its files."""
+"""A shipped table from its files."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
 
-from ..public.catalogue import Name, table_facts
-from ..public.tables import TABLES
+from ..descriptions import TABLES, Name
 from ..tables import Table
 from . import abalone, adult, adult_split, credit_default, flights
 from .party_tables import read
@@ -23,8 +22,6 @@ LOADERS = {
 @lru_cache(maxsize=1)
 def read_table(name: Name, response: str | None, resources: Path) -> Table:
     """The table from the folder of all data sets; the replicates of one job read it once."""
-    facts = table_facts(name, response)
-    folder = resources / facts.resource
-    if name in LOADERS:
-        return LOADERS[name](folder)
-    return read.load(TABLES[name], TABLES[name].response(response), folder)
+    table = TABLES[name]
+    folder = resources / table.resource
+    return LOADERS[name](folder) if name in LOADERS else read.load(table, table.response(response), folder)

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...errors import DataMissing
 from ..catalogue import RESOURCES
+from ..column_facts import ColumnFacts
 from ..curves import require
 from ..fetch import read_files
-from ..public.declarations import ColumnFacts
 from ..tables import Table
 
 RESOURCE = "watch_activity"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import CheckedFields, Delta, NotNegative, Positive, Range, Share
-from ...datasets.public.catalogue import Name, TableFacts, table_facts
+from ...datasets.shipped_table import ShippedTable
 from ...models.criteria import CLASSES
 
 Rows = Annotated[int, Range(4)]
@@ -60,28 +60,12 @@ class FlightsSettings(TableSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(TableSettings):
-    """A shipped table with labels 0 and 1; a category counts as the number of its level.
-
-    dataset, response : name of the table and what is predicted, by default its first response
-    """
-
-    dataset: Name
-    response: str | None = None
+class DatasetSettings(TableSettings, ShippedTable):
+    """A shipped table with labels 0 and 1; a category counts as the number of its level."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.facts.criterion != CLASSES:
+        if self.response_facts.criterion != CLASSES:
             raise ValueError(
                 f"dataset is {self.dataset!r}: its response is a number, not a label 0 or 1; take another."
             )
-
-    @property
-    def facts(self) -> TableFacts:
-        """What is public of the table."""
-        return table_facts(self.dataset, self.response)
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """The data set that has the table."""
-        return (self.facts.resource,)

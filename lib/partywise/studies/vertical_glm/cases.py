@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
 
-from ...datasets.loaders.party_tables.read import load
-from ...datasets.tables import Table
+from ...datasets.loaders.read import read_table
 from ...glm.options import Family
 from ...models.families import FAMILIES
 from ...randomness import Rng
@@ -86,37 +84,30 @@ def constants(settings: GeneratedSettings) -> Constants:
 
 def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> GlmData:
     """A real table; a replicate deals the folds anew, all have the same records."""
-    described, response = settings.table_facts, settings.response_facts
-    read = _table(settings.dataset, response.name, Path(resources) / described.resource)
+    table, response = settings.table, settings.response_facts
+    read = read_table(settings.dataset, response.name, Path(resources))
     rows = np.arange(len(read.y))
     if settings.rows:
         rows = np.sort(rng_for("rows", shared=True).choice(len(rows), settings.rows, replace=False))
     X, y = read.X[rows], read.y[rows]
-    columns = described.columns
-    radii = {holder.name: holder.radius for holder in described.holders if holder.radius is not None}
+    columns = table.columns
+    radii = {holder.name: holder.radius for holder in table.holders if holder.radius is not None}
     return GlmData(
         y=y,
         X=X,
         order=rng_for("folds").permutation(len(y)),
-        names=np.array([column.name for column in columns]),
+        names=np.array(table.names),
         family=settings.model,
         constants=Constants(
             np.array([column.location for column in columns]),
             np.array([column.scale for column in columns]),
             response.statistic,
             response.eta_start,
-            described.because,
+            table.because,
             radii,
         ),
         **arrival(settings, len(y), len(columns), rng_for),
     )
-
-
-@lru_cache(maxsize=2)
-def _table(name: str, response: str, folder: Path) -> Table:
-    """The replicates of one job read a table once."""
-    settings = DatasetSettings(dataset=name, response=response)  # type: ignore[arg-type]
-    return load(settings.table_facts, settings.response_facts, folder)
 
 
 class Arrival(TypedDict, total=False):

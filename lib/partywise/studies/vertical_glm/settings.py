@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import Natural, Positive, Range, check_fields, check_unread_options
-from ...datasets.public.descriptions import Response, TableDescription
-from ...datasets.public.tables import TABLES
+from ...datasets.descriptions import TABLES
+from ...datasets.shipped_table import ShippedTable
 from ...glm.options import Family
 
 Records = Literal["aligned", "unaligned"]
-Table = Literal["injury", "injury_costs", "hmda", "nmes", "doctor_visits", "nhefs", "azpro", "adult", "abalone"]
 # Families whose generator has a mean of its own.
 WITH_MEAN = ("poisson", "gamma", "inverse_gaussian")
 
@@ -141,49 +140,36 @@ class GeneratedSettings(PartialOverlap):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(PartialOverlap):
+class DatasetSettings(PartialOverlap, ShippedTable):
     """A real table whose columns lie at natural parties.
 
-    dataset : name of the table; response : what is explained, by default the first of the table
     family : by default its usual one; rows : so many random records; 0 for all
     """
 
-    dataset: Table
-    response: str | None = None
     family: Family | None = None
     rows: Natural = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not self.table.holders:
+            raise ValueError(
+                f"dataset is {self.dataset!r}: no location and scale of its columns are public, by which a private fit "
+                f"scales them; take one of {', '.join(name for name, one in TABLES.items() if one.holders)}."
+            )
         if self.family is not None and self.family not in self.response_facts.families:
             raise ValueError(
                 f"family is {self.family!r}: response {self.response_facts.name!r} of dataset {self.dataset!r} fits "
                 f"{', '.join(self.response_facts.families)}."
             )
-        available = self.table_facts.rows[self.response_facts.name]
-        if self.rows and not len(self.table_facts.columns) + 1 < self.rows <= available:
+        available = self.response_facts.rows
+        if self.rows and not len(self.table.columns) + 1 < self.rows <= available:
             raise ValueError(
-                f"rows is {self.rows}: there are {available}, and {len(self.table_facts.columns) + 1} coefficients "
+                f"rows is {self.rows}: there are {available}, and {len(self.table.columns) + 1} coefficients "
                 "need more records; give a number between, or 0 for all."
             )
         # Figures select cases by the response and the family in force.
         object.__setattr__(self, "response", self.response_facts.name)
         object.__setattr__(self, "family", self.family or self.response_facts.families[0])
-
-    @property
-    def table_facts(self) -> TableDescription:
-        """What is known of the table."""
-        return TABLES[self.dataset]
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """The data set that has the table."""
-        return (self.table_facts.resource,)
-
-    @property
-    def response_facts(self) -> Response:
-        """What is explained."""
-        return self.table_facts.response(self.response)
 
     @property
     def model(self) -> Family:
@@ -194,21 +180,21 @@ class DatasetSettings(PartialOverlap):
     @property
     def own_party_count(self) -> int:
         """Number of parties of the table."""
-        return len(self.table_facts.holders)
+        return len(self.table.holders)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The columns of the table, party by party."""
-        return tuple(column.name for column in self.table_facts.columns)
+        return self.table.names
 
     @property
     def party_names(self) -> tuple[str, ...]:
         """The parties of the table."""
-        return tuple(holder.name for holder in self.table_facts.holders)
+        return tuple(holder.name for holder in self.table.holders)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party."""
         if n_parties != self.own_party_count:
             names = ", ".join(self.party_names)
             raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {self.own_party_count} ({names}).")
-        return self.table_facts.groups
+        return self.table.groups

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ...datasets.column_facts import ColumnFacts
 from ...datasets.own.grammar import ColumnBlock
 from ...datasets.own.indicators import indicator_names, indicators
 from ...datasets.own.records.load import contents
 from ...datasets.own.rows import read_records
-from ...datasets.public.declarations import ColumnFacts
 from ...datasets.tables import Table
 from .cases import deal_table, scale_table
 from .data import LinearData

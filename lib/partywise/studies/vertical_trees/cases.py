@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ...datasets.column_facts import ColumnFacts
 from ...datasets.columns.replicate import deal
 from ...datasets.columns.settings import ColumnSettings, DatasetSettings
 from ...datasets.loaders.read import read_table
-from ...datasets.public.declarations import ColumnFacts
 from ...datasets.tables import Table
 from ...models.criteria import NUMBERS
 from ...models.links import LOGIT

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...datasets.column_facts import ColumnFacts
 from ...datasets.columns.replicate import check_values, folds_of, split_columns
 from ...datasets.columns.settings import ColumnSettings
-from ...datasets.public.declarations import ColumnFacts
 from ...errors import DataMissing
 from ...federation.parties import Party
 from ...models.criteria import CLASSES, Criterion

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ...datasets.column_facts import ColumnFacts, levels
 from ...datasets.own.grammar import ColumnBlock
 from ...datasets.own.records.load import contents
 from ...datasets.own.rows import read_records
-from ...datasets.public.declarations import ColumnFacts, levels
 from ...datasets.tables import Table
 from .cases import deal_table, select_rows
 from .data import TreeData

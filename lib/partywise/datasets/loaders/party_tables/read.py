@@ -10,18 +10,16 @@ import numpy as np
 from ....errors import DataMissing
 from ...catalogue import RESOURCES
 from ...curves import require
+from ...descriptions import Column, Response, TableDescription
 from ...fetch import read_files
-from ...public.abalone import SEXES
-from ...public.adult import LEVELS
-from ...public.descriptions import Column, Response, TableDescription
 from ...tables import Table
 from .. import abalone, adult
 from .frames import read_frame
 
-# Tables whose loaders number the levels of a category: loader, and the levels by column.
-NUMBERED: dict[str, tuple[Callable[[str | Path], Table], dict[str, tuple[str, ...]]]] = {
-    abalone.RESOURCE: (abalone.load, {"sex": SEXES}),
-    adult.RESOURCE: (adult.load_folded, {name: tuple(words.split()) for name, words in LEVELS.items()}),
+# Tables whose loaders number the levels of a category: loader, and what the table is without parties.
+NUMBERED: dict[str, tuple[Callable[[str | Path], Table], TableDescription]] = {
+    abalone.RESOURCE: (abalone.load, abalone.TABLE),
+    adult.RESOURCE: (adult.load_folded, adult.TABLE),
 }
 
 
@@ -37,14 +35,14 @@ def load(table: TableDescription, response: Response, folder: str | Path) -> Tab
         require(bool((y[~np.isnan(y)] > 0).all()), f"{response.read_from} is not positive in some row")
         y = np.log(y)
     complete = ~np.isnan(X).any(axis=1) & ~np.isnan(y)
-    if response.positive:
+    if response.above_zero:
         complete &= y > 0
     X, y = np.ascontiguousarray(X[complete]), y[complete]
     require(bool(np.isfinite(X).all() and np.isfinite(y).all()), "a value is not finite")
-    expected = table.rows[response.name], len(table.columns)
+    expected = response.rows, len(table.columns)
     require(X.shape == expected, f"{X.shape} records and columns where {expected} are expected")
-    names, notes = np.array([column.name for column in table.columns]), tuple(dict.fromkeys((table.record, *notes)))
-    return Table(X, y, names, tuple(column.facts for column in table.columns), sha256, notes)
+    notes = tuple(dict.fromkeys((table.record, *notes)))
+    return Table(X, y, np.array(table.names), table.column_facts, sha256, notes)
 
 
 def _columns(
@@ -52,11 +50,12 @@ def _columns(
 ) -> tuple[dict[str, np.ndarray], dict[str, str], tuple[str, ...]]:
     """Columns of the file, its SHA-256 and notes."""
     if table.resource in NUMBERED:
-        read, names = NUMBERED[table.resource]
+        read, source = NUMBERED[table.resource]
         found = read(folder)
         columns = dict(zip(map(str, found.names), found.X.T, strict=True))
-        for name, words in names.items():
-            columns[name] = np.array(words, dtype=object)[columns[name].astype(int)]
+        for one in source.columns:
+            if one.levels:
+                columns[one.name] = np.array(one.levels, dtype=object)[columns[one.name].astype(int)]
         return columns | {response.read_from: found.y for response in table.responses}, found.sha256, found.notes
     contents, sha256, notes = read_files(table.resource, folder)
     pinned = {member.file: member.sha256 for member in RESOURCES[table.resource].members}
@@ -72,9 +71,9 @@ def _numbers(columns: dict[str, np.ndarray], about: Column | Response) -> np.nda
     """(rows,) numbers of a column, an indicator of its levels where it has some."""
     require(about.read_from in columns, f"there is no column {about.read_from}")
     values = columns[about.read_from]
-    if about.levels:
+    if about.positive:
         require(values.dtype == object, f"{about.read_from} holds no text")
-        return np.isin(values.astype(str), about.levels).astype(float)
+        return np.isin(values.astype(str), about.positive).astype(float)
     require(values.dtype != object, f"{about.read_from} holds text")
     numbers = values.astype(float)
     return np.log1p(numbers) if isinstance(about, Column) and about.log1p else numbers

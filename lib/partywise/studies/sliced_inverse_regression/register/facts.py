@@ -11,7 +11,6 @@ from ....datasets.curves import read_columns, to_numbers
 from ....datasets.fetch import fetch_folder, read_files
 from ....datasets.loaders import body_fat as body_fat_loader
 from ....datasets.loaders import flights as flights_loader
-from ....datasets.public.flights import FACTS, RESPONSE
 
 
 def delta_share(n: int, releases: int) -> float:
@@ -55,7 +54,7 @@ def flights(fact: Literal["rows", "airlines"]) -> float:
     """Flights of the file, or airlines with 5 000 of them whose delay and seven variables are known."""
     contents, _, _ = read_files(flights_loader.RESOURCE, fetch_folder(flights_loader.RESOURCE))
     file = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
-    names = (*FACTS, RESPONSE)
+    names = (*flights_loader.TABLE.names, flights_loader.RESPONSE)
     columns = read_columns(file, (*names, "carrier"), "flights.csv")
     if fact == "rows":
         return float(len(columns["carrier"]))

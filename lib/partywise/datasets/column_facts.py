@@ -22,12 +22,6 @@ class ColumnFacts:
 INDICATOR = ColumnFacts(None, (0.0, 1.0), "an indicator")
 
 
-def steps(*runs: tuple[float, float, float]) -> tuple[float, ...]:
-    """Edges from start to end by a step, run after run; decimals are those that one would write."""
-    cuts = [round(a + k * step, 10) for a, step, b in runs for k in range(round((b - a) / step) + 1)]
-    return tuple(dict.fromkeys(cuts))
-
-
 def levels(count: int, because: str) -> ColumnFacts:
     """A category with so many levels, each a bin."""
     return ColumnFacts(tuple(k + 0.5 for k in range(count - 1)), (0.0, count - 1.0), because)

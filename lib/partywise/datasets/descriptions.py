@@ -1,0 +1,210 @@
+"""The shipped tables: who holds which columns, and what is public of them before any record is seen.
+
+Every fact stands in ``catalogue.toml`` beside the pin of the table's file, with where it comes from.  Private fits
+scale columns by constants that come from what a column means; the tables lay open while they were chosen.  Any study
+whose split fits can name a table.  Standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, log
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..models.criteria import CLASSES, NUMBERS, Criterion
+from .catalogue import ENTRIES
+from .column_facts import ColumnFacts, levels
+
+# Families whose public range is that of the logarithm of the response.
+LOGARITHMIC = ("gamma", "inverse_gaussian")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a table; it has edges and a range, or the levels of a category, or a location and a scale.
+
+    edges, bounds : public cuts and range; levels : of a category, numbered in this order
+    location, scale : by which private fits centre and scale it; because : where all of them come from
+    source : column of the file, where its name is another one; log1p : whether log(1 + entry) is used
+    binary : whether it is an indicator, of 0 and 1; positive : entries of the file that count as 1
+    """
+
+    name: str
+    because: str
+    edges: tuple[float, ...] | None = None
+    bounds: tuple[float, float] | None = None
+    levels: tuple[str, ...] = ()
+    location: float | None = None
+    scale: float | None = None
+    source: str | None = None
+    log1p: bool = False
+    binary: bool = False
+    positive: tuple[str, ...] = ()
+
+    @property
+    def read_from(self) -> str:
+        """Column of the file."""
+        return self.source or self.name
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """Cuts and range: of a location and a scale, cuts half a scale apart and three scales on each side."""
+        if self.levels or self.binary:
+            return levels(len(self.levels) or 2, self.because)
+        if self.location is None or self.scale is None:
+            return ColumnFacts(self.edges, self.bounds, self.because)
+        low, high = self.location - 3 * self.scale, self.location + 3 * self.scale
+        cuts = tuple(self.location + k * self.scale / 2 for k in range(-3, 4))
+        return ColumnFacts(cuts, (low, high), self.because)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holder:
+    """A party with its columns; ``radius`` of its scaled block, where it is not 1.4 times the root of their number."""
+
+    name: str
+    columns: tuple[Column, ...]
+    radius: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """What may be explained.
+
+    families : of its models, the usual one first
+    bounds : public range of the entries; start : mean at which noisy iterations start; because : where both come from
+    rows : records that have it and all columns
+    source, positive : as of a column; log : whether the logarithm of the entry is the response
+    above_zero : whether only records above 0 have it
+    """
+
+    name: str
+    families: tuple[str, ...]
+    bounds: tuple[float, float]
+    start: float
+    rows: int
+    because: str
+    source: str | None = None
+    positive: tuple[str, ...] = ()
+    log: bool = False
+    above_zero: bool = False
+
+    @property
+    def read_from(self) -> str:
+        """Column of the file."""
+        return self.source or self.name
+
+    @property
+    def criterion(self) -> Criterion:
+        """What it is for: classes, or numbers."""
+        return CLASSES if self.families[0] == "binomial" else NUMBERS
+
+    @property
+    def label_bounds(self) -> tuple[float, float] | None:
+        """Public range of a response that is a number; None for labels 0 and 1."""
+        if self.criterion == CLASSES:
+            return None
+        low, high = self.statistic
+        return (exp(low), exp(high)) if self.families[0] in LOGARITHMIC else (low, high)
+
+    @property
+    def statistic(self) -> tuple[float, float]:
+        """Public range of the response, of its logarithm where the family is Gamma or inverse Gaussian."""
+        low, high = self.bounds
+        return (log(low), log(high)) if self.log or self.families[0] in LOGARITHMIC else (low, high)
+
+    @property
+    def eta_start(self) -> float:
+        """Linear predictor at which noisy iterations start."""
+        if self.families[0] == "binomial":
+            return log(self.start / (1 - self.start))
+        return self.start if self.families[0] == "gaussian" and not self.log else log(self.start)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableDescription:
+    """A table, its parties and its responses, the active party and the usual response first.
+
+    resource : data set of the catalogue; file : of its members, where it has several
+    holders : natural parties; columns_in_runs : the columns, where there are none and columns are dealt in runs
+    record : what a record of the privacy unit is; because : where the constants of the columns come from
+    divided : whether the table comes with its own test rows
+    """
+
+    name: str
+    resource: str
+    responses: tuple[Response, ...]
+    record: str
+    holders: tuple[Holder, ...] = ()
+    columns_in_runs: tuple[Column, ...] = ()
+    file: str = ""
+    because: str = ""
+    divided: bool = False
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Of all parties, in order."""
+        return self.columns_in_runs or tuple(column for holder in self.holders for column in holder.columns)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def column_facts(self) -> tuple[ColumnFacts, ...]:
+        """What is declared of each column."""
+        return tuple(column.facts for column in self.columns)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of the columns of each natural party."""
+        owner = [k for k, holder in enumerate(self.holders) for _ in holder.columns]
+        return tuple(tuple(j for j, k in enumerate(owner) if k == party) for party in range(len(self.holders)))
+
+    def column(self, name: str) -> Column:
+        """The column of that name."""
+        return self.columns[self.names.index(name)]
+
+    def response(self, name: str | None) -> Response:
+        """The response of that name, the usual one for None."""
+        found = {one.name: one for one in self.responses}
+        if name is None:
+            return self.responses[0]
+        if name not in found:
+            raise ValueError(f"response is {name!r}: table {self.name!r} has {', '.join(found)}.")
+        return found[name]
+
+
+def _blocks(kind: type[Any], entries: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """Dataclasses from blocks of the catalogue; an unknown key ends in a TypeError."""
+    return tuple(kind(**{key: tuple(x) if isinstance(x, list) else x for key, x in one.items()}) for one in entries)
+
+
+def _table(name: str, resource: str, entry: dict[str, Any]) -> TableDescription:
+    holders = [one | {"columns": _blocks(Column, one["columns"])} for one in entry.get("holders", ())]
+    columns = entry.get("columns", ())
+    if of := entry.get("columns_of"):
+        columns = ENTRIES[of]["tables"][of]["columns"]
+    rest = {key: entry[key] for key in ("record", "file", "because", "divided") if key in entry}
+    return TableDescription(
+        name=name,
+        resource=resource,
+        responses=_blocks(Response, entry["responses"]),
+        holders=tuple(Holder(**one) for one in holders),
+        columns_in_runs=_blocks(Column, columns),
+        **rest,
+    )
+
+
+TABLES = {
+    name: _table(name, resource, entry)
+    for resource, pinned in ENTRIES.items()
+    for name, entry in pinned.get("tables", {}).items()
+}
+# The names in the grammar of settings are those of the catalogue.
+if TYPE_CHECKING:
+    Name = str
+else:
+    Name = Literal[tuple(sorted(TABLES))]
