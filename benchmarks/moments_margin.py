@@ -33,7 +33,7 @@ from partywise.randomness import Streams, stream
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.metrics import metrics
-from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
+from partywise.studies.functional_boosting.settings import DatasetSettings, SimulatedSettings
 from partywise.studies.functional_boosting.study import Spec
 
 SEED = 20261121
@@ -47,10 +47,9 @@ CASES: dict[str, tuple[Any, int, int, int]] = {
     "small sample": (SimulatedSettings(n=400, p=4, active=(0, 1), snr=2.0, **FRESH), 2, 1, 20),
     "no signal": (SimulatedSettings(n=1000, p=4, active=(0,), snr=1e-3, **FRESH), 2, 1, 20),
     "twelve predictors": (SimulatedSettings(n=2000, p=12, **FRESH), 4, 1, 10),
-    "beijing": (BeijingSettings(), 3, 5, 10),
-    "nyc": (NycSettings(), 4, 5, 2),
+    "beijing": (DatasetSettings(dataset="beijing"), 3, 5, 10),
+    "nyc": (DatasetSettings(dataset="nyc"), 4, 5, 2),
 }
-SOURCES = {"beijing": (cases.draw_beijing, "beijing_pm25"), "nyc": (cases.draw_nyc, "nyc_flights")}
 # New York has 27 predictors: a fit costs a hundred times one of the others, so it has its own, fewer targets.
 FEW = {"nyc": (1.0, 10.0, 100.0, 1000.0)}
 
@@ -61,10 +60,10 @@ def made(name: str, settings: Any, replicate: int) -> Any:
     def rng_for(*names: str | int, shared: bool = False) -> np.random.Generator:
         return stream(SEED, name, "data", "shared" if shared else replicate, *names)
 
-    if name in SOURCES:
-        source, resource = SOURCES[name]
-        resources.fetch(resource, ROOT / "resources" / resource)
-        return source(settings, Spec(), rng_for, ROOT / "resources")
+    if isinstance(settings, DatasetSettings):
+        for resource in settings.resources:
+            resources.fetch(resource, ROOT / "resources" / resource)
+        return cases.draw_dataset(settings, Spec(), rng_for, ROOT / "resources")
     return cases.draw_simulated(settings, Spec(), rng_for, ROOT)
 
 

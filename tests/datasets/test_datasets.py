@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import curves
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member, Resource
+from partywise.datasets.curves import tables as curves
+from partywise.datasets.curves.descriptions import Scale
 from partywise.datasets.loaders import beijing, nyc
 from partywise.errors import DataMissing
 from partywise.functional.bases import BSplineBasis
@@ -82,7 +83,7 @@ def test_smoothing_names_what_is_wrong(values, penalty, weight, message):
 
 
 def test_scale_is_undone():
-    scale = curves.Scale("degrees C", 12.0, 6.0, "a test")
+    scale = Scale(name="warmth", unit="degrees C", offset=12.0, scale=6.0, because="a test")
     np.testing.assert_array_equal(scale.apply(np.array([6.0, 18.0])), [-1.0, 1.0])
     np.testing.assert_array_equal(scale.undo(scale.apply(np.array([6.0, 18.0]))), [6.0, 18.0])
 
@@ -270,7 +271,7 @@ def test_nyc_other_airport_keeps_its_own_lateness_out(tmp_path):
     assert data.y_party == "LGA operator" and "late LGA" not in data.predictor_names
     late = data.x[9, list(data.predictor_names).index("late EWR")]
     np.testing.assert_allclose(nyc.LATE.undo(late), np.where(np.arange(24) < 12, 0.5, 0.0), atol=1e-15)
-    with pytest.raises(ValueError, match="airport is 'BOS': it must be one of EWR, JFK, LGA"):
+    with pytest.raises(ValueError, match="response is 'BOS': dataset 'nyc' has EWR, JFK, LGA"):
         nyc.load(tmp_path, "BOS")
 
 

@@ -79,10 +79,13 @@ def test_a_job_holds_as_many_of_each_axis_as_the_key_says(key):
 
 def test_cases_that_need_different_files_share_no_job():
     grid = {"methods": ["m"], "replicates": 1, "parties": [3], "folds": 1, "epsilon": [1.0]}
-    sources = {"one": "simulated", "two": "beijing", "three": "simulated"}
+    sources = {"one": "simulated", "two": "dataset", "three": "simulated"}
     block = {
         "methods": {"m": {"protocol": "moments"}},
-        "cases": {name: {"source": source, "grid": grid} for name, source in sources.items()},
+        "cases": {
+            name: {"source": source, "grid": grid} | ({"settings": {"dataset": "beijing"}} if name == "two" else {})
+            for name, source in sources.items()
+        },
         "batch": {"cases_per_job": 1000},
     }
     found = {frozenset(block.methods) for block in blocks(plan("functional_boosting", block, 1)).values()}

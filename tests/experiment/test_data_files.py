@@ -138,7 +138,8 @@ def check_division(made: Any, case: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("replicates", [1, 7, 40])
 def test_every_fit_reads_the_one_file_that_has_its_replicates(replicates):
-    cases = {f"size_{i}": {"source": "simulated"} for i in range(30)} | {"real": {"source": "beijing"}}
+    cases = {f"size_{i}": {"source": "simulated"} for i in range(30)}
+    cases |= {"real": {"source": "dataset", "settings": {"dataset": "beijing"}}}
     grid = {"methods": ["m"], "replicates": replicates, "parties": [3], "folds": 1, "epsilon": [1.0]}
     block = {
         "methods": {"m": {"protocol": "moments"}},

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from partywise.datasets.curves import CurveTable, Scale
+from partywise.datasets.curves.descriptions import Scale
+from partywise.datasets.curves.tables import CurveTable
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
@@ -67,7 +68,8 @@ def block():
             "simulated": {"settings": SMALL, "grid": {**grid, "methods": many, "parties": [2, 4]}},
             "sweep": {"source": "simulated", "settings": SMALL, "grid": {**grid, "methods": price, "parties": [4]}},
             "beijing": {
-                "settings": {"n_basis_x": 6, "n_basis_y": 6},
+                "source": "dataset",
+                "settings": {"dataset": "beijing", "n_basis_x": 6, "n_basis_y": 6},
                 "grid": {**grid, "methods": price, "parties": [3]},
             },
             **{
@@ -86,7 +88,7 @@ def block():
 def day_curves(folder):
     """Seven predictors of three parties on 60 days, in place of the downloaded table."""
     rng, days = stream(5, "days"), 60
-    unit = Scale("1", 2.0, 3.0, "a test")
+    unit = Scale(name="v", unit="1", offset=2.0, scale=3.0, because="a test")
     return CurveTable(
         hours=np.arange(24) + 0.5,
         hours_x=np.arange(24) + 0.5,
@@ -117,7 +119,7 @@ def closed():
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cases.beijing_table, "load", day_curves)
+        patch.setattr(cases, "read_curves", lambda name, response, resources: day_curves(resources))
         made = plan("functional_boosting", block(), 3)
         parts = []
         for name, case in made.cases.items():

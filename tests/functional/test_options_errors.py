@@ -10,7 +10,7 @@ from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
 from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions, MomentsOptions, RoundwiseOptions
 from partywise.functional.path_options import BoostingOptions
-from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
+from partywise.studies.functional_boosting.settings import DatasetSettings, SimulatedSettings
 from partywise.studies.functional_boosting.study import Spec
 from protocol_driver import run
 
@@ -119,15 +119,15 @@ NAMED_ERRORS = [
     (SimulatedSettings, {"fold_rule": "random"}, "fold_rule", "'random'"),
     (SimulatedSettings, {"n_test": -1}, "n_test", "-1"),
     (SimulatedSettings, {"references": -1}, "references", "-1"),
-    (BeijingSettings, {"n_basis_x": 3}, "n_basis_x", "3"),
-    (BeijingSettings, {"basis": "fourier"}, "n_basis_x", "8"),
-    (BeijingSettings, {"smoothing": -1.0}, "smoothing", "-1.0"),
-    (BeijingSettings, {"radius": 0.0}, "radius", "0.0"),
-    (BeijingSettings, {"response_radius": 0.0}, "response_radius", "0.0"),
-    (BeijingSettings, {"split": "explicit", "groups": ((0,),)}, "groups", "((0,),)"),
-    (BeijingSettings, {"split": "seasonal"}, "split", "'seasonal'"),
-    (BeijingSettings, {"fold_rule": "random"}, "fold_rule", "'random'"),
-    (NycSettings, {"airport": "ORD"}, "airport", "'ORD'"),
+    (DatasetSettings, {"dataset": "beijing", "n_basis_x": 3}, "n_basis_x", "3"),
+    (DatasetSettings, {"dataset": "beijing", "basis": "fourier"}, "n_basis_x", "8"),
+    (DatasetSettings, {"dataset": "beijing", "smoothing": -1.0}, "smoothing", "-1.0"),
+    (DatasetSettings, {"dataset": "beijing", "radius": 0.0}, "radius", "0.0"),
+    (DatasetSettings, {"dataset": "beijing", "response_radius": 0.0}, "response_radius", "0.0"),
+    (DatasetSettings, {"dataset": "beijing", "split": "explicit", "groups": ((0,),)}, "groups", "((0,),)"),
+    (DatasetSettings, {"dataset": "beijing", "split": "seasonal"}, "split", "'seasonal'"),
+    (DatasetSettings, {"dataset": "beijing", "fold_rule": "random"}, "fold_rule", "'random'"),
+    (DatasetSettings, {"dataset": "nyc", "response": "ORD"}, "response", "'ORD'"),
     (Spec, {"delta": 0.0}, "delta", "0.0"),
     (Spec, {"delta": 1.0}, "delta", "1.0"),
     (Spec, {"delta": float("nan")}, "delta", "nan"),
@@ -183,9 +183,14 @@ def block(method=None, settings=None, grid=None, source="simulated"):
             {"settings": {"split": "explicit", "groups": [[0], [1], [2, 3]]}},
             "parties is 2: split 'explicit' .* 3 parties",
         ),
-        ({"source": "beijing"}, "parties is 2: split 'natural' .* 3 parties"),
+        ({"source": "dataset", "settings": {"dataset": "beijing"}}, "parties is 2: split 'natural' .* 3 parties"),
         (
-            {"source": "beijing", "grid": {"parties": [3]}, "method": {"protocol": "baseline", "kind": "oracle"}},
+            {
+                "source": "dataset",
+                "settings": {"dataset": "beijing"},
+                "grid": {"parties": [3]},
+                "method": {"protocol": "baseline", "kind": "oracle"},
+            },
             "fit: the true operators of this case are unknown",
         ),
         ({"method": {"s": [0.1, 0.2]}}, "fit, whose s has 2 entries: this case has 4 predictors"),

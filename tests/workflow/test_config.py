@@ -169,7 +169,10 @@ BROKEN: list[tuple[Break, str]] = [
     (put("cases", "simulated", "source", value=[1]), f"{S}.cases.simulated.source is [1]: "),
     (new_method(protocol="forest"), f"{S}.methods.extra.protocol is 'forest': "),
     (grid("methods", ["moment"]), f"{G}.methods lists 'moment': did you mean moments? allowed here: "),
-    (put("cases", "simulated", "source", value="nycc"), f"{S}.cases.simulated.source is 'nycc': did you mean nyc?"),
+    (
+        put("cases", "simulated", "source", value="nyc"),
+        f"{S}.cases.simulated.source is 'nyc': write source: dataset now",
+    ),
     (put("figures", value=["error_by_party"]), f"{S}.figures lists 'error_by_party': did you mean error_by_parties?"),
     (grid("parties", [2, 7]), f"{G}.parties is 7: the number of parties must lie in 1..6, the number of predictors."),
     (many(settings("n", 10), grid("folds", 11)), f"{G}.folds is 11: "),

@@ -14,9 +14,9 @@ from typing import Any
 
 from partywise.datasets.carriers import bzip2
 from partywise.datasets.catalogue import RESOURCES
-from partywise.datasets.curves import read_columns
 from partywise.datasets.fetch import fetch_folder, read_files
 from partywise.datasets.loaders.breast_cancer import NAMES
+from partywise.datasets.reading import read_columns
 from partywise.federation.parties import split_rows
 
 SEED, CASE, METHOD, FIRST_PORT = 20240601, "real", "certified", 47200

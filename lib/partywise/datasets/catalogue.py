@@ -1,6 +1,7 @@
 """Which public data are used and where they are: package, version, member and SHA-256 of each, pinned in a file.
 
-What is public of the tables in it stands beside the pin: `partywise.datasets.descriptions` reads that.
+What is public of the tables and curves in it stands beside the pin: `partywise.datasets.descriptions` and
+`partywise.datasets.curves.descriptions` read that.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Resource:
 
 
 def _resource(entry: dict[str, Any]) -> Resource:
-    pin = {key: value for key, value in entry.items() if key != "tables"}
+    pin = {key: value for key, value in entry.items() if key not in ("tables", "curves")}
     return Resource(**pin | {"members": tuple(Member(**member) for member in entry["members"])})
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .column_facts import ColumnFacts
-from .curves import require
+from .reading import require
 
 FROM_THE_DATA = "smallest and largest value in the table: the features are public where labels are the secret"
 

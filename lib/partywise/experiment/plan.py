@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from ..errors import ConfigError
 from .configuration.build import as_block, build, choices, refuse_unknown
 from .configuration.grammar import Batch, Grid, StudyBlock
+from .configuration.new_names import DATASET_SOURCES
 from .configuration.sweep import Entry, checked_title, fill, written_out
 from .study import NO_NOISE, Lazy, Protocol, Source, Study, address_of, own
 
@@ -314,6 +315,8 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
         chosen = study.sources[source]
     else:
         has_tables = "dataset" in study.sources
+        if has_tables and (now := DATASET_SOURCES.get(str(source))):
+            raise ConfigError(f"{where}.source is {source!r}: write source: dataset now, with settings: {{{now}}}.")
         hint = "; a shipped table is source dataset, with its name as settings.dataset" if has_tables else ""
         raise ConfigError(f"{where}.source is {source!r}: {choices(source, study.sources)}{hint}.")
     settings: Any = build(chosen.settings, block.get("settings"), f"{where}.settings")

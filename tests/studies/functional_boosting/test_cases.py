@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from partywise.datasets.curves import CurveTable, Scale
+from partywise.datasets.curves.descriptions import Scale
+from partywise.datasets.curves.tables import CurveTable
 from partywise.federation.folds import Fold
 from partywise.functional.bases import make_basis
 from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions
@@ -18,7 +19,7 @@ from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.functional_boosting.metrics import example_fits
-from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
+from partywise.studies.functional_boosting.settings import DatasetSettings, SimulatedSettings
 from partywise.studies.functional_boosting.study import STUDY, Spec
 from protocol_driver import INF, SMALL, data_rng, make_data, run
 
@@ -159,7 +160,7 @@ def small_table(n=42, parties=("wind", "wind", "rain", "heat", "heat", "heat", "
     a, b = rng.standard_normal((2, n, p, 1))
     x = a + b * (hours_x - 12) / 12
     y = a[:, 0] - b[:, 1] * ((hours - 12) / 6) ** 2 + 0.01 * rng.standard_normal((n, hours.size))
-    scale = Scale("kg", 10.0, 4.0, "public")
+    scale = Scale(name="load", unit="kg", offset=10.0, scale=4.0, because="public")
     return CurveTable(
         hours=hours,
         hours_x=hours_x,
@@ -184,24 +185,26 @@ def loaded(monkeypatch):
     """Loaders that return the small table and remember what they were asked for."""
     asked = []
 
-    def load(folder, **more):
-        asked.append((str(folder), more))
-        parties = [f"operator {j % 4}" for j in range(27)] if more else None
-        return small_table(parties=parties) if parties else small_table()
+    def load(name, response, resources):
+        asked.append((name, response, str(resources)))
+        return small_table(parties=[f"operator {j % 4}" for j in range(27)]) if name == "nyc" else small_table()
 
-    monkeypatch.setattr(cases.beijing_table, "load", load)
-    monkeypatch.setattr(cases.nyc_table, "load", load)
+    monkeypatch.setattr(cases, "read_curves", load)
     return asked
 
 
+def beijing_settings(**given):
+    return DatasetSettings(dataset="beijing", **given)
+
+
 def beijing(settings=None, replicate=0):
-    return cases.draw_beijing(settings or BeijingSettings(), Spec(), data_rng(replicate), "resources")
+    return cases.draw_dataset(settings or beijing_settings(), Spec(), data_rng(replicate), "resources")
 
 
 def test_a_real_case_smooths_the_table_into_orthonormal_coordinates(loaded):
-    settings = BeijingSettings(n_basis_x=6, n_basis_y=5, smoothing=0.0)
+    settings = beijing_settings(n_basis_x=6, n_basis_y=5, smoothing=0.0)
     data, table = beijing(settings), small_table()
-    assert loaded == [("resources/beijing_pm25", {})]
+    assert loaded == [("beijing", None, "resources")]
     assert data.X.shape == (42, 7, 6) and data.Y.shape == (42, 5)
     bx, by = make_basis("bspline", (0.0, 24.0), 6), make_basis("bspline", (6.0, 18.0), 5)
     # Lines and squares lie in both spline spaces, so that coordinates give back the curves of the table.
@@ -219,13 +222,13 @@ def test_smoothing_pulls_curves_towards_lines(loaded):
     rough = basis.inverse_root @ basis.penalty @ basis.inverse_root
     energy = []
     for weight in (1e-6, 1.0, 1e4):
-        Y = beijing(BeijingSettings(smoothing=weight)).Y
+        Y = beijing(beijing_settings(smoothing=weight)).Y
         energy.append(np.einsum("na,ab,nb->", Y, rough, Y))
     assert energy[0] > 1.05 * energy[1] > 1.1 * energy[2]
 
 
 def test_a_replicate_deals_whole_blocks_to_the_folds_anew(loaded):
-    settings = BeijingSettings()
+    settings = beijing_settings()
     first, second = beijing(settings), beijing(settings, replicate=1)
     assert np.array_equal(first.X, second.X) and not np.array_equal(first.block, second.block)
     assert sorted(set(first.block)) == list(range(7))
@@ -239,7 +242,7 @@ def test_a_replicate_deals_whole_blocks_to_the_folds_anew(loaded):
 
 
 def test_the_natural_split_is_who_measures_the_curves(loaded):
-    settings = BeijingSettings()
+    settings = beijing_settings()
     data = beijing(settings)
     active, *owners = study_data.split(data, 3, Spec(), settings)
     assert [(party.name, party.columns) for party in owners] == [
@@ -254,15 +257,15 @@ def test_the_natural_split_is_who_measures_the_curves(loaded):
 
 
 def test_the_second_real_case_asks_for_its_airport(loaded):
-    settings = NycSettings(airport="LGA")
-    data = cases.draw_nyc(settings, Spec(), data_rng(), "resources")
-    assert loaded == [("resources/nyc_flights", {"airport": "LGA"})]
+    settings = DatasetSettings(dataset="nyc", response="LGA")
+    data = cases.draw_dataset(settings, Spec(), data_rng(), "resources")
+    assert loaded == [("nyc", "LGA", "resources")]
     assert data.X.shape[1] == settings.n_predictors == 27
     assert len(study_data.split(data, 4, Spec(), settings)) - 1 == settings.n_natural == 4
 
 
 def test_a_real_case_runs_end_to_end(loaded):
-    settings = BeijingSettings()
+    settings = beijing_settings()
     data = beijing(settings)
     for options, bound in ((LocalOptions(noise="none", max_steps=40), 0.5), (MomentsOptions(max_steps=10), INF)):
         done = run(options, settings=settings, data=data, parties=3, epsilon=1000.0)
@@ -289,4 +292,5 @@ def test_counts_that_the_pipeline_checks_grids_with():
         1000,
         5,
     )
-    assert BeijingSettings().n_active is None and (BeijingSettings.n_predictors, NycSettings.n_predictors) == (7, 27)
+    assert [DatasetSettings(dataset=name).n_predictors for name in ("beijing", "nyc")] == [7, 27]
+    assert beijing_settings().n_active is None

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
-from ..curves import read_columns, require, to_numbers
 from ..descriptions import TABLES
 from ..fetch import read_files
+from ..reading import read_columns, require, to_numbers
 from ..tables import Table
 
 RESOURCE, RESPONSE = "abalone", "rings"

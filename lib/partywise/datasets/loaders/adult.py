@@ -16,9 +16,9 @@ from ...errors import DataMissing
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..column_facts import INDICATOR
-from ..curves import fail, require
 from ..descriptions import TABLES, Column
 from ..fetch import read_files
+from ..reading import fail, require
 from ..tables import Table, stack_columns
 
 RESOURCE = "adult"

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import DataMissing
 from ..catalogue import RESOURCES
-from ..curves import require, to_numbers
 from ..fetch import read_files
+from ..reading import require, to_numbers
 from ..tables import Table
 from .adult import NOTES, TABLE
 

@@ -1,50 +1,26 @@
-"""Beijing fine particles 2010-2014: one record is one day, 24 hourly values a curve (UCI "Beijing PM2.5").
-
-The embassy measures the particles; the weather comes from other holders.  Public constants of each variable:
-
-================  =====================  ======  =====  ==================================================
-variable          unit                   offset  scale  meaning
-================  =====================  ======  =====  ==================================================
-PM2.5 (response)  log(1 + ug/m3)         log 76  1      75 ug/m3, the national daily limit (class II)
-temperature       degrees C              12      12     yearly mean of the climate, half its yearly swing
-dew point         degrees C              0       15     freezing point, half the yearly swing
-pressure          hPa                    1013    10     standard atmosphere, travelling highs and lows
-wind run          log(1 + m/s)           log 11  1.5    cumulated speed: 10 m/s, a day of one wind is near 100
-north-west wind   1 in hours with it     0.5     0.5    an indicator: -1 or 1
-south-east wind   1 in hours with it     0.5     0.5    an indicator: -1 or 1
-rain              1 in hours with rain   0       1      an indicator: 0 or 1, mostly 0
-================  =====================  ======  =====  ==================================================
-"""
+"""Beijing fine particles 2010-2014: one record is one day, 24 hourly values a curve (UCI "Beijing PM2.5")."""
 
 from __future__ import annotations
 
-import math
 from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
 
 from ..catalogue import RESOURCES
-from ..curves import CurveTable, Scale, fail, fill_gaps, read_columns, require, to_numbers
+from ..curves.descriptions import CURVES
+from ..curves.tables import CurveTable, fill_gaps
 from ..fetch import read_files
+from ..reading import fail, read_columns, require, to_numbers
 
 RESOURCE = "beijing_pm25"
 LONGEST_GAP = 4
 BLOCK_DAYS = 14
 DAYS_KEPT = 1711
 
-Y_SCALE = Scale("log(1 + ug/m3)", math.log(76), 1.0, "75 ug/m3 is the national daily limit of PM2.5")
-PREDICTORS: dict[str, tuple[str, Scale]] = {
-    "temperature": ("meteorological office", Scale("degrees C", 12.0, 12.0, "yearly mean and half swing")),
-    "dew point": ("meteorological office", Scale("degrees C", 0.0, 15.0, "freezing point and half swing")),
-    "pressure": ("meteorological office", Scale("hPa", 1013.0, 10.0, "standard atmosphere")),
-    "wind run": ("wind station", Scale("log(1 + m/s)", math.log(11), 1.5, "10 m/s cumulated")),
-    "north-west wind": ("wind station", Scale("1", 0.5, 0.5, "an indicator")),
-    "south-east wind": ("wind station", Scale("1", 0.5, 0.5, "an indicator")),
-    "rain": ("rain gauge", Scale("1", 0.0, 1.0, "an indicator that is mostly 0")),
-}
+DESCRIPTION = CURVES["beijing"]
 NOTES = (
-    "The record of the privacy unit is a day of the city, not a person; an hour of the file is part of one record.",
+    DESCRIPTION.record,
     "Gaps of at most 4 hours are on the line between the measured hours of the same day beside them; at the start or "
     "the end of a day they keep its nearest measured hour. Days with a longer gap are dropped.",
     "The wind speed is cumulated by the source since the last change of direction, also over midnight; rain is given "
@@ -52,13 +28,14 @@ NOTES = (
 )
 
 
-def load(folder: str | Path) -> CurveTable:
+def load(folder: str | Path, response: str | None = None) -> CurveTable:
     """Read ``folder`` (such as ``resources/beijing_pm25``, filled by ``datasets.fetch``).
 
     References
     ----------
     Liang et al. (2015), "Assessing Beijing's PM2.5 pollution", Proceedings of the Royal Society A 471.
     """
+    DESCRIPTION.response(response)
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
     names = ("year", "month", "day", "hour", "pm2.5", "DEWP", "TEMP", "PRES", "cbwd", "Iws", "Ir")
@@ -69,20 +46,20 @@ def load(folder: str | Path) -> CurveTable:
     keep = ~np.isnan(y).any(axis=1)
     if sha256[member.file] == member.sha256:
         require(int(keep.sum()) == DAYS_KEPT, f"{keep.sum()} complete days where {DAYS_KEPT} are expected")
-    scales = tuple(scale for _, scale in PREDICTORS.values())
+    particles, *scales = DESCRIPTION.variables
     hours = np.arange(24) + 0.5
     return CurveTable(
         hours=hours,
         hours_x=hours,
         domain=(0.0, 24.0),
         domain_x=(0.0, 24.0),
-        y=Y_SCALE.apply(y[keep]),
+        y=particles.apply(y[keep]),
         x=np.stack([scale.apply(x[keep, j]) for j, scale in enumerate(scales)], axis=1),
-        y_scale=Y_SCALE,
-        x_scales=scales,
-        y_party="embassy",
-        predictor_names=np.array(list(PREDICTORS)),
-        party_names=np.array([party for party, _ in PREDICTORS.values()]),
+        y_scale=particles,
+        x_scales=tuple(scales),
+        y_party=particles.holder,
+        predictor_names=np.array([scale.name for scale in scales]),
+        party_names=np.array([scale.holder for scale in scales]),
         block=np.array([(day - days[0]).days // BLOCK_DAYS for day in days])[keep],
         dates=np.array([day.isoformat() for day in days])[keep],
         sha256=sha256,
@@ -118,8 +95,8 @@ def _predictors(columns: dict[str, list[str]]) -> np.ndarray:
         (_hourly(columns, "Ir") > 0).astype(float),
     )
     curves = np.stack([one.reshape(-1, 24) for one in series], axis=1)
-    for j, name in enumerate(PREDICTORS):
-        require(not np.isnan(curves[:, j]).any(), f"{name} has missing hours")
+    for j, one in enumerate(DESCRIPTION.predictors):
+        require(not np.isnan(curves[:, j]).any(), f"{one.name} has missing hours")
     return curves
 
 

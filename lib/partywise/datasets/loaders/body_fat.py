@@ -8,8 +8,8 @@ import numpy as np
 
 from ..carriers import bzip2
 from ..catalogue import RESOURCES
-from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
+from ..reading import read_columns, require, to_numbers
 from ..tables import Table, stack_columns
 
 RESOURCE = "body_fat"

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ..catalogue import RESOURCES
-from ..curves import fail, require
 from ..fetch import read_files
+from ..reading import fail, require
 from ..tables import Table, stack_columns
 
 RESOURCE = "breast_cancer"

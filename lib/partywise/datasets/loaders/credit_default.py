@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from ..catalogue import RESOURCES
-from ..curves import read_columns, require, to_numbers
 from ..descriptions import TABLES
 from ..fetch import read_files
+from ..reading import read_columns, require, to_numbers
 from ..tables import Table
 
 RESOURCE, LABEL = "credit_default", "default-payment-next-month"

@@ -12,8 +12,8 @@ import numpy as np
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..column_facts import INDICATOR, ColumnFacts
-from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
+from ..reading import read_columns, require, to_numbers
 from ..tables import Table, indicators, stack_columns
 
 RESOURCE = "nyc_flights"

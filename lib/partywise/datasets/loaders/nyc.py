@@ -1,24 +1,4 @@
-"""New York 2013: one record is one date, the response is the share of late departures at one airport by hour.
-
-The weather office holds 6 curves at each of 3 airports; the operator of each airport holds 3: for the airport of the
-response its timetable (flights, mean distance, mean seats), for each other airport its own share of late departures,
-flights and mean distance.  Public constants of each variable:
-
-===============  ====================  ======  =====  ======================================================
-variable         unit                  offset  scale  meaning
-===============  ====================  ======  =====  ======================================================
-late             share of departures   0.2     0.2    one in five is late in the national yearly statistics
-temperature      degrees F             55      20     yearly mean of the climate, half its yearly swing
-dew point        degrees F             40      20     the same
-humidity         %                     60      20     middle of a comfortable to humid range
-wind speed       mph                   10      6      usual breeze
-rain             (inch/h)^(1/2)        0       .3^.5  0.3 inch/h is called heavy rain; mostly 0
-visibility       miles                 10      5      highest reported value; mostly 10
-flights          scheduled per hour    20      20     one runway serves about 40 departures an hour
-distance         miles                 1000    500    a flight of medium range
-seats            seats                 130     50     a narrow-body aircraft
-===============  ====================  ======  =====  ======================================================
-"""
+"""New York 2013: one record is one date, the response is the share of late departures at one airport by hour."""
 
 from __future__ import annotations
 
@@ -31,11 +11,14 @@ import numpy as np
 
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
-from ..curves import CurveTable, Scale, fail, fill_gaps, read_columns, require, to_numbers
+from ..curves.descriptions import CURVES, Scale
+from ..curves.tables import CurveTable, fill_gaps
 from ..fetch import read_files
+from ..reading import fail, read_columns, require, to_numbers
 
 RESOURCE = "nyc_flights"
-AIRPORTS = ("EWR", "JFK", "LGA")
+DESCRIPTION = CURVES["nyc"]
+AIRPORTS = DESCRIPTION.responses
 YEAR, DAYS = 2013, 365
 OPEN, CLOSE = 6, 22
 LATE_MINUTES = 15
@@ -45,23 +28,20 @@ LONGEST_GAP = 5
 STRONGEST_WIND = 100.0
 DATES_KEPT = 364
 
-LATE = Scale("share of departures", 0.2, 0.2, "national yearly share")
-TIMETABLE: dict[str, Scale] = {
-    "flights": Scale("scheduled per hour", 20.0, 20.0, "one runway"),
-    "distance": Scale("miles", 1000.0, 500.0, "medium range"),
-    "seats": Scale("seats", 130.0, 50.0, "a narrow-body aircraft"),
+# Columns of the file of the weather.
+WEATHER = {
+    "temperature": "temp",
+    "dew point": "dewp",
+    "humidity": "humid",
+    "wind speed": "wind_speed",
+    "rain": "precip",
+    "visibility": "visib",
 }
-WEATHER: dict[str, tuple[str, Scale]] = {
-    "temperature": ("temp", Scale("degrees F", 55.0, 20.0, "yearly mean and half swing")),
-    "dew point": ("dewp", Scale("degrees F", 40.0, 20.0, "yearly mean and half swing")),
-    "humidity": ("humid", Scale("%", 60.0, 20.0, "comfortable to humid")),
-    "wind speed": ("wind_speed", Scale("mph", 10.0, 6.0, "usual breeze")),
-    "rain": ("precip", Scale("(inch/h)^(1/2)", 0.0, math.sqrt(0.3), "heavy rain")),
-    "visibility": ("visib", Scale("miles", 10.0, 5.0, "highest reported value")),
-}
+TIMETABLE = ("flights", "distance", "seats")
+SCALES = {one.name: one for one in DESCRIPTION.variables}
+LATE = SCALES["late"]
 NOTES = (
-    "The record of the privacy unit is a date, not a person; a flight or an hour of weather is part of one record. The "
-    "register of planes (seats) is public.",
+    DESCRIPTION.record,
     "Share of the departures of an hour (scheduled 6-21 h, cancelled flights left out) that left more than 15 minutes "
     "late; hours without one are filled from the hours of the same date beside them.",
     "Curves of the operators cover 6-21 h and are held constant outside; the number of flights covers 24 h.",
@@ -72,10 +52,9 @@ NOTES = (
 )
 
 
-def load(folder: str | Path, airport: str = "EWR") -> CurveTable:
-    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``)."""
-    if airport not in AIRPORTS:
-        raise ValueError(f"airport is {airport!r}: it must be one of {', '.join(AIRPORTS)}.")
+def load(folder: str | Path, response: str | None = None) -> CurveTable:
+    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``); a response is an airport."""
+    airport = DESCRIPTION.response(response)
     contents, sha256, notes = read_files(RESOURCE, folder)
     late, timetable = _flights(contents)
     weather = _weather(contents["weather.csv"])
@@ -110,16 +89,16 @@ def _predictors(
 ) -> Iterator[tuple[str, str, Scale, np.ndarray]]:
     """Name, party, scale and (365, 24) curves of each predictor: weather, own operator, other operators."""
     for place, airport in enumerate(AIRPORTS):
-        for name, (_, scale) in WEATHER.items():
-            yield f"{name} {airport}", "weather office", scale, weather[name][place]
-    for name, scale in TIMETABLE.items():
-        yield f"{name} {AIRPORTS[own]}", f"{AIRPORTS[own]} operator", scale, timetable[name][own]
+        for name in WEATHER:
+            yield f"{name} {airport}", SCALES[name].holder, SCALES[name], weather[name][place]
+    for name in TIMETABLE:
+        yield f"{name} {AIRPORTS[own]}", f"{AIRPORTS[own]} operator", SCALES[name], timetable[name][own]
     for place, airport in enumerate(AIRPORTS):
         if place != own:
             party = f"{airport} operator"
             yield f"late {airport}", party, LATE, _all_day(late)[place]
             for name in ("flights", "distance"):
-                yield f"{name} {airport}", party, TIMETABLE[name], timetable[name][place]
+                yield f"{name} {airport}", party, SCALES[name], timetable[name][place]
 
 
 def _flights(contents: dict[str, bytes]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -173,11 +152,11 @@ def _all_day(curves: np.ndarray) -> np.ndarray:
 
 def _weather(content: bytes) -> dict[str, np.ndarray]:
     """Weather curves by name, each (3, 365, 24), in the units of their scales; NaN where a gap is too long."""
-    names = ("origin", "year", "month", "day", "hour", *(column for column, _ in WEATHER.values()))
+    names = ("origin", "year", "month", "day", "hour", *WEATHER.values())
     columns = read_columns(content, names, "weather.csv")
     cell, first = np.unique(_cells(columns, "weather.csv"), return_index=True)
     curves = {}
-    for name, (column, _) in WEATHER.items():
+    for name, column in WEATHER.items():
         series = np.full(_SIZE, np.nan)
         series[cell] = to_numbers(columns[column], column)[first]
         if name == "wind speed":

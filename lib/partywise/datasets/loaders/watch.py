@@ -16,8 +16,8 @@ import numpy as np
 from ...errors import DataMissing
 from ..catalogue import RESOURCES
 from ..column_facts import ColumnFacts
-from ..curves import require
 from ..fetch import read_files
+from ..reading import require
 from ..tables import Table
 
 RESOURCE = "watch_activity"

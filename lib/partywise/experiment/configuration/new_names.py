@@ -13,6 +13,7 @@ RENAMED = {
     "own_bucket_num": "own_n_bins",
     "shown": "n_shown",
     "table": "dataset",
+    "airport": "response",
 }
 # Variables of cubes, by which a cube of an earlier version is compared.
 RENAMED_VARIABLES = {
@@ -23,6 +24,11 @@ RENAMED_VARIABLES = {
     "skipped": "skipped_clients",
 }
 
+# Sources of cases that are shipped data now, each with the settings that name them.
+DATASET_SOURCES = {
+    "beijing": "dataset: beijing",
+    "nyc": "dataset: nyc, response: the airport",
+}
 # Values, likewise; of labels a cube of an earlier version is compared by the new ones.
 RENAMED_VALUES = {
     "public_buckets": "public_bins",

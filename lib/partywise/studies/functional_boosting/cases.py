@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 from scipy.special import chdtri
 
-from ...datasets.curves import CurveTable, smooth_curves
-from ...datasets.loaders import beijing as beijing_table
-from ...datasets.loaders import nyc as nyc_table
+from ...datasets.curves.tables import smooth_curves
+from ...datasets.loaders.curves import read_curves
 from ...functional.bases import make_basis, roughness_directions
 from ...randomness import Rng
 from .data import FunctionalData
-from .settings import BeijingSettings, NycSettings, RealSettings, SimulatedSettings, SimulationSettings
+from .settings import DatasetSettings, SimulatedSettings, SimulationSettings
 
 RADIUS_LEVEL = 0.95
 # Public bound of the response norm: this multiple of its root mean square under the generator (about its 95 % point).
@@ -88,20 +87,9 @@ def draw_simulated(settings: SimulatedSettings, spec: object, rng_for: Rng, reso
     )
 
 
-def draw_beijing(settings: BeijingSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
-    """Beijing PM2.5 day curves 2010-14; a replicate deals the fortnights to the folds anew."""
-    table = beijing_table.load(Path(resources) / "beijing_pm25")
-    return _real(table, settings, rng_for)
-
-
-def draw_nyc(settings: NycSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
-    """NYC 2013: share of late departures by hour at one airport; a replicate deals the weeks to the folds anew."""
-    table = nyc_table.load(Path(resources) / "nyc_flights", airport=settings.airport)
-    return _real(table, settings, rng_for)
-
-
-def _real(table: CurveTable, settings: RealSettings, rng_for: Rng) -> FunctionalData:
-    """Smooth the raw curves into the bases and give them public radii."""
+def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> FunctionalData:
+    """Shipped curves on public scales, smoothed; a replicate deals the blocks of days to the folds anew."""
+    table = read_curves(settings.dataset, settings.response, Path(resources))
     hours_x, hours_y = table.domain_x, table.domain
     bx = make_basis(settings.basis, hours_x, settings.n_basis_x)
     by = make_basis(settings.basis, hours_y, settings.n_basis_y)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...datasets.curves import smooth_curves
+from ...datasets.curves.tables import smooth_curves
 from ...datasets.own.curves.load import OwnCurve, load
 from ...datasets.own.records.load import contents
 from ...errors import DataMissing

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Annotated, Literal
 
-from ...checks import Count, Positive, Range, check_fields
+from ...checks import Positive, Range
+from ...datasets.curves.settings import CurveSettings
 from ...datasets.own.curves.files import RESERVED, CurveFile, PredictorFile, ResponseFile
 from ...datasets.own.grammar import FileBlock, OwnFiles, check_apart, increasing
-from .settings import check_basis, check_explicit
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(OwnFiles):
+class TableSettings(OwnFiles, CurveSettings):
     """Own data: files of curves whose records carry ids, smoothed into a basis.
 
     domain : start and end of the curves, in the unit of time of the files; predictors whose block gives another
@@ -40,29 +40,22 @@ class TableSettings(OwnFiles):
     predictors: tuple[PredictorFile, ...]
     radius: Positive
     response_radius: Positive
-    n_basis_x: Count = 8
-    n_basis_y: Count = 8
-    basis: Literal["bspline", "fourier"] = "bspline"
     smoothing: Annotated[float, Range(0, 1, advice="where 1 leaves straight lines")] = 1e-6
     max_gap: Positive | None = None
     min_points: Annotated[int, Range(2)] = 4
     match: Literal["refuse", "common"] = "refuse"
     min_blocks: Annotated[int, Range(2)] = 5
     fold_block: str | None = None
-    split: Literal["natural", "round_robin", "contiguous", "explicit"] = "natural"
-    groups: tuple[tuple[int, ...], ...] = ()
 
     n_active = None
     fold_rule = "balanced"
 
     def __post_init__(self) -> None:
         increasing("domain", self.domain)
-        check_fields(self)
         self.check_files()
-        check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
         if not self.predictors:
             raise ValueError("predictors is empty: list at least one.")
-        check_explicit(self.split, self.groups, self.n_predictors)
+        super().__post_init__()
         check_holders(self.response, self.predictors)
         for (key, one), (other, two) in combinations(self.curves.items(), 2):
             if self._same(one, two):
@@ -133,11 +126,9 @@ class TableSettings(OwnFiles):
         return self.min_records if self.fold_block is None else self.min_blocks
 
     @property
-    def party_counts(self) -> tuple[int, ...] | None:
-        """Numbers of parties the split allows; None for any."""
-        if self.split == "natural":
-            return (len({predictor.party for predictor in self.predictors}),)
-        return (len(self.groups),) if self.split == "explicit" else None
+    def n_natural(self) -> int:
+        """Number of those who hold predictors."""
+        return len({predictor.party for predictor in self.predictors})
 
 
 def check_holders(response: ResponseFile, predictors: tuple[PredictorFile, ...]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Count, Natural, NotNegative, Positive, Range, check_fields
+from ...checks import Count, Natural, Positive, Range, check_fields
+from ...datasets.curves.settings import ShippedCurves, check_basis, check_explicit
 
 Finite = Annotated[float, Range()]
 
@@ -90,87 +91,16 @@ class SimulatedSettings(SimulationSettings):
         return (len(self.groups),) if self.split == "explicit" else None
 
 
-# A fit multiplies matrices of this size for each pair of predictors.
-MOST_FUNCTIONS = 200
+@dataclass(frozen=True, kw_only=True)
+class DatasetSettings(ShippedCurves):
+    """Shipped day curves.
 
-
-def check_basis(basis: str, **sizes: int) -> None:
-    """Raise a named error for a basis size that the kind of basis does not have."""
-    for name, size in sizes.items():
-        if size > MOST_FUNCTIONS:
-            raise ValueError(
-                f"{name} is {size}: at most {MOST_FUNCTIONS} basis functions are fitted in reasonable time."
-            )
-        if basis == "bspline" and size < 4:
-            raise ValueError(f"{name} is {size}: cubic B-splines need at least 4.")
-        if basis == "fourier" and size % 2 == 0:
-            raise ValueError(f"{name} is {size}: a Fourier basis needs an odd number.")
-
-
-def check_explicit(split: str, groups: tuple[tuple[int, ...], ...], p: int) -> None:
-    """Raise a named error unless the groups of an explicit split are a partition of 0..p-1."""
-    flat = sorted(j for group in groups for j in group)
-    if split == "explicit" and (flat != list(range(p)) or not all(groups)):
-        raise ValueError(f"groups is {groups}: an explicit split needs each predictor 0..{p - 1} in one group.")
-    if split != "explicit" and groups:
-        raise ValueError(f"groups is {groups}: it belongs to split 'explicit', not {split!r}.")
-
-
-@dataclass(frozen=True)
-class RealSettings:
-    """Settings that the real day-curve cases share.
-
-    n_basis_x, n_basis_y, basis : basis of the smoothed curves; smoothing : weight of the roughness penalty
-    split : ``natural`` (the organisations that measure the curves) or as for simulated data
     radius, response_radius : public bounds of the root mean square of a scaled day curve of a predictor and of the
         response; the clipping radii are these times sqrt(hours)
     """
 
-    n_basis_x: Count = 8
-    n_basis_y: Count = 8
-    basis: Literal["bspline", "fourier"] = "bspline"
-    smoothing: NotNegative = 1e-4
-    split: Literal["natural", "round_robin", "contiguous", "explicit"] = "natural"
-    groups: tuple[tuple[int, ...], ...] = ()
     radius: Positive = 1.5
     response_radius: Positive = 2.0
     fold_rule: Literal["balanced", "published"] = "balanced"
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
-        check_explicit(self.split, self.groups, self.n_predictors)
-
-    n_predictors = 1
-    n_blocks = 1
-    n_natural = 1
     n_active = None
-
-    @property
-    def party_counts(self) -> tuple[int, ...] | None:
-        """Numbers of parties the split allows; None for any."""
-        if self.split == "natural":
-            return (self.n_natural,)
-        return (len(self.groups),) if self.split == "explicit" else None
-
-
-@dataclass(frozen=True)
-class BeijingSettings(RealSettings):
-    """Beijing PM2.5 day curves: embassy (response), meteorological office, wind and rain."""
-
-    n_predictors = 7
-    n_blocks = 131
-    n_natural = 3
-    # Start and end of a curve, its unit, and hours between ticks.
-    response_axis = ((0.0, 24.0), "log(1 + PM2.5 in µg/m³)", 6)
-
-
-@dataclass(frozen=True)
-class NycSettings(RealSettings):
-    """NYC 2013: share of late departures at one airport; weather office and three airport operators."""
-
-    airport: Literal["EWR", "JFK", "LGA"] = "EWR"
-    n_predictors = 27
-    n_blocks = 52
-    n_natural = 4
-    response_axis = ((6.0, 22.0), "share of departures over 15 min late", 6)

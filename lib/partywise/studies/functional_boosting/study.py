@@ -22,7 +22,7 @@ from ...functional.options import (
 )
 from .measures import FunctionalExamples, FunctionalMeasures
 from .own_settings import TableSettings
-from .settings import BeijingSettings, NycSettings, SimulatedSettings
+from .settings import DatasetSettings, SimulatedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -98,8 +98,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "simulated": Source(SimulatedSettings),
-        "beijing": Source(BeijingSettings, resources=("beijing_pm25",)),
-        "nyc": Source(NycSettings, resources=("nyc_flights",)),
+        "dataset": Source(DatasetSettings),
         "table": Source.own(TableSettings, "curves"),
     },
     methods={

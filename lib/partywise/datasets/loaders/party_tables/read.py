@@ -9,9 +9,9 @@ import numpy as np
 
 from ....errors import DataMissing
 from ...catalogue import RESOURCES
-from ...curves import require
 from ...descriptions import Column, Response, TableDescription
 from ...fetch import read_files
+from ...reading import require
 from ...tables import Table
 from .. import abalone, adult
 from .frames import read_frame

@@ -7,10 +7,10 @@ from math import isnan, log, sqrt
 from typing import Literal
 
 from ....datasets.carriers import zip_member
-from ....datasets.curves import read_columns, to_numbers
 from ....datasets.fetch import fetch_folder, read_files
 from ....datasets.loaders import body_fat as body_fat_loader
 from ....datasets.loaders import flights as flights_loader
+from ....datasets.reading import read_columns, to_numbers
 
 
 def delta_share(n: int, releases: int) -> float:

@@ -1,39 +1,14 @@
-"""Curves of one record each on a regular grid: the table that every loader returns, and what loaders share."""
+"""Curves of one record each on a regular grid: the table that every loader returns, gaps in them, and smoothing."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NoReturn
 
 import numpy as np
 
-from ..errors import DataMissing
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A public change of scale: value here = (value in ``unit`` - offset) / scale.
-
-    The two constants come from the meaning of the variable (a standard, a physical or reporting range), never
-    from the sample: constants taken from the data would be a release of their own.
-    """
-
-    unit: str
-    offset: float
-    scale: float
-    because: str
-
-    def apply(self, values: np.ndarray) -> np.ndarray:
-        """From ``unit`` to the scale of the table."""
-        return (np.asarray(values, dtype=float) - self.offset) / self.scale
-
-    def undo(self, values: np.ndarray) -> np.ndarray:
-        """From the scale of the table to ``unit``."""
-        return np.asarray(values, dtype=float) * self.scale + self.offset
+from ..reading import require
+from .descriptions import Scale
 
 
 @dataclass(frozen=True)
@@ -92,41 +67,6 @@ class CurveTable:
             require(getattr(self, name).shape == (size,), f"{name} has {len(getattr(self, name))} entries, not {size}")
         require(len(self.x_scales) == p, f"x_scales has {len(self.x_scales)} entries, not {p}")
         require(bool(np.isfinite(self.y).all() and np.isfinite(self.x).all()), "a curve has a value that is not finite")
-
-
-def require(holds: bool, check: str) -> None:
-    """Raise ``DataMissing`` with the name of the check that failed, unless it holds."""
-    if not holds:
-        fail(check)
-
-
-def fail(check: str) -> NoReturn:
-    """Raise ``DataMissing`` with the name of the check that failed."""
-    raise DataMissing(
-        f"the data are not as described: {check}; delete the data set's folder and run again to fetch the pinned files."
-    )
-
-
-def read_columns(content: bytes, names: Sequence[str], file: str) -> dict[str, list[str]]:
-    """The named columns of a CSV file as lists of text."""
-    try:
-        rows = csv.reader(io.StringIO(content.decode(), newline=""))
-        header = next(rows, [])
-        body = list(rows)
-    except (UnicodeDecodeError, csv.Error):
-        raise DataMissing(f"{file} cannot be read as CSV text: delete it and run again to fetch it.") from None
-    absent = [name for name in names if name not in header]
-    require(not absent, f"{file} has no column {', '.join(absent)}")
-    require(all(len(row) == len(header) for row in body), f"a row of {file} has not the {len(header)} header fields")
-    return {name: [row[place] for row in body] for name, place in ((name, header.index(name)) for name in names)}
-
-
-def to_numbers(texts: Sequence[str], column: str) -> np.ndarray:
-    """Text to float; ``NA`` and empty become NaN, anything else that is not a number raises ``DataMissing``."""
-    try:
-        return np.array(["nan" if text in ("NA", "") else text for text in texts], dtype=float)
-    except ValueError as error:
-        raise DataMissing(f"column {column} is not numeric ({error}): fetch the pinned file.") from None
 
 
 def fill_gaps(curves: np.ndarray, longest: int) -> np.ndarray:
