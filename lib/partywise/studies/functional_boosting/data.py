@@ -15,7 +15,7 @@ from ...functional.model import BasisSpec
 from ...functional.model import PublicFacts as Public
 from ...privacy.accounted_values import Public as Fixed
 from .own_settings import TableSettings
-from .settings import RealSettings, SimulatedSettings
+from .settings import DatasetSettings, SimulatedSettings
 
 # `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
 RADIUS = "clipping radius of the case: a setting, or a constant of its generator"
@@ -85,7 +85,7 @@ class FunctionalData:
 
 
 def split(
-    data: FunctionalData, n_parties: int, spec: object, settings: SimulatedSettings | RealSettings | TableSettings
+    data: FunctionalData, n_parties: int, spec: object, settings: SimulatedSettings | DatasetSettings | TableSettings
 ) -> list[Party]:
     """The active party (the response) and ``n_parties`` owners of disjoint predictors.
 
@@ -108,7 +108,9 @@ def split(
     return [Party("active", "active", private), *owners]
 
 
-def folds(data: FunctionalData, n_folds: int, settings: SimulatedSettings | RealSettings | TableSettings) -> np.ndarray:
+def folds(
+    data: FunctionalData, n_folds: int, settings: SimulatedSettings | DatasetSettings | TableSettings
+) -> np.ndarray:
     """Fold of every record: floor(b K / n_blocks) for its block b, or the source's floor(n_blocks / K) each.
 
     With fresh test records these are fold 0 and all others train.  With the published rule the blocks that are left
