@@ -31,6 +31,28 @@ LAYERS = (
 )
 METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"}
 NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
+# Modules of the rooms above the parties in which something is `Any`, and why nothing else says what it is.
+UNTYPED = {
+    "audits.replay": "contents of messages and keys, whatever a protocol sends",
+    "datasets.catalogue": "blocks of a TOML file",
+    "datasets.columns.check": "settings of a source, which may be the user's",
+    "datasets.curves.descriptions": "blocks of a TOML file",
+    "datasets.descriptions": "blocks of a TOML file",
+    "datasets.loaders.party_tables.frames": "what a pickle holds",
+    "datasets.loaders.watch": "what a pickle holds",
+    "datasets.own.curves.netcdf": "variables of a file that somebody else wrote",
+    "datasets.own.remote.clients": "settings of a study, which the data sets do not know",
+    "datasets.own.remote.curves": "settings of a study, which the data sets do not know",
+    "datasets.own.remote.labels": "settings of a study, which the data sets do not know",
+    "experiment.configuration.build": "a hint of a field, and the value that it asks for",
+    "experiment.data": "fields of the data of any study, read back from a file",
+    "experiment.deployment.part": "generators of a run become secret ones in place",
+    "experiment.measures": "a call that declares a field has the type of the field",
+    "experiment.plan": "options, settings and constants are dataclasses of methods and studies, the user's included",
+    "experiment.register.printed_source": "blocks of a TOML file",
+    "experiment.study": "whatever stands at an address, the user's included",
+    "experiment.trial": "trials of a study that is known by its name only",
+}
 SAMPLING = {
     "gumbel",
     "normal",
@@ -361,6 +383,17 @@ def test_privacy_noise_comes_from_mechanisms_only():
         calls = [node.func for node in ast.walk(tree(MODULES[name])) if isinstance(node, ast.Call)]
         wrong[name] = {func.attr for func in calls if isinstance(func, ast.Attribute)} & SAMPLING
     assert not {name: drawn for name, drawn in wrong.items() if drawn}
+
+
+def test_any_stands_only_where_nothing_else_says_what_a_value_is():
+    rooms = {"audits", "datasets", "experiment", "studies"}
+    found = {
+        name
+        for name, path in MODULES.items()
+        if name.split(".")[0] in rooms
+        and any(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree(path)))
+    }
+    assert sorted(found - set(UNTYPED)) == [] and sorted(set(UNTYPED) - found) == []
 
 
 def test_generators_are_made_in_one_place():

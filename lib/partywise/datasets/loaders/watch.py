@@ -48,7 +48,7 @@ NOTES = (
 class Unpickler(pickle.Unpickler):
     """Opens arrays in lists and dicts; any other object is refused."""
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         """The few names that arrays need."""
         if (module, name) not in SAFE:
             raise DataMissing(f"watch_dataset.npy asks for {module}.{name}, which no array needs: it was not opened.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from ...errors import AccountError, PartyError
 from ...federation.account.agreement import terms_of
@@ -123,7 +122,7 @@ def _check_record(folder: Path, record: Record, rows: Sequence[Row]) -> None:
 
 def _check_paid(ledger: Ledger, accounts: Mapping[str, Sequence[Row]]) -> None:
     """PartyError for a row of the ledger that no account has paid: that of its owner where one party owns it."""
-    paid: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    paid: dict[str, list[tuple[str, Mapping[str, object]]]] = {}
     for name, rows in accounts.items():
         for row in rows:
             if row.kind == "paid":
@@ -140,7 +139,7 @@ def _check_paid(ledger: Ledger, accounts: Mapping[str, Sequence[Row]]) -> None:
             )
 
 
-def _covers(paid: Mapping[str, Any], event: Event) -> bool:
+def _covers(paid: Mapping[str, object], event: Event) -> bool:
     """Whether a payment is one for a row: the row itself, or the noise that a dealer or functionality drew for it."""
     row = event.to_row()
     if event.owner != UNNAMED:

@@ -128,7 +128,7 @@ class TableSettings(OwnTables, CaseSettings):
     def column_names(self) -> tuple[str, ...]:
         """The columns of all files; of a category each level that is a column of the fit."""
         features = feature_rows(self.columns)
-        return tuple(f"{one['column']} = {one['level']}" if "level" in one else one["column"] for one in features)
+        return tuple(f"{one['column']} = {one['level']}" if "level" in one else str(one["column"]) for one in features)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party: those of its file."""

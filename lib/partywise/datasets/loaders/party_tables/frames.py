@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import lzma
 import pickle
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -33,24 +33,24 @@ class _State:
         self.state = state
 
 
-def _array(values: bytes, dtype: np.dtype, shape: tuple[int, ...], order: Any) -> np.ndarray:
+def _array(values: bytes, dtype: np.dtype, shape: tuple[int, ...], order: Literal["C", "F"]) -> np.ndarray:
     return np.frombuffer(values, dtype).reshape(shape, order=order)
 
 
-def _empty(kind: type, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _empty(kind: type, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.ndarray(shape, dtype)
 
 
-def _block(values: np.ndarray, place: Any, axes: int) -> tuple[np.ndarray, Any]:
+def _block(values: np.ndarray, place: slice | np.ndarray, axes: int) -> tuple[np.ndarray, slice | np.ndarray]:
     return values, place
 
 
-def _index(kind: str, parts: dict[str, Any]) -> Any:
+def _index(kind: str, parts: dict[str, object]) -> object:
     return parts.get("data")
 
 
 # Every name that the tables use, and what it means here.
-_KNOWN: dict[tuple[str, str], Any] = {
+_KNOWN: dict[tuple[str, str], object] = {
     ("pandas.core.frame", "DataFrame"): _State,
     ("pandas.core.internals.managers", "BlockManager"): _State,
     ("pandas._libs.internals", "_unpickle_block"): _block,
@@ -66,7 +66,7 @@ _KNOWN: dict[tuple[str, str], Any] = {
 
 
 class _Reader(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> object:
         if (module, name) not in _KNOWN:
             raise pickle.UnpicklingError(f"names {module}.{name}")
         return _KNOWN[module, name]

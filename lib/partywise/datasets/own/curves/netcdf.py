@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....errors import DataMissing
 from ..csv import nearest
+
+if TYPE_CHECKING:
+    import netCDF4
 
 # A few kB of compressed fill values can stand for any number of values.
 MOST_VALUES = 100_000_000
@@ -52,7 +55,7 @@ def read_groups(content: bytes, file: str, variable: str, record: str) -> list[s
 
 
 @contextmanager
-def _open(content: bytes, file: str) -> Iterator[Any]:
+def _open(content: bytes, file: str) -> Iterator[netCDF4.Dataset]:
     """The open file; errors of the library, also of a chunk that cannot be read later, become ``DataMissing``."""
     import netCDF4
 
@@ -67,7 +70,7 @@ def _open(content: bytes, file: str) -> Iterator[Any]:
         ) from None
 
 
-def _variable(data: Any, file: str, name: str) -> Any:
+def _variable(data: netCDF4.Dataset, file: str, name: str) -> Any:
     if name not in data.variables:
         raise DataMissing(f"{file} has no variable {name!r}: {nearest(name, data.variables, 'its variables are')}.")
     return data.variables[name]
@@ -105,7 +108,7 @@ def _texts(variable: Any, file: str) -> list[str]:
     return ["" if value is np.ma.masked else _plain(value) for value in values]
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     if isinstance(value, np.floating | float) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()

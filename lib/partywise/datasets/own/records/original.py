@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,9 +37,9 @@ def scale_of(columns: Sequence[ColumnBlock], low: float) -> Scale:
     return Scale(np.array(slope), np.array(shift))
 
 
-def feature_rows(columns: Sequence[ColumnBlock]) -> list[dict[str, Any]]:
+def feature_rows(columns: Sequence[ColumnBlock]) -> list[dict[str, object]]:
     """What each feature is: the column of the file, and its bounds or the level for which it is 1."""
-    found = list[dict[str, Any]]()
+    found = list[dict[str, object]]()
     for column in columns:
         if column.levels is None:
             found.append({"column": column.name, "bounds": column.bounds})

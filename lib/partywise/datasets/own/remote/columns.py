@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ....errors import DataMissing
 from ..csv import TextTable, read_table
-from ..table_files import TableFile
+from ..table_files import OwnTables, TableFile
 from .placeholders import (
     PartyFiles,
     ascending,
@@ -23,7 +22,7 @@ from .placeholders import (
 )
 
 
-def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
+def placeholders(settings: OwnTables, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a party, and one in the place of each other."""
     ids, users, common, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
     own = next((one for one in settings.tables if one.party == me), None)
@@ -56,7 +55,7 @@ def shared_column(table: TextTable, name: str, key: str) -> list[str]:
     return table.column(name)
 
 
-def _text(one: TableFile, settings: Any, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
+def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
     """A file with these ids that is as the settings say."""
     n = len(ids)
     columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}

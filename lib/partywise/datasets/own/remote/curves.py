@@ -31,7 +31,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
         check_count(len(ids), me, curve.file, rows)
         groups = None if settings.fold_block is None else _groups(reader, settings, curve, ids)
         common = [tuple(ids), *([] if groups is None else [tuple(groups)])]
-    curves: dict[str, Any] = {}
+    curves: dict[str, CurveFile] = {}
     for key, curve in settings.curves.items():
         if key not in mine:
             curve, content = _elsewhere(settings, key, curve, ids, groups)
@@ -74,8 +74,22 @@ def _elsewhere(
     columns: dict[str, Sequence[str]] = {"record": ids} | dict.fromkeys(names, in_turn((radius / 2, -radius / 2), n))
     if key == "response" and settings.fold_block is not None:
         columns[settings.fold_block] = ids if groups is None else groups
-    form: dict[str, Any] = {"file": f"(elsewhere, {key})", "format": "wide", "id": "record", "columns": names}
-    form |= {"time": None, "value": None, "times": tuple(np.linspace(start, end, count).tolist())}
-    form |= {"outside": "refuse", "delimiter": ",", "encoding": "utf-8", "unit": "", "range": None}
-    made = replace(curve, **form, transform="none", centre=0.0, scale=1.0)
+    made = replace(
+        curve,
+        file=f"(elsewhere, {key})",
+        format="wide",
+        id="record",
+        columns=names,
+        time=None,
+        value=None,
+        times=tuple(np.linspace(start, end, count).tolist()),
+        outside="refuse",
+        delimiter=",",
+        encoding="utf-8",
+        unit="",
+        range=None,
+        transform="none",
+        centre=0.0,
+        scale=1.0,
+    )
     return made, text_of(columns)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class PartyFiles:
     common : what all parties must have alike, ids in order, and the group or person of each; empty where rows are split
     """
 
-    settings: Any
+    settings: object
     contents: Mapping[str, bytes]
     common: tuple[tuple[str, ...], ...] = ()
 
@@ -76,7 +75,8 @@ def text_of(columns: Mapping[str, Sequence[str]], delimiter: str = ",", encoding
 def ascending(ids: Sequence[str], file: str, column: str) -> None:
     """DataMissing for ids that do not ascend, as whole numbers where all are: their order would tell of the data."""
     whole = all(text.isdecimal() for text in ids)
-    keys: list[Any] = [int(text) for text in ids] if whole else list(ids)
+    # Numbers by their size, texts by their letters.
+    keys = [(int(text), "") if whole else (0, text) for text in ids]
     for place in range(1, len(keys)):
         if keys[place] <= keys[place - 1]:
             raise DataMissing(
