@@ -16,8 +16,8 @@ from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions, Nois
 from partywise.glm.protocols import noisy_blocks, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from partywise.privacy.mechanisms import integer
 from partywise.privacy.statistics.clips import ClipResult
-from partywise.randomness import SimulationRandom
 
 NEWTON = noisy_newton.fit, NoisyNewtonOptions()
 GRADIENT = noisy_gradient.fit, NoisyGradientOptions(steps=3, rate=0.4)
@@ -40,10 +40,15 @@ def test_a_replaced_record_shows_in_nothing_but_what_is_certified(fit, options, 
     assert epsilon == pytest.approx(2.0, abs=1e-9)
 
 
-def halved(module, name):
-    """A bound that says half of what it is."""
+def quartered(module, name):
+    """A squared bound that says a quarter of what it is."""
     whole = getattr(module, name)
-    return lambda *given: 0.5 * whole(*given)
+    return lambda *given: whole(*given) // 4
+
+
+def unclipped(clip, terms, bits):
+    """Records in whole steps, of any length."""
+    return ClipResult(np.rint(terms / clip.step(bits)), 0, len(terms))
 
 
 def certificate_halved(*given):
@@ -54,9 +59,9 @@ def certificate_halved(*given):
 @pytest.mark.parametrize(
     ("module", "name", "value", "tried"),
     [
-        (scores, "second_moments_bound", halved(scores, "second_moments_bound"), NEWTON),
-        (scores.ScoreClip, "of", lambda self, terms: ClipResult(terms, 0, len(terms)), GRADIENT),
-        (blocks, "second_moment_bound", halved(blocks, "second_moment_bound"), PREDICTOR),
+        (scores, "gram_squares", quartered(scores, "gram_squares"), NEWTON),
+        (scores.ScoreClip, "steps", unclipped, GRADIENT),
+        (blocks, "gram_squares", quartered(blocks, "gram_squares"), PREDICTOR),
         (noisy_blocks, "score_certificate", certificate_halved, PREDICTOR),
         (noisy_blocks, "whole_blocks", lambda x, length: np.rint(x * 2**36) / 2**36, PREDICTOR),
     ],
@@ -84,24 +89,12 @@ def test_constants_from_the_data_that_are_called_public_are_caught(tried):
             check_neighbours(replace(subject(*tried, "gaussian"), start=begun), ["row"], pairs=10, seeds=1)
 
 
-class Quiet(SimulationRandom):
-    """Half the noise that was asked for."""
-
-    def standard_normal(self, *given, **named):
-        return 0.5 * super().standard_normal(*given, **named)
-
-
 @pytest.mark.parametrize("tried", [GRADIENT, NEWTON, PREDICTOR], ids=["gradient", "newton", "predictor"])
-def test_half_the_noise_is_caught(tried):
-    kept = subject(*tried, "gaussian")
-
-    def begun(data, seed):
-        run = kept.start(data, seed)
-        run.rng_for = lambda *names: Quiet(seed, "quiet", *names)
-        return run
-
+def test_half_the_noise_is_caught(tried, monkeypatch):
+    asked = integer.draw_noise
+    monkeypatch.setattr(integer, "draw_noise", lambda *given: asked(*given) // 2)
     with pytest.raises(ContractError, match="the noise of"):
-        check_neighbours(replace(kept, start=begun), ["row"], pairs=1, seeds=6)
+        check_neighbours(subject(*tried, "gaussian"), ["row"], pairs=1, seeds=6)
 
 
 def test_a_budget_that_is_spent_twice_shows_in_the_total(monkeypatch):

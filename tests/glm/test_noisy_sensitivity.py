@@ -13,13 +13,12 @@ from partywise.glm.noisy_statistics.blocks import (
     block_moments,
     block_predictor,
     block_score,
-    constant_of,
     radius_with_constant,
     score_certificate,
     whole_blocks,
     with_intercept,
 )
-from partywise.glm.noisy_statistics.scores import clip_of, mean_score, second_moments, second_moments_bound
+from partywise.glm.noisy_statistics.scores import clip_of, mean_score, moments_certificate, second_moments
 from partywise.randomness import stream
 
 P = 5
@@ -84,9 +83,9 @@ def test_second_moments(n):
         return second_moments(np.concatenate([z, rest]), public(S)).value
 
     bound = second_moments(np.concatenate([records[0][0][None], rest]), public(S)).certificate.value
-    assert bound == second_moments_bound(public(S), P, n)
-    assert bound == pytest.approx(np.sqrt(2) * (S**2 / P + S**2) / n, rel=1e-14)
-    assert 1 - 1e-9 <= moved(statistic, records) / bound <= WHOLE
+    assert bound == moments_certificate(public(S), P, n).value
+    assert bound == pytest.approx(np.sqrt(2) * (S**2 / P + S**2) / n, rel=1e-5)
+    assert 1 - 1e-5 <= moved(statistic, records) / bound <= WHOLE
 
 
 def blocks(active):
@@ -109,7 +108,7 @@ def test_second_moments_of_a_block(active):
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("active", [False, True])
 def test_products_with_residuals(active, secure):
-    """In floating point at the active party, and in whole steps as they are multiplied in shares."""
+    """Rounded by the record at the active party, and in the steps in which they are multiplied in shares."""
     x, length = blocks(active)
     records, width = [(one, r) for one in x for r in (-1e9, -6.0, 6.0, 1e9)], public(6.0)
     bound = score_certificate(length, width).value
@@ -120,22 +119,61 @@ def test_products_with_residuals(active, secure):
             return whole_blocks(z, length).T @ whole_blocks(r[:, None], width)
         return block_score(z, r, length, width).value
 
-    assert block_score(x[:1], np.zeros(1), length, width).certificate.value == bound
+    assert block_score(x[:1], np.zeros(1), length, width).certificate.value == pytest.approx(bound, rel=1e-15)
     assert NEAR <= moved(statistic, records) / bound <= WHOLE
 
 
-@pytest.mark.parametrize("active", [False, True])
-def test_linear_predictors_of_a_block(active):
-    """Of the active party's block the constant part is not data."""
+def test_linear_predictors_of_a_block():
     c, slopes = 1.4 * np.sqrt(3), np.array([1.0, -2.0, 0.5])
     along = c * slopes / np.linalg.norm(slopes)
-    level = 3.0 * constant_of(c, 3) if active else 0.0
 
     def statistic(z, _):
-        return block_predictor(z, public(slopes), public(c), level).value
+        return block_predictor(z, public(slopes), public(c)).value
 
-    bound = block_predictor(along[None], public(slopes), public(c), level).certificate.value
+    bound = block_predictor(along[None], public(slopes), public(c)).certificate.value
     assert bound == pytest.approx(2 * c * np.linalg.norm(slopes), rel=1e-14)
     # Twice too long records are clipped where the bound is stated.
     for longer in (1, 2):
-        assert 1 - 1e-12 <= moved(statistic, [(longer * along, 0.0), (-longer * along, 0.0)]) / bound <= WHOLE
+        assert 1 - 1e-5 <= moved(statistic, [(longer * along, 0.0), (-longer * along, 0.0)]) / bound <= WHOLE
+
+
+def statistics():
+    """Whole statistics of records (n, 5) and responses (n,), by name."""
+    given, slopes = known("gaussian"), public(np.array([1.0, -2.0, 0.5, 0.3, 1.1]))
+    clipping, beta = clip_of(None, None, given, public(S)), public(np.array([1.0, 0.5, -0.3, 0.2, 0.9, -1.0]))
+    return {
+        "score": lambda z, y: mean_score(z, y, beta, clipping, given),
+        "second moments": lambda z, y: second_moments(z, public(S)),
+        "moments of a block": lambda z, y: block_moments(z, public(S)),
+        "product with residuals": lambda z, y: block_score(z, y, public(S), public(6.0)),
+        "linear predictors": lambda z, y: block_predictor(z, slopes, public(S)),
+    }
+
+
+@pytest.mark.parametrize("name", statistics())
+def test_in_whole_numbers_no_neighbour_is_beyond_the_bound_and_some_reach_it(name):
+    """200 replacements of one record by corners, opposites, huge, tiny and undefined ones: integers, no rounding."""
+    make, rng = statistics()[name], stream(4, "adversary", name)
+    z, y = rng.standard_normal((30, P)), rng.standard_normal(30)
+    extremes = np.concatenate([directions(P, PARTS, 20), np.stack(orthogonal(P, S)), 1e9 * np.eye(P), 1e-9 * np.eye(P)])
+    if name == "linear predictors":
+        extremes[:2] = np.array([[1.0], [-1.0]]) * np.array([1.0, -2.0, 0.5, 0.3, 1.1]) * 9
+    extremes[-1, 0], extremes[-2, 1], extremes[-3, 2] = np.nan, np.inf, -np.inf
+    largest = 0
+    for _ in range(200):
+        one, other = rng.choice(len(extremes), 2)
+        if rng.random() < 0.2:
+            one, other = 0, 1 if name == "linear predictors" else 20
+        pair = []
+        for place, answer in ((one, 1e9), (other, rng.choice([-1e9, 1e9]))):
+            Z, Y = z.copy(), y.copy()
+            Z[7], Y[7] = extremes[place], answer
+            with np.errstate(all="ignore"):
+                pair.append(make(Z, Y))
+        first, second = pair
+        weights = np.ones(first.integers.shape, int) if first.weights is None else first.weights
+        gaps = zip(weights.ravel().tolist(), (first.integers - second.integers).ravel().tolist(), strict=True)
+        moved_squares = sum(weight * int(gap) ** 2 for weight, gap in gaps)
+        assert first.squares == second.squares and moved_squares <= first.squares
+        largest = max(largest, moved_squares / first.squares)
+    assert largest > 0.99**2 if name in ("score", "product with residuals", "linear predictors") else largest > 0.7

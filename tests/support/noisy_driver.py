@@ -73,6 +73,15 @@ def clipped(values: np.ndarray, length: float) -> np.ndarray:
     return values * np.minimum(1.0, length / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-300))
 
 
+def in_steps(values: np.ndarray, length: float) -> np.ndarray:
+    """Rows in whole steps of 2^-20 of a length, towards 0 where the nearest are longer than it."""
+    shrunk = clipped(values, length) / length * 2**20
+    nearest = np.rint(shrunk)
+    beyond = np.sum(nearest**2, axis=1) > 2**40
+    nearest[beyond] = np.trunc(shrunk[beyond])
+    return nearest * (length / 2**20)
+
+
 def oracle_score(family: str, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
     """w (z - eta) of the table of section 3 of the specification, without care for overflow."""
     mu = {"gaussian": eta, "binomial": 1 / (1 + np.exp(-eta))}.get(family, np.exp(eta))
@@ -88,11 +97,13 @@ def oracle(
     x = np.column_stack([np.ones(len(y)), z[:, np.argsort([j for group in GROUPS for j in group])]])
     beta = np.zeros(1 + p)
     beta[0] = facts(family)["eta_start"].value
-    found = [beta]
+    found, radius = [beta], 1.4 * np.sqrt(p)
+    whole = np.column_stack([np.ones(len(y)), in_steps(x[:, 1:], radius)])
+    second = whole.T @ whole / len(y)
     for _ in range(steps):
         r = np.clip(oracle_score(family, y, x @ beta), -bound, bound)
-        score = clipped(x * r[:, None], C).mean(axis=0)
-        step = np.linalg.solve(x.T @ x / len(y), score) if rate is None else rate * score
+        score = in_steps(x * r[:, None], C).mean(axis=0)
+        step = np.linalg.solve(second, score) if rate is None else rate * score
         beta = beta + step / weight
         found.append(beta)
     return np.array(found)

@@ -8,15 +8,16 @@ has a constant first entry c_k / sqrt(p_k) for the intercept; it moves no consta
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted_values import AccountedValue, Public
+from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.secure.fixed_point import whole_records
-from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, product, sum_certificate
-from ...privacy.statistics.clips import NormClip
-from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
-from ...privacy.statistics.moments import cross_moment, second_moment_bound
+from ...privacy.statistics.bounded import SensitivityCertificate, product, sum_certificate
+from ...privacy.statistics.clips import BallClip, BoxClip
+from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle
+from ...privacy.statistics.whole import MOST_BITS, Whole, gram_squares, step_bits, whole
 from .scores import BOTH, with_constant
 
 BITS = 36
@@ -38,15 +39,20 @@ def radius_with_constant(radius: AccountedValue, p: int) -> AccountedValue:
     return Public(length, because="radius of a block and its constant entry", made_of=(radius,))
 
 
-def block_moments(x: np.ndarray, radius: AccountedValue) -> Bounded:
+def block_moments(x: np.ndarray, radius: AccountedValue) -> Whole:
     """Mean of x x' as isometric vector; l2 sensitivity sqrt(2) c^2 / n."""
-    n, clip = len(x), NormClip(radius)
-    clipped = clip.of(x)
-    certificate = sum_certificate(
-        second_moment_bound(clip.size, n), "sqrt(2) c^2 / n from |xx' - yy'|", "row", ("features",)
+    (n, q), clip, bits = x.shape, BallClip(radius), step_bits(len(x))
+    clipped = clip.steps(x, bits)
+    return whole(
+        to_triangle(clipped.records.T @ clipped.records),
+        gram_squares(clip.squares(q, bits)),
+        clip.step(bits) ** 2 / n,
+        "sqrt(2) c^2 / n from |xx' - yy'|",
+        weights=np.repeat([1, 2], [q, q * (q - 1) // 2]),
+        depends_on={"features"},
+        clip_share=clipped.share,
+        parents=clip.parents,
     )
-    x = clipped.records
-    return Bounded(to_vector(x.T @ x / n), certificate, clip_share=clipped.share, parents=clip.parents)
 
 
 def score_certificate(radius: AccountedValue, residual: AccountedValue) -> SensitivityCertificate:
@@ -60,20 +66,33 @@ def whole_blocks(x: np.ndarray, length: AccountedValue) -> np.ndarray:
     return whole_records(x, float(length.value), 2.0**-BITS)[0] * 2.0**-BITS
 
 
-def block_score(x: np.ndarray, r: np.ndarray, radius: AccountedValue, residual: AccountedValue) -> Bounded:
+def block_score(x: np.ndarray, r: np.ndarray, radius: AccountedValue, residual: AccountedValue) -> Whole:
     """Sum of x r, r clipped to R: shape (q,); l2 sensitivity 2 c R."""
-    both = cross_moment(x, r[:, None], radius, residual, unit="row", depends_on=BOTH)
-    return Bounded(np.ravel(both.value), both.certificate, both.stratum, both.clip_share, both.parents)
+    size, R = product(float(radius.value), float(residual.value)), float(residual.value)
+    clip = BallClip(Public(size, because="length of a record times that of a residual", made_of=(radius, residual)))
+    bits = step_bits(len(x))
+    clipped = clip.steps(x * np.clip(r, -R, R)[:, None], bits)
+    return whole(
+        clipped.records.sum(axis=0),
+        4 * clip.squares(x.shape[1], bits),
+        clip.step(bits),
+        "triangle inequality: 2 c R",
+        clip_share=clipped.share,
+        parents=clip.parents,
+    )
 
 
-def block_predictor(z: np.ndarray, beta: AccountedValue, radius: AccountedValue, intercept: float = 0.0) -> Bounded:
+def block_predictor(z: np.ndarray, beta: AccountedValue, radius: AccountedValue) -> Whole:
     """Linear predictors (n,) of a block, b without the intercept (a constant); one entry moves, by 2 c ||b||."""
-    slopes, clip = np.asarray(beta.value, dtype=float), NormClip(radius)
-    clipped = clip.of(z)
-    bound = 2 * clip.size * float(np.linalg.norm(slopes))
-    certificate = sum_certificate(bound, "one entry moves, by 2 c |b|", "row", ("features",))
-    parents = (*clip.parents, *beta.parents)
-    return Bounded(intercept + clipped.records @ slopes, certificate, clip_share=clipped.share, parents=parents)
+    slopes, c = np.asarray(beta.value, dtype=float), float(radius.value)
+    reach, source, parents = c * float(np.linalg.norm(slopes)), "one entry moves, by 2 c |b|", (radius, beta)
+    terms: dict[str, Any] = {"depends_on": {"features"}, "parents": parents_of(*parents)}
+    if not reach:
+        return whole(np.zeros(len(z)), 0, 1.0, source, **terms)
+    clip = BoxClip(Public(reach, because="radius of a block times the length of its slopes", made_of=parents))
+    clipped = clip.steps((z @ slopes)[:, None], MOST_BITS)
+    squares = 4 * clip.squares(1, MOST_BITS)
+    return whole(clipped.records[:, 0], squares, clip.step(MOST_BITS), source, clip_share=clipped.share, **terms)
 
 
 def regularise(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,6 @@ that records are a sample, what clipping takes and what a formula in the place o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 
 import numpy as np
 
@@ -63,7 +62,7 @@ def _lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def of_steps(
-    trail: Sequence[np.ndarray], kept: Sequence[int], deviations: Sequence[float], matrix: Matrix, radius: float
+    trail: Sequence[np.ndarray], kept: Sequence[int], deviations: Sequence[float], matrix: Matrix
 ) -> np.ndarray:
     """Covariance (1 + p, 1 + p) of the mean of the kept iterates of Newton steps, of scaled columns.
 
@@ -73,7 +72,7 @@ def of_steps(
     the deviation.
 
     trail : iterates, the start first; kept : places of those that are averaged
-    deviations : sd of the noise of each score; radius : S
+    deviations : sd of the noise of each score
     """
     steps = np.diff(trail, axis=0)
     inverse = np.linalg.pinv(matrix.weight * (matrix.second + matrix.rho * np.eye(len(matrix.second))), hermitian=True)
@@ -88,14 +87,14 @@ def of_steps(
     for sd, one, d in zip(deviations, carried, steps, strict=True):
         found += sd**2 * one @ one.T
         for other, e in zip(carried, steps, strict=True):
-            found += one @ _matrix_noise(d, e, matrix, radius) @ other.T
+            found += one @ _matrix_noise(d, e, matrix) @ other.T
     return found
 
 
-def _matrix_noise(d: np.ndarray, e: np.ndarray, matrix: Matrix, radius: float) -> np.ndarray:
+def _matrix_noise(d: np.ndarray, e: np.ndarray, matrix: Matrix) -> np.ndarray:
     """Covariance of w dM d and w dM e: the isometric noise of v v', whose constant entry has none."""
     p = len(d) - 1
-    back, variance = np.concatenate([[sqrt(p) / radius], np.ones(p)]), 2 * (matrix.weight * matrix.rho) ** 2 / p
+    back, variance = np.concatenate([[1 / matrix.constant], np.ones(p)]), 2 * (matrix.weight * matrix.rho) ** 2 / p
     u, v = back * d, back * e
     both = (u @ v * np.eye(p + 1) + np.outer(v, u)) / 2
     both[0, 0] -= u[0] * v[0]

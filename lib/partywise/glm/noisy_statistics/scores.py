@@ -2,23 +2,24 @@
 
 x = (1, z), z the scaled columns of all parties, each block clipped to its public radius, so that ||z|| <= S. Replacing
 one record at all parties together moves the mean of clipped x r by 2 C / n at most (r and -r of one long record reach
-it), and the mean of v v', v = (S / sqrt(p), z), by sqrt(2) r^2 / n, r^2 = S^2 / p + S^2 (orthogonal records reach it).
-Nothing here is chosen by a look at the data: see `ScoreClip` and `mean_weight`.
+it), and the mean of v v', v = (c, z), c about S / sqrt(p), by sqrt(2) r^2 / n, r^2 = c^2 + S^2 (orthogonal records
+reach it). Every record is rounded to whole steps by itself, and only integers are added. Nothing here is chosen by a
+look at the data: see `ScoreClip` and `mean_weight`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp, isqrt, sqrt
 
 import numpy as np
 
 from ...models.families import FAMILIES
 from ...privacy.accounted_values import AccountedValue, Public
-from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, sum_certificate
-from ...privacy.statistics.clips import ClipResult, NormClip
-from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
-from ...privacy.statistics.moments import second_moment_bound
+from ...privacy.statistics.bounded import SensitivityCertificate
+from ...privacy.statistics.clips import BallClip, ClipResult
+from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle
+from ...privacy.statistics.whole import Whole, gram_squares, step_bits, whole
 from ..model import PublicFacts
 from .scaling import constant, statistic_range
 
@@ -28,7 +29,7 @@ BY_RECORD = ("gaussian", "binomial", "poisson")
 
 
 @dataclass(frozen=True)
-class ScoreClip(NormClip):
+class ScoreClip(BallClip):
     """How far one record can move a score.
 
     radius : C, to which x r is clipped; residual : to which r is clipped before, infinite where it is not
@@ -37,8 +38,8 @@ class ScoreClip(NormClip):
     residual: float = np.inf
 
     def of_scores(self, x: np.ndarray, r: np.ndarray) -> ClipResult:
-        """Clipped x r (n, 1 + p) of records and the scores (n,) of their responses."""
-        return self.of(x * np.clip(r, -self.residual, self.residual)[:, None])
+        """x r (n, 1 + p) of records and the scores (n,) of their responses, clipped, in whole steps."""
+        return self.steps(x * np.clip(r, -self.residual, self.residual)[:, None], step_bits(len(x)))
 
 
 def mean_weight(public: PublicFacts) -> float:
@@ -80,39 +81,63 @@ def with_constant(z: np.ndarray, value: float = 1.0) -> np.ndarray:
     return np.column_stack([np.full(len(z), value), z])
 
 
-def mean_score(z: np.ndarray, y: np.ndarray, beta: AccountedValue, clip: ScoreClip, public: PublicFacts) -> Bounded:
+def mean_score(z: np.ndarray, y: np.ndarray, beta: AccountedValue, clip: ScoreClip, public: PublicFacts) -> Whole:
     """Mean over records (n, p) of x r, r the family's score at beta (1 + p,), clipped; l2 sensitivity 2 C / n."""
     x = with_constant(z)
     terms = clip.of_scores(x, FAMILIES[public.family].score(y, x @ beta.value))
-    certificate, parents = mean_score_certificate(clip, len(y)), (*clip.parents, *beta.parents)
-    return Bounded(terms.records.mean(axis=0), certificate, clip_share=terms.share, parents=parents)
+    return whole_score(terms.records.sum(axis=0), clip, len(y), terms.share, beta.parents)
 
 
-def mean_score_certificate(clip: ScoreClip, n: int) -> SensitivityCertificate:
-    """That of `mean_score` of n records, public."""
-    return sum_certificate(2 * clip.size / n, "triangle inequality: 2 C / n", "row", BOTH)
+def whole_score(
+    sums: np.ndarray, clip: ScoreClip, n: int, clip_share: float = 0.0, parents: tuple[str, ...] = ()
+) -> Whole:
+    """Sums (1 + p,) of clipped x r over n records, in whole steps, as their mean: what it may cost is public."""
+    bits = step_bits(n)
+    squares, step = 4 * clip.squares(len(sums), bits), clip.step(bits) / n
+    source, parents = "triangle inequality: 2 C / n", (*clip.parents, *parents)
+    return whole(sums, squares, step, source, clip_share=clip_share, parents=parents)
 
 
-def second_moments(z: np.ndarray, radius: AccountedValue) -> Bounded:
-    """Mean of v v', v = (S / sqrt(p), z), as isometric vector without its constant entry.
+def second_moments(z: np.ndarray, radius: AccountedValue) -> Whole:
+    """Mean of v v', v = (c, z), as isometric vector without its constant entry; l2 sensitivity sqrt(2) (c^2 + S^2) / n.
 
-    l2 sensitivity sqrt(2) (S^2 / p + S^2) / n.
+    c is S / sqrt(p) in whole steps, `constant_entry`.
     """
-    (n, p), clip = z.shape, NormClip(radius)
-    v = with_constant(clip.of(z).records, clip.size / sqrt(p))
-    certificate = second_moments_certificate(radius, p, n)
-    return Bounded(to_vector(v.T @ v / n)[1:], certificate, parents=radius.parents)
+    (n, p), clip, bits = z.shape, BallClip(radius), step_bits(len(z))
+    clipped = clip.steps(z, bits)
+    v = with_constant(clipped.records, _constant_steps(p, bits))
+    return whole_moments(to_triangle(v.T @ v)[1:], radius, p, n, clipped.share)
 
 
-def second_moments_certificate(radius: AccountedValue, p: int, n: int) -> SensitivityCertificate:
+def whole_moments(entries: np.ndarray, radius: AccountedValue, p: int, n: int, clip_share: float = 0.0) -> Whole:
+    """Sums of products of n records of p columns, in whole steps, as their mean: what it may cost is public."""
+    bits, clip = step_bits(n), BallClip(radius)
+    return whole(
+        entries,
+        gram_squares(clip.squares(p, bits) + _constant_steps(p, bits) ** 2),
+        clip.step(bits) ** 2 / n,
+        "sqrt(2) r^2 / n from |vv' - ww'|",
+        weights=np.repeat([1, 2], [p, len(entries) - p]),
+        depends_on={"features"},
+        clip_share=clip_share,
+        parents=clip.parents,
+    )
+
+
+def moments_certificate(radius: AccountedValue, p: int, n: int) -> SensitivityCertificate:
     """That of `second_moments` of n records of p columns, public."""
-    return sum_certificate(second_moments_bound(radius, p, n), "sqrt(2) r^2 / n from |vv' - ww'|", "row", ("features",))
+    return whole_moments(np.zeros(p), radius, p, n).certificate
 
 
-def second_moments_bound(radius: AccountedValue, p: int, n: int) -> float:
-    """The sensitivity of `second_moments` of n records of p columns."""
-    S = float(radius.value)
-    return second_moment_bound(sqrt(S**2 / p + S**2), n)
+def _constant_steps(p: int, bits: int) -> int:
+    """S / sqrt(p) in steps of 2^-bits S, rounded down."""
+    return isqrt((1 << 2 * bits) // p)
+
+
+def constant_entry(radius: AccountedValue, p: int, n: int) -> float:
+    """c, the constant beside the scaled columns of every record in `second_moments`: about S / sqrt(p)."""
+    bits = step_bits(n)
+    return _constant_steps(p, bits) * BallClip(radius).step(bits)
 
 
 @dataclass(frozen=True)
@@ -120,19 +145,20 @@ class Matrix:
     """w (M + rho I) from a noisy M: the mean of x x', made positive semi-definite.
 
     rho : sigma sqrt(p / 2), the size of the noise of a p-column matrix; weight : w
+    constant : c, the entry of a released record that stands for the 1 of x
     """
 
     second: np.ndarray
     rho: float
     weight: float
+    constant: float
 
     @classmethod
-    def of(cls, vector: np.ndarray, radius: AccountedValue, sigma: float, weight: float, p: int) -> Matrix:
+    def of(cls, vector: np.ndarray, constant: float, sigma: float, weight: float, p: int) -> Matrix:
         """From what was released of `second_moments`, with the sd of its noise."""
-        S = float(radius.value)
-        noisy = to_matrix(np.concatenate([[S**2 / p], vector]), p + 1)
-        back = np.concatenate([[sqrt(p) / S], np.ones(p)])
-        return cls(nearest_semidefinite(noisy * np.outer(back, back)), sigma * sqrt(p / 2), weight)
+        noisy = to_matrix(np.concatenate([[constant**2], vector]), p + 1)
+        back = np.concatenate([[1 / constant], np.ones(p)])
+        return cls(nearest_semidefinite(noisy * np.outer(back, back)), sigma * sqrt(p / 2), weight, constant)
 
     def step(self, score: np.ndarray) -> np.ndarray:
         """The Newton step of a mean score."""

@@ -26,7 +26,7 @@ from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ...privacy.mechanisms.release import Release, announcement
 from ...randomness import Rng
 from ..model import Estimate, PublicFacts
@@ -41,7 +41,7 @@ from ..noisy_statistics.scaling import (
     total_radius,
     unscale_coefficients,
 )
-from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, mean_score_certificate
+from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
 
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.
@@ -106,10 +106,10 @@ def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan:
 
 def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
     """What the mean scores of all steps cost every party; their columns are given away once, for all of them."""
-    certificate = mean_score_certificate(plan.clip, plan.n)
+    certificate = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate
     parents = parents_of(plan.clip.radius, plan.public.eta_start)
     return tuple(
-        announcement(certificate, {"mu": float(mu)}, "gaussian", f"score {step}", parents, trust_model="central")
+        announcement(certificate, {"mu": float(mu)}, MECHANISM, f"score {step}", parents, trust_model="central")
         for step, mu in enumerate(mus)
     )
 
@@ -134,7 +134,7 @@ def noisy_score(
     at = Public(beta, because=AFTER, made_of=parts)
     score = mean_score(records(blocks, plan.party_columns), response[0], at, plan.clip, plan.public)
     return (
-        Gaussian(mu=mu)(
+        IntegerGaussian(mu=mu)(
             score,
             rng_for("score", AGGREGATOR, step),
             release_id=f"score {step}",

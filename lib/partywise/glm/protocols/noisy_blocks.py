@@ -13,7 +13,7 @@ from ...federation.roles import ANALYST
 from ...models.families import FAMILIES
 from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.integer import IntegerGaussian
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms, noise_scale
 from ...privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
@@ -47,7 +47,7 @@ def local_columns(party: Party, rows: np.ndarray, block: Block, plan: Plan) -> n
 def local_moments(party: Party, x: np.ndarray, block: Block, rng_for: Rng) -> Release:
     """X_k'X_k / n with noise."""
     rng, name = rng_for("X'X", party.name), message_name("X'X", block)
-    return Gaussian(mu=block.moments)(block_moments(x, block.length), rng, owner=party.name, release_id=name)
+    return IntegerGaussian(mu=block.moments)(block_moments(x, block.length), rng, owner=party.name, release_id=name)
 
 
 def local_residual(
@@ -71,10 +71,10 @@ def local_score(
     rng_for: Rng,
 ) -> Release:
     """X_k'r of the active party, with noise; ``rests_on``: ids of the releases that r was computed with."""
-    found = block_score(x, r, block.length, plan.residual)
-    bounded = replace(found, parents=tuple(dict.fromkeys((*found.parents, *rests_on))))
+    score = block_score(x, r, block.length, plan.residual)
+    score = replace(score, parents=tuple(dict.fromkeys((*score.parents, *rests_on))))
     rng, name = rng_for("X'r", active.name, sweep), message_name("X'r", block, sweep)
-    return Gaussian(mu=block.scores[sweep])(bounded, rng, owner=active.name, release_id=name)
+    return IntegerGaussian(mu=block.scores[sweep])(score, rng, owner=active.name, release_id=name)
 
 
 def local_predictor(
@@ -90,9 +90,10 @@ def local_predictor(
     first = int(block.active)
     slopes = Public(beta[first:], because=AFTER, made_of=made_of)
     level = float(beta[0]) * float(x[0, 0]) if first else 0.0
-    bounded = block_predictor(x[:, first:], slopes, block.radius, level)
+    predictors = block_predictor(x[:, first:], slopes, block.radius)
     rng, name = rng_for("linear predictor", party.name, sweep), message_name("linear predictor", block, sweep)
-    return Gaussian(mu=block.predictors[sweep])(bounded, rng, owner=party.name, release_id=name)
+    release = IntegerGaussian(mu=block.predictors[sweep])(predictors, rng, owner=party.name, release_id=name)
+    return release.post_process(lambda noisy: level + noisy)
 
 
 def local_steps(party: Party, x: np.ndarray, length: AccountedValue) -> np.ndarray:

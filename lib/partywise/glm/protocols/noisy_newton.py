@@ -1,8 +1,8 @@
 """Protocol: Newton steps from noisy scores, along a noisy matrix of second moments (trust model ``central``).
 
 The corrected, private form of the joint fit where an aggregator may be trusted: it releases the mean of v v',
-v = (S / sqrt(p), z), once (``share`` of the squared budget) and T mean scores, each at coefficients that all can
-compute from earlier releases.  A step follows w (M + rho I)^-1, w the family's public mean weight, rho = sigma
+v = (c, z), c about S / sqrt(p), once (``share`` of the squared budget) and T mean scores, each at coefficients that all
+can compute from earlier releases.  A step follows w (M + rho I)^-1, w the family's public mean weight, rho = sigma
 sqrt(p / 2).  Messages: `partywise.glm.protocols.central`, and once
 
 second moments                           aggregator, analyst          Release, central        8 ((p + 1)(p + 2) / 2 - 1)
@@ -24,17 +24,17 @@ from ...federation.exchanges.secure_sum import AGGREGATOR, sums_of_shares
 from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ...privacy.mechanisms.release import Release, Terms, announcement, noise_scale
 from ..model import Estimate
 from ..noisy_statistics.noise import of_steps, unscaled_deviations
 from ..noisy_statistics.scores import (
     Matrix,
-    mean_score_certificate,
+    constant_entry,
     mean_weight,
+    moments_certificate,
     second_moments,
-    second_moments_bound,
-    second_moments_certificate,
+    whole_score,
 )
 from ..options import NoisyNewtonOptions
 from .central import (
@@ -65,25 +65,26 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
 
 def announced_second(plan: Plan) -> Event:
     """What the second moments cost every party."""
-    certificate = second_moments_certificate(plan.radius, plan.p, plan.n)
+    certificate = moments_certificate(plan.radius, plan.p, plan.n)
     parameters = {"mu": float(plan.mu[0])}
-    return announcement(certificate, parameters, "gaussian", SECOND, plan.radius.parents, trust_model="central")
+    return announcement(certificate, parameters, MECHANISM, SECOND, plan.radius.parents, trust_model="central")
 
 
 def noisy_second(
     blocks: Sequence[np.ndarray], response: Sequence[np.ndarray], plan: Plan, rng_for: Callable
 ) -> tuple[Release, ...]:
     """The second moments with their noise: computed inside the aggregation."""
-    bounded = second_moments(records(blocks, plan.party_columns), plan.radius)
+    moments = second_moments(records(blocks, plan.party_columns), plan.radius)
     rng = rng_for(SECOND, AGGREGATOR)
     terms: Terms = {"release_id": SECOND, "trust_model": "central", "knows": (AGGREGATOR,)}
-    return (Gaussian(mu=plan.mu[0])(bounded, rng, **terms),)
+    return (IntegerGaussian(mu=plan.mu[0])(moments, rng, **terms),)
 
 
 def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Matrix:
     """The matrix of all steps; the sd of its noise is public."""
-    sigma = noise_scale(second_moments_bound(plan.radius, plan.p, plan.n), plan.mu[0])
-    return Matrix.of(only(released), plan.radius, sigma, mean_weight(plan.public), plan.p)
+    sigma = noise_scale(moments_certificate(plan.radius, plan.p, plan.n).value, plan.mu[0])
+    constant = constant_entry(plan.radius, plan.p, plan.n)
+    return Matrix.of(only(released), constant, sigma, mean_weight(plan.public), plan.p)
 
 
 def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: Matrix) -> Trail:
@@ -95,9 +96,9 @@ def server_errors(trail: Trail, matrix: Matrix, plan: Plan) -> np.ndarray | None
     """(1 + p,) standard deviation that the noise of all releases gives each coefficient; None without noise."""
     if np.isinf(plan.epsilon):
         return None
-    sensitivity = mean_score_certificate(plan.clip, plan.n).value
+    sensitivity = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate.value
     deviations = [noise_scale(sensitivity, mu) for mu in plan.mu[1:]]
-    covariance = of_steps(trail, kept_of(plan, len(trail) - 1), deviations, matrix, float(plan.radius.value))
+    covariance = of_steps(trail, kept_of(plan, len(trail) - 1), deviations, matrix)
     return unscaled_deviations(covariance, plan.public)
 
 
