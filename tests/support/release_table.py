@@ -64,7 +64,7 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
         raise AssertionError(f"{study}/{method}: noise was drawn: {drawn}, and it states {not drawn}.")
     if not drawn:
         return "runs, without noise", *NOTHING, reason
-    total = ledger.worst_total(run.channel.names, plan.spec.unit, plan.delta(case))
+    total = ledger.worst_total(run.channel.names, plan.spec.unit, plan.delta(case, method, chosen.parties[0]))
     return "runs", f"{total.epsilon_certified:.4g}", total.trust, reason
 
 

@@ -239,7 +239,8 @@ class _Fits:
         return self.by_fold[held_out]
 
     def _privacy(self, channel: Channel) -> dict[str, Scalar]:
-        delta, group = self.plan.delta(self.case.name), self.plan.rows_per_user(self.case.name)
+        group = self.plan.rows_per_user(self.case.name)
+        delta = self.plan.delta(self.case.name, self.method.label, self.n_parties)
         total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta, rows_per_user=group)
         return total.to_row() | {
             "bytes_measured": channel.bytes_total,

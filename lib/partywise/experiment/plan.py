@@ -166,9 +166,15 @@ class Plan:
         """Epsilon slots of a method in a case: the grid's, or inf alone where no target is used."""
         return self.cases[case].epsilon if self.methods[method].uses_epsilon else (inf,)
 
-    def delta(self, case: str) -> float:
-        """delta of a case: its own where its settings give one, else that of the study."""
-        own = getattr(self.cases[case].settings, "delta", None)
+    def delta(self, case: str, method: str | None = None, parties: int = 1) -> float:
+        """delta of a case: its own where its settings give one, else that of the study.
+
+        Of a method whose releases are about the records of all parties together, that of so many parties.
+        """
+        settings = self.cases[case].settings
+        if method is not None and getattr(self.methods[method].options, "shares_noise", False):
+            settings = settings.of_all(parties)
+        own = getattr(settings, "delta", None)
         return float(self.spec.delta if own is None else own)
 
     def rows_per_user(self, case: str) -> int | None:

@@ -138,7 +138,7 @@ def subject(made: Plan, case: str, method: str, trial: AnyTrial) -> Subject[Repl
         data=data,
         start=lambda data, seed: execution(made, case, method, data, seed),
         neighbours=neighbours,
-        delta=made.delta(case),
+        delta=made.delta(case, method, first),
         silent=silent if quiet else None,
         parties=trial.parties if quiet else (),
         answer=trial.answer,

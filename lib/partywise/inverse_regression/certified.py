@@ -18,6 +18,7 @@ from ..privacy.accounting.calibration import gdp_mu
 from ..privacy.mechanisms.integer import IntegerGaussian
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.statistics.isometry import from_triangle, to_matrix
+from ..privacy.statistics.whole import Whole
 from .bounded import check_budget, mean_weight, whole_second, whole_second_and_mean, whole_slices
 from .estimate import Subspace, has_tie, inverse_root, leading
 from .moments import Moments
@@ -28,12 +29,13 @@ BALANCE = 115.0
 LARGEST_REACH = 3.0
 
 
-def reach_of(p: int, total: int, clients: int, mu: float) -> float:
+def reach_of(p: int, total: int, clients: float, mu: float) -> float:
     """Radius, over R sqrt(p), of the ball to which records are clipped before their second moment is released.
 
     Notes
     -----
-    All arguments are public and known before data are seen. With a ball of radius C the merged second moment has
+    All arguments are public and known before data are seen; where clients share noise, ``clients`` is the variance that
+    all shares have together, K / (K - t) of what the law asks for. With a ball of radius C the merged second moment has
     noise of spectral norm about 2 sqrt(p) C^2 / t, while the bias that clipping leaves falls like C^(-4) where six
     moments exist; their sum is least at C of order t^(1/6). At reach 1 the noise is that of clipping every entry to
     [-R, R].
@@ -58,8 +60,13 @@ def release_slices(
     is public the stratum is the client's cell. A whitened M names the releases of S behind its root in ``terms``.
     """
     check_budget(epsilon, delta, moments.n)
-    statistic, split = whole_slices(moments, stratum=stratum), moments.p * moments.n_slices
-    release = _gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms)
+    statistic = whole_slices(moments, stratum=stratum)
+    return read_slices(_gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms), statistic, moments)
+
+
+def read_slices(release: Release, statistic: Whole, moments: Moments) -> Release:
+    """The release of `whole_slices` as a table (p + 1, H); of the moments nothing is read but their shape and n."""
+    split = moments.p * moments.n_slices
     unit = statistic.units[-1] * 2.0**moments.bits * moments.n
 
     def table(vector: np.ndarray) -> np.ndarray:
@@ -87,12 +94,14 @@ def release_second(
     Frobenius sensitivity is the l2 one; ``mirrored``, it has one sd on the whole upper triangle.
     """
     check_budget(epsilon, delta, moments.n)
-    statistic, matrix = (
-        whole_second(moments, mirrored=mirrored, stratum=stratum),
-        from_triangle if mirrored else to_matrix,
-    )
-    release = _gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms)
-    return release.post_process(lambda vector: matrix(vector, moments.p))
+    statistic = whole_second(moments, mirrored=mirrored, stratum=stratum)
+    return read_second(_gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms), mirrored, moments.p)
+
+
+def read_second(release: Release, mirrored: bool, p: int) -> Release:
+    """The release of `whole_second` as a matrix."""
+    matrix = from_triangle if mirrored else to_matrix
+    return release.post_process(lambda vector: matrix(vector, p))
 
 
 def release_second_and_mean(
@@ -107,9 +116,13 @@ def release_second_and_mean(
 ) -> Release:
     """Release S and, as last row, the mean of the records: (p + 1, p); parameters and errors as in `release_slices`."""
     check_budget(epsilon, delta, moments.n)
-    statistic, p = whole_second_and_mean(moments, stratum=stratum), moments.p
-    weight = math.sqrt(2) * mean_weight(moments) * moments.step
-    release = _gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms)
+    statistic = whole_second_and_mean(moments, stratum=stratum)
+    return read_second_and_mean(_gaussian(epsilon, delta)(statistic, rng, owner=owner, **terms), moments)
+
+
+def read_second_and_mean(release: Release, moments: Moments) -> Release:
+    """The release of `whole_second_and_mean` as a table (p + 1, p), as of `read_slices`."""
+    p, weight = moments.p, math.sqrt(2) * mean_weight(moments) * moments.step
     return release.post_process(lambda vector: np.vstack([to_matrix(vector[:-p], p), vector[-p:] / weight]))
 
 
@@ -131,9 +144,13 @@ def covariance_of(second: np.ndarray, mean: np.ndarray) -> np.ndarray:
 
 
 @cache
+def release_mu(epsilon: float, delta: float) -> float:
+    """Gaussian-DP parameter of one release: found once for all clients of one size, as it costs more than a release."""
+    return math.inf if np.isinf(epsilon) else float(gdp_mu(epsilon, delta))
+
+
 def _gaussian(epsilon: float, delta: float) -> IntegerGaussian:
-    """Calibrated once for all clients of one size: the root costs more than a release."""
-    return IntegerGaussian(mu=math.inf if np.isinf(epsilon) else float(gdp_mu(epsilon, delta)))
+    return IntegerGaussian(mu=release_mu(epsilon, delta))
 
 
 def unwhiten(slices, weights, covariance, n_directions: int) -> Subspace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NoReturn, final
 
-from ..checks import CheckedFields, Count, NotNegative, Positive, Share, check_fields, check_unread_options
+from ..checks import CheckedFields, Count, Natural, NotNegative, Positive, Share, check_fields, check_unread_options
 from ..errors import CertificationError
 
 REFUSED = {
@@ -105,6 +105,10 @@ class ExactOptions:
     max_size : T, columns that screening keeps; None takes 2 s
     screening : ``signs`` (contrasts of the signs of all columns) or ``votes`` (each client's noisy index set)
     rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
+    noise : ``local``, each client noises its own releases; or ``shared``, all clients release sums, and each adds a
+        share of the noise: nobody is trusted with it, and there is much less
+    colluders : clients that may join what they know so that epsilon holds against them (at most all but one); only
+        ``shared`` reads it
     mechanism, slices, screen, norm, dimension, centre : stated so that what has no proof is refused by its name
     """
 
@@ -114,6 +118,8 @@ class ExactOptions:
     max_size: Count | None = None
     screening: Literal["signs", "votes"] = "signs"
     rounds: Literal[1, 2] = 2
+    noise: Literal["local", "shared"] = "local"
+    colluders: Natural = 1
     mechanism: Literal["iid", "vgm"] = "iid"
     slices: Literal["public", "quantile"] = "public"
     screen: Literal["certified", "top_s", "threshold"] = "certified"
@@ -128,8 +134,15 @@ class ExactOptions:
         """The statistic by which columns are screened."""
         return self.screening
 
+    @property
+    def shares_noise(self) -> bool:
+        """Whether releases are sums over all clients, with a share of the noise of each."""
+        return self.noise == "shared"
+
     def __post_init__(self) -> None:
         check_fields(self)
+        if not self.shares_noise:
+            check_unread_options(self, ("colluders",), "noise 'shared'")
         if self.calibrate != "total":
             check_unread_options(self, ("second_share", "screening_share"), "calibrate 'total'")
         if self.screening == "votes":
@@ -158,6 +171,14 @@ class CertifiedOptions(ExactOptions):
 
     second: Literal["goe", "mirrored"] = "goe"
     aggregation: Literal["mean", "kernel", "projector"] = "mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shares_noise and self.aggregation != "mean":
+            raise ValueError(
+                f"aggregation is {self.aggregation!r}: it needs the matrix of every client, and noise 'shared' opens "
+                "sums over all; take 'mean', or noise 'local'."
+            )
 
 
 @final

@@ -98,10 +98,14 @@ def vote_release(
 
     Certified for any slices: whatever one record changes, the set has at most T elements before and after.
     """
-    chosen = np.flatnonzero(top_votes(omega, max_size))
-    most = Public(max_size, because="number of columns that screening keeps, an option of the method")
-    ballot = membership(chosen, len(omega), most, stratum=stratum)
+    ballot = whole_votes(top_votes(omega, max_size), max_size, stratum=stratum)
     return IntegerGaussian(mu=mu)(ballot, rng, owner=owner, **terms)
+
+
+def whole_votes(votes: np.ndarray, max_size: int, *, stratum: str = "*") -> Whole:
+    """Votes (p,) of a client with their certificate."""
+    most = Public(max_size, because="number of columns that screening keeps, an option of the method")
+    return membership(np.flatnonzero(votes), len(votes), most, stratum=stratum)
 
 
 def vote_select(total, max_size: int, n_directions: int) -> np.ndarray:
@@ -217,11 +221,14 @@ def contrasts_release(
     Arguments as above.
     """
     statistic = whole_contrasts(sums, counts, code, n, stratum=stratum)
+    return read_contrasts(IntegerGaussian(mu=mu)(statistic, rng, owner=owner, **terms), statistic, n)
+
+
+def read_contrasts(release: Release, statistic: Whole, n: int) -> Release:
+    """The release of `whole_contrasts` as means over n records: (m + 1, p + 1)."""
     scale = np.full(statistic.integers.shape, 2.0**-CODE_BITS / n)
     scale[-1] = 1 / n
-    return IntegerGaussian(mu=mu)(statistic, rng, owner=owner, **terms).post_process(
-        lambda value: value / statistic.units * scale
-    )
+    return release.post_process(lambda value: value / statistic.units * scale)
 
 
 def about_the_mean_sign(released: np.ndarray) -> np.ndarray:

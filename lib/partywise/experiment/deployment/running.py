@@ -169,8 +169,8 @@ def _folder(into: Path) -> Path:
 def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
     """Write the files of the run; what the screen tells of it."""
     deployment, network = start.deployment, start.deployment.network
-    plan, case = deployment.plan, network.case
-    delta, group = plan.delta(case), plan.rows_per_user(case)
+    plan, delta = deployment.plan, deployment.delta
+    group = plan.rows_per_user(network.case)
     rows = account.rows()
     messages = messages_of(rows, outcome.run)
     write_rows(start.into / TRANSCRIPT, messages)

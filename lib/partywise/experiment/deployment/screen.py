@@ -67,7 +67,7 @@ def _message_lines(start: Start, report: RunReport) -> list[str]:
 def _cost_lines(start: Start, report: RunReport) -> list[str]:
     """What the run cost each unit, and what is left of the budget."""
     costs = [f"{unit} {_epsilon(one)}" for unit, one in report.costs.items() if one.amount or one.n_unproved]
-    delta = start.deployment.plan.delta(start.deployment.network.case)
+    delta = start.deployment.delta
     joined = [f"{epsilon:.3f} against {words}" for words, epsilon in report.against.items()]
     unit = start.deployment.plan.spec.unit
     lines = [f"your records (unit {unit}, delta {delta:g}): epsilon {', '.join(joined)}"] if joined else []

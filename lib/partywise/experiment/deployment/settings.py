@@ -114,6 +114,11 @@ class Deployment:
         return (*self.holders, *self.places)
 
     @property
+    def delta(self) -> float:
+        """delta of what is certified."""
+        return self.plan.delta(self.network.case, self.network.method, self.n_parties)
+
+    @property
     def epsilon(self) -> float:
         """The slot of the grid."""
         given = self.network.epsilon

@@ -72,6 +72,6 @@ def ledger_rows(plan: Plan, group: Group, ledger: Ledger) -> list[dict[str, obje
 
 def ledger_total(plan: Plan, group: Group, names: tuple[str, ...], ledger: Ledger) -> dict[str, Scalar]:
     """What all folds of a replicate together cost: the worst coalition over the distinct releases."""
-    persons = plan.rows_per_user(group.case)
-    total = ledger.worst_total(names, plan.spec.unit, plan.delta(group.case), rows_per_user=persons)
+    persons, delta = plan.rows_per_user(group.case), plan.delta(group.case, group.method, group.parties)
+    total = ledger.worst_total(names, plan.spec.unit, delta, rows_per_user=persons)
     return {"study": plan.study.name, **group._asdict(), **total.to_row(), "ledger_sha256": ledger.digest}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,23 @@ class Round:
 
 
 class CertifiedPlan(Plan):
-    """What everyone knows of a certified fit."""
+    """What everyone knows of a certified fit.
+
+    Where clients share noise, its settings are those of all of them together: delta falls with all records.
+    """
+
+    @classmethod
+    def of(cls, spec: Any, epsilon: float, clients: int) -> CertifiedPlan:
+        """The plan of a fit in which so many clients take part."""
+        shared = spec.options.shares_noise
+        return cls(replace(spec, settings=spec.settings.of_all(clients)) if shared else spec, epsilon)
+
+    def variance(self, clients: int) -> float:
+        """Variance of the noise on a sum over clients, in that of one release: K where each adds its own noise, and
+        K / (K - t) where each adds a share.
+        """
+        options = self.spec.options
+        return clients / (clients - min(options.colluders, clients - 1)) if options.shares_noise else clients
 
     @cached_property
     def epsilon_claimed(self) -> float:
@@ -43,6 +59,11 @@ class CertifiedPlan(Plan):
     def budget(self) -> dict[str, float]:
         """Epsilon at which each kind of release is calibrated."""
         return calibrated_epsilons(self.spec, self.epsilon)
+
+    @cached_property
+    def n_kept(self) -> int:
+        """Columns behind the moments."""
+        return self.rounds[-1].keep if self.rounds else self.spec.public.n_columns
 
     @cached_property
     def rounds(self) -> tuple[Round, ...]:

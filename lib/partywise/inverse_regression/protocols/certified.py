@@ -6,7 +6,7 @@ releases noisy contrasts between the slices of the signs of all columns (or nois
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record of a client, by exact Gaussian composition of
 the client's releases; clients compose in parallel, so that their number does not enter.  Trust: local, each client
-noises its own moments.
+noises its own moments; or, where clients share noise, that no t + 1 of them join what they know (`shared`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,25 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
+from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
-from ..certified import about_the_mean, covariance_of, release_second, release_slices
+from ..bounded import whole_second, whole_slices
+from ..certified import (
+    about_the_mean,
+    covariance_of,
+    read_second,
+    read_slices,
+    release_second,
+    release_slices,
+)
 from ..model import Estimate
 from ..slices import case_clip
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     local_clip_share,
+    local_first,
+    local_last,
     local_moments,
     merged_sd,
     noise_sd,
@@ -38,6 +49,7 @@ from .common import (
 )
 from .noise import Deviations, basis_errors
 from .screening import screen
+from .shared import SharedNoise, agree_to_share, shared_release
 
 
 @once
@@ -64,9 +76,12 @@ def server_fit(
     weights: Sequence[int],
     columns: np.ndarray | None,
     plan: CertifiedPlan,
-    clients: int,
+    clients: tuple[int, int],
 ) -> Estimate:
-    """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client."""
+    """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client.
+
+    clients : how many there are, and how many take part
+    """
     spec = plan.spec
     slices = weighted_mean(means, weights)
     M, mean = about_the_mean(slices)
@@ -85,22 +100,54 @@ def server_fit(
         errors=errors,
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
-        clients=clients,
+        clients=clients[0],
         columns=columns,
-        skipped_clients=clients - len(weights),
+        skipped_clients=clients[0] - clients[1],
         sd_means=noise_sd(releases[0]),
         sd_second=noise_sd(releases[1]),
         epsilon_user=user_epsilon(spec, plan.budget),
     )
 
 
+def server_fit_shared(slices: Release, second: Release, records: int, *given: Any) -> Estimate:
+    """The estimate from releases of all clients together."""
+    return server_fit([slices.value], [second.value], ([slices], [second]), [records], *given)
+
+
+def shared_moments(run: Run, shared: SharedNoise, clients: Sequence[Party], columns: Any) -> tuple[Any, Any]:
+    """Noisy slices and second moment of all records, as releases at the server."""
+    plan = shared.plan
+    mirrored = plan.spec.options.second == "mirrored"
+    pooled = shared.moments(plan.n_kept, case_clip(plan.spec.settings.radius))
+    slices, second = whole_slices(pooled), whole_second(pooled, mirrored=mirrored)
+    given = run.each(clients, local_whole_moments, plan, columns, run.rng_for)
+    own = run.each(clients, local_first, given)
+    means = shared_release(run, shared, "slice means", own, slices, shared.mu("means"), read_slices, slices, pooled)
+    own, mu = run.each(clients, local_last, given), shared.mu("second")
+    return means, shared_release(run, shared, "second moment", own, second, mu, read_second, mirrored, pooled.p)
+
+
+def local_whole_moments(
+    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
+) -> tuple[Whole, Whole]:
+    """What a client adds to the slices and to the second moment of all, which stays with it."""
+    moments = local_moments(client, plan.view, False, columns, True, rng_for)
+    return whole_slices(moments), whole_second(moments, mirrored=plan.spec.options.second == "mirrored")
+
+
 def fit(run: Run) -> Estimate:
-    """Screening (many columns only), one release of moments by each client, aggregation."""
-    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), participating_clients(run)
-    columns = screen(run, clients, weights, plan)
-    names = ("slice means", "second moment")
-    means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
-    releases = tuple(run.received("server", name) for name in names)
-    estimate = run.at("server", server_fit, means, seconds, releases, weights, columns, plan, len(run.parties))
+    """Screening (many columns only), one release of moments by each client, or by all of them, aggregation."""
+    clients, weights = participating_clients(run)
+    plan, counted = CertifiedPlan.of(run.spec, run.epsilon, len(clients)), (len(run.parties), len(clients))
+    shared = agree_to_share(run, clients, weights, plan) if run.spec.options.shares_noise else None
+    columns = screen(run, clients, weights, plan, shared)
+    if shared is not None:
+        slices, second = shared_moments(run, shared, clients, columns)
+        estimate = run.at("server", server_fit_shared, slices, second, shared.records, columns, plan, counted)
+    else:
+        names = ("slice means", "second moment")
+        means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
+        releases = tuple(run.received("server", name) for name in names)
+        estimate = run.at("server", server_fit, means, seconds, releases, weights, columns, plan, counted)
     clipped = run.each(clients, local_clip_share, plan.view, False, columns, run.rng_for)
     return run.assemble(with_clip_share, estimate, clipped, weights)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from ..model import Estimate, PublicFacts
 from ..moments import Moments, large_enough
 from ..records import Records
 from ..screening import ccmd_multiplicity
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,16 @@ def local_moments(
     return local_records(client, view, rng_for).moments(own=own, columns=columns, clipped=clipped)
 
 
+def local_first(client: Party, pair: tuple[R, Any]) -> R:
+    """The first of two values that a client has."""
+    return pair[0]
+
+
+def local_last(client: Party, pair: tuple[Any, R]) -> R:
+    """The other one."""
+    return pair[1]
+
+
 def local_clip_share(client: Party, view: RecordView, own: bool, columns: np.ndarray | None, rng_for: Rng) -> float:
     """Share of the entries behind the client's moments that the public radius clipped, which stays with it."""
     return local_moments(client, view, own, columns, True, rng_for).clip_share
@@ -127,7 +140,8 @@ def server_answer(columns: np.ndarray, choices: Sequence[AccountedValue], client
 def noise_sd(releases: Sequence[Release]) -> float:
     """Noise sd of an entry of the last of several Gaussian releases, as its event states it."""
     event = releases[-1].event
-    return 0.0 if not event.mu or event.sensitivity is None else event.sensitivity / event.mu
+    shares = math.sqrt(sum(event.weights.values()) or 1)
+    return 0.0 if not event.mu or event.sensitivity is None else event.sensitivity / event.mu * shares
 
 
 def merged_sd(releases: Sequence[Release], weights: Sequence[int]) -> float:

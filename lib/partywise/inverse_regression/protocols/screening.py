@@ -3,6 +3,8 @@
 In each round of `budgets.screening_rounds` every client releases noisy contrasts between the slices of the signs
 of the columns that are left, or noisy votes, and the server answers with the columns that stay.
 
+Where clients share noise, a round is one release of all of them (`shared`).
+
 Formal guarantee: each round is mu-Gaussian-DP for replacing one record of the client; what stays is post-processing.
 """
 
@@ -19,11 +21,24 @@ from ...federation.payloads import Payload
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.mechanisms.release import Release, derive
+from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
-from ..screening import about_the_mean_sign, contrasts, contrasts_release, score, vote_release, vote_select
+from ..screening import (
+    about_the_mean_sign,
+    contrasts,
+    contrasts_release,
+    read_contrasts,
+    score,
+    top_votes,
+    vote_release,
+    vote_select,
+    whole_contrasts,
+    whole_votes,
+)
 from .budgets import CertifiedPlan, Round, kept_columns
 from .common import RecordView, local_records
+from .shared import SharedNoise, shared_release
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +54,50 @@ class ScreeningRound:
     weight: float
 
 
-def screen(run: Run, clients: Sequence[Party], weights: Sequence[int], plan: CertifiedPlan) -> Any:
+def screen(
+    run: Run, clients: Sequence[Party], weights: Sequence[int], plan: CertifiedPlan, shared: SharedNoise | None
+) -> Any:
     """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
     columns: Any = None
     rounds: tuple[ScreeningRound, ...] = ()
+    releases: Any = ()
     for step in plan.rounds:
-        values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
-        rounds = run.at("server", server_listen, rounds, values, weights, step, columns)
-        releases = run.received("server", step.message)
+        if shared is None:
+            values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
+            rounds = run.at("server", server_listen, rounds, values, weights, step, columns)
+            releases = run.received("server", step.message)
+        else:
+            release = shared_screening(run, clients, plan, step, columns, shared)
+            rounds = run.at("server", server_listen_shared, rounds, release, shared.records, step, columns)
+            releases = (*releases, release)
         columns = run.broadcast("server", clients, "columns", server_answer, rounds, releases, step, plan.spec)
     return columns
+
+
+def shared_screening(
+    run: Run, clients: Sequence[Party], plan: CertifiedPlan, step: Round, columns: Any, shared: SharedNoise
+) -> Any:
+    """One round of all clients together, as a release at the server."""
+    own = run.each(clients, local_whole_screening, plan, step, columns, run.rng_for)
+    public, name = plan.spec.public, f"{step.message} {step.number}"
+    total = whole_votes(np.zeros(public.n_columns), kept_columns(plan.spec))
+    if step.message == "votes":
+        return shared_release(run, shared, name, own, total, step.mu, read_votes)
+    counts = np.zeros(public.n_slices)
+    counts[0] = shared.records
+    q = public.n_columns if step.number == 1 else plan.rounds[step.number - 2].keep
+    total = whole_contrasts(np.zeros((public.n_slices, q)), counts, code_of(plan), shared.records)
+    return shared_release(run, shared, name, own, total, step.mu, read_contrasts, total, shared.records)
+
+
+def read_votes(release: Release) -> Release:
+    """Sums of votes, as they are."""
+    return release
+
+
+def code_of(plan: CertifiedPlan) -> Public:
+    """The contrasts F."""
+    return Public(contrasts(plan.spec.public.public_slices), because="a function of the number of the public slices")
 
 
 @once
@@ -85,7 +134,7 @@ def local_screening(
     return contrasts_release(
         sums if columns is None else sums[:, columns],
         local_records(client, view, rng_for).counts(),
-        Public(contrasts(spec.public.public_slices), because="a function of the number of the public slices"),
+        code_of(plan),
         spec.public.sizes[number],
         step.mu,
         rng_for("client", number, "signs", step.number),
@@ -93,6 +142,24 @@ def local_screening(
         stratum=cell_of("clients", client.name),
         release_id=f"contrasts of signs {step.number} of {client.name}",
     )
+
+
+def local_whole_screening(
+    client: Party, plan: CertifiedPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
+) -> Whole:
+    """What a client adds to a round of all, which stays with it."""
+    view, size = plan.view, kept_columns(plan.spec)
+    if step.message == "votes":
+        return whole_votes(top_votes(local_differences(client, view, rng_for), size), size)
+    sums, counts = local_sign_sums(client, view, rng_for), local_records(client, view, rng_for).counts()
+    return whole_contrasts(sums if columns is None else sums[:, columns], counts, code_of(plan), int(counts.sum()))
+
+
+def server_listen_shared(
+    rounds: Sequence[ScreeningRound], release: Release, records: int, *given: Any
+) -> tuple[ScreeningRound, ...]:
+    """What was opened so far, with another round of all clients together."""
+    return server_listen(rounds, [release.value], [records], *given)
 
 
 def server_listen(rounds: Sequence[ScreeningRound], *given: Any) -> tuple[ScreeningRound, ...]:

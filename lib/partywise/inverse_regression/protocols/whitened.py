@@ -21,22 +21,22 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear, Public
-from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derive
-from ...privacy.statistics.clips import BallClip, WholeClip
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..bounded import MEAN_SHARE
-from ..certified import covariance_of, reach_of, release_second_and_mean, release_slices, unwhiten
-from ..estimate import inverse_root
+from ..certified import (
+    release_second_and_mean,
+    release_slices,
+    unwhiten,
+)
 from ..model import Estimate
-from ..moments import client_moments, whitened_means
-from ..slices import case_clip
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     failed_subspace,
     local_clip_share,
-    local_records,
+    local_first,
+    local_last,
     merged_sd,
     noise_sd,
     participating_clients,
@@ -46,34 +46,27 @@ from .common import (
 )
 from .noise import Deviations, basis_errors
 from .screening import screen
-
-
-def public_radius(plan: CertifiedPlan, p: int, counted: tuple[int, int]) -> float | None:
-    """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead.
-
-    counted : records of all clients together, and clients
-    """
-    options, settings = plan.spec.options, plan.spec.settings
-    if options.clip == "box":
-        return None
-    mu = float(gdp_mu(plan.budget["second"], settings.release_delta))
-    reach = options.reach or reach_of(p, *counted, mu)
-    return reach * settings.radius * math.sqrt(p)
+from .shared import agree_to_share
+from .whitening import (
+    MERGED,
+    clipped_moments,
+    public_radius,
+    second_clip,
+    server_covariance,
+    shared_second,
+    shared_whitened,
+    whitened_moments,
+    whitens,
+)
 
 
 def local_second(
-    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, int], rng_for: Rng
+    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, float], rng_for: Rng
 ) -> Release:
     """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
-    spec, view = plan.spec, plan.view
-    radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), counted)
-    clip: WholeClip = case_clip(spec.settings.radius)
-    if radius is not None:
-        clip = BallClip(Public(radius, because="by public numbers: columns, sizes and the budget"))
-    X, y = local_records(client, view, rng_for).records(columns)
-    moments = client_moments(X, y, spec.public.public_slices, clip=clip, bits=spec.public.bits)
+    spec = plan.spec
     return release_second_and_mean(
-        moments,
+        clipped_moments(client, plan, columns, counted, rng_for),
         plan.budget["second"],
         spec.settings.release_delta,
         rng_for("client", spec.public.number(client.name), "covariance"),
@@ -95,15 +88,9 @@ def local_whitened(
 
     Nothing, where the merged covariance has no positive eigenvalue.
     """
-    spec, covariance = plan.spec, server_covariance(merged_moments)
-    if not whitens(covariance):
+    spec, moments = plan.spec, whitened_moments(client, plan, columns, merged_moments, releases, rng_for)
+    if moments is None:
         return replace(releases[-1], value=None), math.nan
-    root = replace(releases[-1], value=inverse_root(covariance)[0])
-    mean = replace(releases[-1], value=merged_moments[-1])
-    ball = Public(spec.options.ball, because="ball of the method, an option")
-    X, y = local_records(client, plan.view, rng_for).records(columns)
-    public = spec.public
-    moments = whitened_means(X, y, public.public_slices, root, ball, bits=public.bits, shift=mean)
     release = release_slices(
         moments,
         plan.budget["means"],
@@ -116,27 +103,17 @@ def local_whitened(
     return release, moments.clip_share
 
 
-def local_means(client: Party, whitened: tuple[Release, float]) -> Release:
-    """What leaves the client in round 2."""
-    return whitened[0]
-
-
 def server_merge(
     seconds: Sequence[np.ndarray], weights: Sequence[int], releases: Sequence[Release]
 ) -> Release | Public | Clear:
     """Weighted mean (p + 1, p) of the released second moments and means."""
     mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
-    return derive(mean, releases, name="merged moments", owner="server")
+    return derive(mean, releases, name=MERGED, owner="server")
 
 
-def server_covariance(released: np.ndarray) -> np.ndarray:
-    """Covariance (p, p) from a released second moment and mean (p + 1, p)."""
-    return covariance_of(released[:-1], released[-1])
-
-
-def whitens(covariance: np.ndarray) -> bool:
-    """Whether a covariance has a positive eigenvalue."""
-    return bool(np.linalg.eigvalsh(covariance)[-1] > 0)
+def server_hand_on(second: Release) -> Release | Public | Clear:
+    """The same from a release of all clients together."""
+    return server_merge([second.value], [1], [second])
 
 
 def server_fit(
@@ -146,76 +123,95 @@ def server_fit(
     weights: Sequence[int],
     columns: np.ndarray | None,
     plan: CertifiedPlan,
-    clients: int,
+    clients: tuple[int, int],
 ) -> Estimate:
-    """Back to x-space; the noise sds are those of the last client."""
+    """Back to x-space; the noise sds are those of the last client.
+
+    clients : how many there are, and how many take part
+    """
+    counted = sum(weights), plan.variance(clients[1])
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
     found, errors, numbers = failed_subspace(len(covariance), d), None, dict[str, float]()
     if whitens(covariance):
         found = unwhiten(np.stack(means), weights, covariance, d)
         numbers["sd_means"] = noise_sd(releases[1])
-        sds = deviations(plan, releases, weights, len(covariance))
+        sds = deviations(plan, releases, weights, counted)
         errors = basis_errors(weighted_mean(means, weights), covariance, answer.value[-1], d, sds)
     return server_estimate(
         found,
         spec,
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
-        clients=clients,
+        clients=clients[0],
         columns=columns,
         errors=errors,
-        skipped_clients=clients - len(weights),
+        skipped_clients=clients[0] - clients[1],
         epsilon_user=user_epsilon(spec, plan.budget),
         **numbers,
         sd_second=noise_sd(releases[0]),
-        clip_radius=public_radius(plan, len(covariance), (sum(weights), len(weights))),
+        clip_radius=public_radius(plan, plan.n_kept, counted),
     )
 
 
-def deviations(plan: CertifiedPlan, releases: Sequence[Any], weights: Sequence[int], p: int) -> Deviations:
+def server_fit_shared(answer: AccountedValue, means: Release, second: Release, records: int, *given: Any) -> Estimate:
+    """The estimate from releases of all clients together."""
+    return server_fit(answer, [means.value], ([second], [means]), [records], *given)
+
+
+def deviations(
+    plan: CertifiedPlan, releases: Sequence[Any], weights: Sequence[int], counted: tuple[int, float]
+) -> Deviations:
     """Noise of what was merged; the mean beside the second moment is released times sqrt(2) c."""
-    radius = public_radius(plan, p, (sum(weights), len(weights)))
-    length = case_clip(plan.spec.settings.radius).length(p) if radius is None else radius
+    length = second_clip(plan, counted).length(plan.n_kept)
     means, second = merged_sd(releases[1], weights), merged_sd(releases[0], weights)
     return Deviations(means, means / plan.spec.options.ball, second, second / math.sqrt(2 * MEAN_SHARE) / length)
 
 
 def with_both(
-    estimate: Estimate, drawn: Sequence[tuple[Any, float]], clipped: Mapping[str, float], weights: Sequence[int]
+    estimate: Estimate, shrunk: Sequence[float], clipped: Mapping[str, float], weights: Sequence[int]
 ) -> Estimate:
     """The estimate, with the shares of entries that were clipped and of records that shrank."""
-    return with_shrunk(with_clip_share(estimate, clipped, weights), drawn)
+    return with_shrunk(with_clip_share(estimate, clipped, weights), shrunk)
 
 
-def with_shrunk(estimate: Estimate, drawn: Sequence[tuple[Any, float]]) -> Estimate:
+def with_shrunk(estimate: Estimate, shrunk: Sequence[float]) -> Estimate:
     """The estimate, with the share of records that shrank, which stays with the clients."""
     if "sd_means" not in estimate.numbers:
         return estimate
-    return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean([share for _, share in drawn]))})
+    return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean(shrunk))})
 
 
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), second moments, whitened slice means."""
-    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), participating_clients(run)
-    columns = screen(run, clients, weights, plan)
+    clients, weights = participating_clients(run)
+    plan, n = CertifiedPlan.of(run.spec, run.epsilon, len(clients)), (len(run.parties), len(clients))
+    counted = sum(weights), plan.variance(len(clients))
+    shared = agree_to_share(run, clients, weights, plan) if run.spec.options.shares_noise else None
+    columns = screen(run, clients, weights, plan, shared)
+    if shared is not None:
+        second = shared_second(run, shared, clients, columns, counted)
+        answer = run.at("server", server_hand_on, second)
+        released, shrunk = shared_whitened(run, shared, clients, columns, answer)
+        given = answer, released, second, shared.records, columns, plan, n
+        estimate = run.at("server", server_fit_shared, *given)
+    else:
+        # 1. second moments, merged
+        seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, counted, run.rng_for)
+        answer = run.at("server", server_merge, seconds, weights, run.received("server", "second moment"))
 
-    # 1. second moments, merged
-    counted = sum(weights), len(weights)
-    seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, counted, run.rng_for)
-    answer = run.at("server", server_merge, seconds, weights, run.received("server", "second moment"))
+        # 2. one client after the other gets the merged matrix, whitens with it and releases its slice means
+        means, shrunk = [], []
+        for client in clients:
+            moments = run.send("server", client, MERGED, answer)
+            releases = run.received(client, MERGED)
+            drawn = run.at(client, local_whitened, plan, columns, moments, releases, run.rng_for)
+            means.append(run.send(client, "server", "whitened slice means", local_first, drawn))
+            shrunk.append(run.at(client, local_last, drawn))
 
-    # 2. one client after the other gets the merged matrix, whitens its records with it and releases their slice means
-    means, drawn = [], []
-    for client in clients:
-        moments = run.send("server", client, "merged moments", answer)
-        releases = run.received(client, "merged moments")
-        drawn.append(run.at(client, local_whitened, plan, columns, moments, releases, run.rng_for))
-        means.append(run.send(client, "server", "whitened slice means", local_means, drawn[-1]))
-
-    # 3. back to x-space
-    releases = tuple(run.received("server", name) for name in ("second moment", "whitened slice means"))
-    estimate = run.at("server", server_fit, answer, means, releases, weights, columns, plan, len(run.parties))
+        # 3. back to x-space
+        releases = tuple(run.received("server", name) for name in ("second moment", "whitened slice means"))
+        estimate = run.at("server", server_fit, answer, means, releases, weights, columns, plan, n)
     if plan.spec.options.clip == "ball":
-        return run.assemble(with_shrunk, estimate, drawn)
+        return run.assemble(with_shrunk, estimate, shrunk)
     clipped = run.each(clients, local_clip_share, plan.view, False, columns, run.rng_for)
-    return run.assemble(with_both, estimate, drawn, clipped, weights)
+    return run.assemble(with_both, estimate, shrunk, clipped, weights)

@@ -91,12 +91,15 @@ class SlicingData:
             parties.append(Party(name, "client", block))
         return tuple(parties)
 
-    def n_protected(self, unit: str, clients: int) -> int:
-        """How many of what the unit protects are at the largest of the first clients: records, or persons."""
-        if unit != "user" or not len(self.person):
-            return int(max(self.sizes[:clients]))
-        parts = np.split(self.person, np.cumsum(self.sizes))[:clients]
-        return max(len(np.unique(part)) for part in parts)
+    def n_protected(self, unit: str, clients: int, together: bool = False) -> int:
+        """How many of what the unit protects are at the largest of the first clients, or at all of them: records, or
+        persons.
+        """
+        numbers = [int(size) for size in self.sizes[:clients]]
+        if unit == "user" and len(self.person):
+            parts = np.split(self.person, np.cumsum(self.sizes))[:clients]
+            numbers = [len(np.unique(part)) for part in parts]
+        return sum(numbers) if together else max(numbers)
 
     def public(self) -> PublicFacts:
         """The part of the data set that is public."""

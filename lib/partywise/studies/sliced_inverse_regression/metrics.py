@@ -29,7 +29,8 @@ def metrics(
     """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
     basis, beta = estimate.basis, data.beta
     found = SlicingMeasures.of(estimate.numbers) | source_numbers(estimate, spec)
-    protected = data.n_protected(spec.study.unit, estimate.clients)
+    together = getattr(spec.options, "shares_noise", False)
+    protected = data.n_protected(spec.study.unit, estimate.clients, together)
     found |= SlicingMeasures(n_columns=len(basis), n_protected=protected)
     if not np.all(np.isfinite(basis)):
         return found | SlicingMeasures(diverged=True)

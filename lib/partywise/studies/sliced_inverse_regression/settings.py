@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+import math
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, Self
 
 from ...checks import CheckedFields, Count, Positive, Range
 from ...datasets.clients.settings import ClientRows
@@ -18,7 +19,8 @@ class CaseSettings(CheckedFields):
 
     radius : R, every entry is clipped to [-R, R]
     delta_power : delta = n^(-delta_power), n the public least size of a client: of all releases of a client together
-        where it is certified, of each of them where it is published
+        where it is certified, of each of them where it is published; where clients share noise, n is that of all of
+        them together
     epsilon_second : epsilon of the second moment, for methods whose epsilon is that of each kind of release; None
         takes that of the grid
     """
@@ -51,6 +53,11 @@ class CaseSettings(CheckedFields):
     def delta(self) -> float:
         """delta of every certified total, and of one release as published."""
         return float(float(self.least_size) ** -self.delta_power)
+
+    def of_all(self, clients: int) -> Self:
+        """The same for releases about all records of so many clients: delta = (clients least_size)^(-delta_power)."""
+        power = self.delta_power * (1 + math.log(clients) / math.log(self.least_size))
+        return replace(self, delta_power=power) if clients > 1 else self
 
     @property
     def release_delta(self) -> float:
