@@ -16,7 +16,7 @@ from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Place, Run, name_of
-from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
+from partywise.privacy.ledger.event import POST_PROCESSING, SEVERAL, UNNAMED, Event
 from partywise.privacy.mechanisms.release import OBSERVER
 from partywise.privacy.mechanisms.shared_gaussian import MECHANISM, NoiseKey
 
@@ -44,25 +44,31 @@ class Announcing(PlacedRun):
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
         assert not self.place, "what is announced is public: the program itself says it"
         self.told += [(name_of(place), event, len(self.watch.draws)) for place in holders for event in events]
+        # A sum with noise in shares is paid here.
+        super().charge(holders, *[event for event in events if event.shares])
 
 
 class Watch:
     """A guard and an observer of one run.
 
     clear : rows paid for values in the clear; draws : (place, what was paid, event of what was drawn) in order
-    pending : paid and not yet drawn
+    pending : paid and not yet drawn; shares : of sums that were paid, whose share of the noise is not yet drawn
     """
 
     run: Announcing
 
     def __init__(self) -> None:
         self.clear, self.pending, self.depth = list[Event](), list[Event](), 0
-        self.draws = list[tuple[str, Event, Event]]()
+        self.draws, self.shares = list[tuple[str, Event, Event]](), dict[str, list[str]]()
 
     def charge(self, *events: Event) -> None:
         for event in events:
             if event.mechanism == "none":
                 self.clear.append(event)
+            elif event.shares:
+                assert not self.run.place and event.release_id not in self.shares
+                self.shares[event.release_id] = list(event.owners)
+                self.draws.append((SEVERAL, event, event))
             elif event.profile is None:
                 # Made without a mechanism and proved of nothing: it is drawn already, and leaves later.
                 self.draws.append((self.run.place, event, event))
@@ -72,7 +78,7 @@ class Watch:
     def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """A draw that is not a part of another is of what was just charged; a dealer's noise was drawn before."""
         if self.depth == 0:
-            expected = [] if mechanism == MECHANISM else [(mechanism, owner)]
+            expected = [] if mechanism == MECHANISM or owner == SEVERAL else [(mechanism, owner)]
             assert [(event.mechanism, event.owner) for event in self.pending] == expected
         self.depth += 1
         value = draw()
@@ -81,12 +87,16 @@ class Watch:
 
     def add_event(self, event: Event) -> None:
         """The event of what was drawn."""
-        if self.depth == 0 and event.mechanism != MECHANISM:
+        if self.depth == 0 and event.mechanism != MECHANISM and not event.shares:
             self.draws.append((self.run.place, self.pending.pop(), event))
 
     def add_key(self, key: Any) -> None:
-        """Noise that a dealer has drawn."""
-        if isinstance(key, NoiseKey):
+        """Noise that a dealer has drawn, or one of several parties its share of it."""
+        if isinstance(key, NoiseKey) and self.shares.get(key.name):
+            # The sum was paid once; every owner draws once.
+            assert self.run.place in self.shares[key.name]
+            self.shares[key.name].remove(self.run.place)
+        elif isinstance(key, NoiseKey):
             paid = self.pending.pop()
             assert (paid.release_id, paid.mechanism, self.pending) == (key.name, MECHANISM, [])
             self.draws.append((self.run.place, paid, paid))
@@ -133,7 +143,7 @@ def terms(event: Event) -> tuple[Any, ...]:
 def test_every_draw_is_charged_once_and_before_it_and_no_row_of_the_ledger_is_unpaid(fit):
     watch = watched(fit)
     ledger = watch.run.channel.ledger
-    assert not watch.pending, "charged and not drawn"
+    assert not watch.pending and not any(watch.shares.values()), "charged and not drawn"
     drawn = Counter(event.release_id for _, _, event in watch.draws)
     budgets = {row.release_id for row in ledger.rows if row.mechanism == "budget"}
     clear, rows = list[Event](), list[Event]()
@@ -161,7 +171,7 @@ def test_whoever_has_the_data_draws_and_pays_or_was_told_before(fit):
         if place in parties:
             assert paid.owner in (place, EXPERIMENTER)
             continue
-        assert paid.owner == UNNAMED
+        assert paid.owner == place if paid.shares else paid.owner == UNNAMED
         told = [one for one in announced if one[1].release_id == paid.release_id]
         assert told and {name for name, _, _ in told} <= parties
         assert watch.run.parties[0].name in {name for name, _, _ in told} or len(told) > 1
@@ -185,6 +195,6 @@ def test_the_fits_hold_every_kind_of_draw():
         "objective_perturbation",
         MECHANISM,
     }
-    assert {"dealer", "aggregator"} <= {place for place, _ in draws}
+    assert {"dealer", "aggregator", SEVERAL} <= {place for place, _ in draws}
     assert any(row.mechanism == "budget" for row in watched(PRIVATE_RADII).run.channel.ledger.rows)
     assert any(not paid.certified for _, paid in draws) and any(paid.owner == EXPERIMENTER for _, paid in draws)
