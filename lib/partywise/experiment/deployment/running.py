@@ -125,6 +125,7 @@ def _run(start: Start) -> RunReport:
             facts=own.facts,
             forms=forms,
             same_platform=network.same_platform,
+            fingerprints=network.certificates,
         )
         return _write_files(start, account, outcome)
 

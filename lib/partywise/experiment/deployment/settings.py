@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
@@ -67,6 +68,8 @@ class Network:
         OpenBLAS differ, so that last bits may; without it a difference is told
     budget : see `Budget`, of mode ``release``; without it nothing is refused
     parties : host and port of every data holder and every place without data, each once
+    certificates : SHA-256 of the certificate of each of them, as the verb ``certificates`` prints it: keys that parties
+        agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
     """
 
     study: str
@@ -81,6 +84,7 @@ class Network:
     same_platform: bool = False
     budget: Budget | None = None
     parties: dict[str, object]
+    certificates: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -152,6 +156,9 @@ def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> De
     }
     _check_addresses(addresses)
     places = tuple(method.protocol.extra)
+    _check_certificates(network, (*holders, *places))
+    if network.mode == "release" and getattr(method.options, "shares_noise", False):
+        _check_shares(network, method.options, holders)
     return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
 
 
@@ -217,6 +224,33 @@ def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int,
             f"{' or '.join(', '.join(names) for names in ways)}."
         )
     return case.parties[ways.index(holders)], holders
+
+
+def _check_certificates(network: Network, names: tuple[str, ...]) -> None:
+    """ConfigError for a fingerprint that is none, or of nobody."""
+    for name, given in (network.certificates or {}).items():
+        if name not in names:
+            raise ConfigError(f"{KEY}.certificates has {name!r}: {choices(name, names)}.")
+        if not isinstance(given, str) or not re.fullmatch(r"[0-9a-f]{64}", given):
+            raise ConfigError(
+                f"{KEY}.certificates.{name} is {given!r}: give the SHA-256 of its certificate, 64 hexadecimal digits, "
+                "as the verb certificates prints it."
+            )
+
+
+def _check_shares(network: Network, options: Any, holders: tuple[str, ...]) -> None:
+    """ConfigError for what noise in shares needs where it is real."""
+    for name in holders:
+        if len(holders) > 1 and name not in (network.certificates or {}):
+            raise ConfigError(
+                f"{KEY}.certificates lacks {name!r}: in mode release clients that share noise take each other's keys "
+                "with the certificates that it names alone; add what the verb certificates prints."
+            )
+    if len(holders) > 1 and options.colluders == 0:
+        raise ConfigError(
+            f"studies.{network.study}.methods.{network.method}.colluders is 0 with {KEY}.mode 'release': each client "
+            "knows its own share of the noise, so that one alone is a coalition; give 1 or more."
+        )
 
 
 def _check_addresses(addresses: Mapping[str, Address]) -> None:

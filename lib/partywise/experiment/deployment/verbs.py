@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import math
 import sys
 from collections.abc import Mapping
@@ -80,6 +81,7 @@ def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
 def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:
     """Make a test authority for the parties of a configuration."""
     from ...federation.transport.authority import make
+    from ...federation.transport.credential import Credential
     from ..plans import plans
 
     deployment = _network(config, plans(config), given.config)
@@ -92,6 +94,10 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
         f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each party "
         "authority.pem and its own two files; whoever holds authority.key can be any of them."
     )
+    print("Their SHA-256, for the block network of the configuration:\n  certificates:")
+    for name in deployment.names:
+        text = (given.into / f"{name}.pem").read_text(encoding="ascii")
+        print(f"    {json.dumps(name)}: {Credential.fingerprint(text)}")
     return 0
 
 
