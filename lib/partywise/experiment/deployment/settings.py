@@ -238,7 +238,7 @@ def _check_certificates(network: Network, names: tuple[str, ...]) -> None:
             )
 
 
-def _check_shares(network: Network, options: Any, holders: tuple[str, ...]) -> None:
+def _check_shares(network: Network, options: object, holders: tuple[str, ...]) -> None:
     """ConfigError for what noise in shares needs where it is real."""
     for name in holders:
         if len(holders) > 1 and name not in (network.certificates or {}):
@@ -246,7 +246,7 @@ def _check_shares(network: Network, options: Any, holders: tuple[str, ...]) -> N
                 f"{KEY}.certificates lacks {name!r}: in mode release clients that share noise take each other's keys "
                 "with the certificates that it names alone; add what the verb certificates prints."
             )
-    if len(holders) > 1 and options.colluders == 0:
+    if len(holders) > 1 and getattr(options, "colluders", 1) == 0:
         raise ConfigError(
             f"studies.{network.study}.methods.{network.method}.colluders is 0 with {KEY}.mode 'release': each client "
             "knows its own share of the noise, so that one alone is a coalition; give 1 or more."

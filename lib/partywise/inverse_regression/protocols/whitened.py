@@ -49,13 +49,13 @@ from .screening import screen
 from .shared import agree_to_share
 from .whitening import (
     MERGED,
-    clipped_moments,
+    local_clipped_moments,
+    local_whitened_moments,
     public_radius,
     second_clip,
     server_covariance,
     shared_second,
     shared_whitened,
-    whitened_moments,
     whitens,
 )
 
@@ -66,7 +66,7 @@ def local_second(
     """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
     spec = plan.spec
     return release_second_and_mean(
-        clipped_moments(client, plan, columns, counted, rng_for),
+        local_clipped_moments(client, plan, columns, counted, rng_for),
         plan.budget["second"],
         spec.settings.release_delta,
         rng_for("client", spec.public.number(client.name), "covariance"),
@@ -88,7 +88,7 @@ def local_whitened(
 
     Nothing, where the merged covariance has no positive eigenvalue.
     """
-    spec, moments = plan.spec, whitened_moments(client, plan, columns, merged_moments, releases, rng_for)
+    spec, moments = plan.spec, local_whitened_moments(client, plan, columns, merged_moments, releases, rng_for)
     if moments is None:
         return replace(releases[-1], value=None), math.nan
     release = release_slices(

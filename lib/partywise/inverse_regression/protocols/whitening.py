@@ -51,7 +51,7 @@ def second_clip(plan: CertifiedPlan, counted: tuple[int, float]) -> WholeClip:
     return BallClip(Public(radius, because="by public numbers: columns, sizes and the budget"))
 
 
-def clipped_moments(
+def local_clipped_moments(
     client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, float], rng_for: Rng
 ) -> Moments:
     """Moments of the records of a client, clipped for their second moment, which stay with it."""
@@ -60,7 +60,7 @@ def clipped_moments(
     return client_moments(X, y, public.public_slices, clip=second_clip(plan, counted), bits=public.bits)
 
 
-def whitened_moments(
+def local_whitened_moments(
     client: Party,
     plan: CertifiedPlan,
     columns: np.ndarray | None,
@@ -99,7 +99,7 @@ def shared_second(
     """Round 1 of all clients together, as a release at the server."""
     plan = shared.plan
     pooled = shared.moments(plan.n_kept, second_clip(plan, counted))
-    moments = run.each(clients, clipped_moments, plan, columns, counted, run.rng_for)
+    moments = run.each(clients, local_clipped_moments, plan, columns, counted, run.rng_for)
     own, total, mu = run.each(clients, local_whole_second, moments), whole_second_and_mean(pooled), shared.mu("second")
     return shared_release(run, shared, "second moment", own, total, mu, read_second_and_mean, pooled)
 
@@ -132,5 +132,5 @@ def local_whole_whitened(client: Party, total: Whole, *given: Any) -> tuple[Whol
 
     Nothing is added, where the merged covariance has no positive eigenvalue.
     """
-    moments = whitened_moments(client, *given)
+    moments = local_whitened_moments(client, *given)
     return (total, math.nan) if moments is None else (whole_slices(moments), moments.clip_share)
