@@ -69,6 +69,14 @@ def local_release(
     return means, release_second(moments, budget["second"], delta, rng, mirrored=mirrored, **terms)
 
 
+def local_whole_moments(
+    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
+) -> tuple[Whole, Whole]:
+    """What a client adds to the slices and to the second moment of all, which stays with it."""
+    moments = local_moments(client, plan.view, False, columns, True, rng_for)
+    return whole_slices(moments), whole_second(moments, mirrored=plan.spec.options.second == "mirrored")
+
+
 def server_fit(
     means: Sequence[np.ndarray],
     seconds: Sequence[np.ndarray],
@@ -125,14 +133,6 @@ def shared_moments(run: Run, shared: SharedNoise, clients: Sequence[Party], colu
     means = shared_release(run, shared, "slice means", own, slices, shared.mu("means"), read_slices, slices, pooled)
     own, mu = run.each(clients, local_last, given), shared.mu("second")
     return means, shared_release(run, shared, "second moment", own, second, mu, read_second, mirrored, pooled.p)
-
-
-def local_whole_moments(
-    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
-) -> tuple[Whole, Whole]:
-    """What a client adds to the slices and to the second moment of all, which stays with it."""
-    moments = local_moments(client, plan.view, False, columns, True, rng_for)
-    return whole_slices(moments), whole_second(moments, mirrored=plan.spec.options.second == "mirrored")
 
 
 def fit(run: Run) -> Estimate:
