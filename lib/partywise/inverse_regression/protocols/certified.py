@@ -6,7 +6,7 @@ releases noisy contrasts between the slices of the signs of all columns (or nois
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record of a client, by exact Gaussian composition of
 the client's releases; clients compose in parallel, so that their number does not enter.  Trust: local, each client
-noises its own moments; or, where clients share noise, that no t + 1 of them join what they know (`shared`).
+noises its own moments; or, where clients share noise, that no t + 1 of them join what they know (`noise_shares`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from .common import (
     with_clip_share,
 )
 from .noise import Deviations, basis_errors
+from .noise_shares import SharedNoise, agree_to_share, shared_release
 from .screening import screen
-from .shared import SharedNoise, agree_to_share, shared_release
 
 
 @once

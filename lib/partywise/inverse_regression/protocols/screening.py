@@ -3,7 +3,7 @@
 In each round of `budgets.screening_rounds` every client releases noisy contrasts between the slices of the signs
 of the columns that are left, or noisy votes, and the server answers with the columns that stay.
 
-Where clients share noise, a round is one release of all of them (`shared`).
+Where clients share noise, a round is one release of all of them (`noise_shares`).
 
 Formal guarantee: each round is mu-Gaussian-DP for replacing one record of the client; what stays is post-processing.
 """
@@ -38,7 +38,7 @@ from ..screening import (
 )
 from .budgets import CertifiedPlan, Round, kept_columns
 from .common import RecordView, local_records
-from .shared import SharedNoise, shared_release
+from .noise_shares import SharedNoise, shared_release
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,8 +45,8 @@ from .common import (
     with_clip_share,
 )
 from .noise import Deviations, basis_errors
+from .noise_shares import agree_to_share
 from .screening import screen
-from .shared import agree_to_share
 from .whitening import (
     MERGED,
     local_clipped_moments,

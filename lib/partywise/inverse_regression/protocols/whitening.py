@@ -24,7 +24,7 @@ from ..moments import Moments, client_moments, whitened_means
 from ..slices import case_clip
 from .budgets import CertifiedPlan
 from .common import local_first, local_last, local_records
-from .shared import SharedNoise, shared_release
+from .noise_shares import SharedNoise, shared_release
 
 # Name of the message, and of the release that it is.
 MERGED = "merged moments"
