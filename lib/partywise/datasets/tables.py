@@ -92,7 +92,7 @@ class Table:
                 raise ValueError(f"column {name} has no declared range: nothing public scales it; leave it out.")
             bounds.append(about.bounds)
         low, high = np.array(bounds, dtype=float).T
-        return ((self.X - (low + high) / 2) / ((high - low) / 2)).astype(np.float32)
+        return np.asarray(((self.X - (low + high) / 2) / ((high - low) / 2)).astype(np.float32))
 
 
 def indicators(prefix: str, values: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:

@@ -64,7 +64,7 @@ def _level_numbers(columns: dict[str, np.ndarray], about: Column) -> np.ndarray:
     require(there == set(wanted), f"the levels of {name} are not the {len(wanted)} of the code book")
     one_hot = np.column_stack([columns[column] for column in wanted])
     require(bool((one_hot.sum(axis=1) == 1).all()), f"the indicators of {name} do not name one level in each row")
-    return one_hot.argmax(axis=1).astype(float)
+    return np.asarray(one_hot.argmax(axis=1).astype(float))
 
 
 def _read(folder: str | Path) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, str], tuple[str, ...]]:

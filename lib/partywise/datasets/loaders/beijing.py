@@ -105,5 +105,5 @@ def _hourly(columns: dict[str, list[str]], name: str, *, log: bool = False) -> n
     values = to_numbers(columns[name], name)
     if log:
         require(not (values < 0).any(), f"{name} has a negative value")
-        return np.log1p(values)
+        return np.asarray(np.log1p(values))
     return values

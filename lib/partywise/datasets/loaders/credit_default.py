@@ -49,4 +49,4 @@ def level_numbers(columns: dict[str, np.ndarray], names: tuple[str, ...]) -> np.
     one_hot = np.column_stack([columns[name] for name in names])
     right = bool(np.isin(one_hot, (0, 1)).all() and (one_hot.sum(axis=1) == 1).all())
     require(right, f"the indicators {names[0]} to {names[-1]} do not name one level in each row")
-    return one_hot.argmax(axis=1).astype(float)
+    return np.asarray(one_hot.argmax(axis=1).astype(float))

@@ -94,7 +94,7 @@ def read_recordings(content: bytes) -> dict[str, Any]:
     try:
         np.lib.format.read_magic(handle)
         np.lib.format.read_array_header_1_0(handle)
-        return Unpickler(handle).load().item()
+        return dict(Unpickler(handle).load().item())
     except (ValueError, pickle.UnpicklingError, AttributeError, EOFError):
         raise DataMissing("watch_dataset.npy holds no dict of arrays: delete it and run again to fetch it.") from None
 

@@ -36,4 +36,4 @@ def one_client_each(persons: Sequence[Sequence[str]], places: Sequence[str], use
 
 def training_persons(person: Sequence[str], test_share: float, rng: np.random.Generator) -> np.ndarray:
     """(n,) bool: the rows of a random share of the persons train; nobody is on both sides."""
-    return training_rows(len(set(person)), test_share, rng)[number_persons(person)]
+    return np.asarray(training_rows(len(set(person)), test_share, rng)[number_persons(person)])

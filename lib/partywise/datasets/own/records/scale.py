@@ -44,7 +44,7 @@ def clip_to_bounds(
     """Values (N,) clipped to their public bounds; DataMissing and lines as in `check_bounds`."""
     whole = np.concatenate(raw)
     check_bounds(whole, bounds, name, key, [(one.file, line) for one in tables for line in one.lines].__getitem__)
-    return np.clip(whole, *bounds)
+    return np.asarray(np.clip(whole, *bounds))
 
 
 def feature_names(columns: Sequence[ColumnBlock]) -> list[str]:
