@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from error_rates import ALPHA, accepts_distribution
 from fixed import fixed
 from partywise.privacy.mechanisms import AdjustedDistanceExponential, DistanceExponential
-from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.mechanisms.random import SecureRandom, require_secure
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream
@@ -209,7 +209,11 @@ def test_bad_domains_and_inputs_are_refused(call, message):
         call()
 
 
-def test_there_is_no_secure_sampler_and_the_message_says_what_to_use():
+def test_words_of_the_operating_system_give_the_same_distribution_and_what_is_drawn_may_be_published():
+    true = np.repeat(np.arange(10), 100_000)
     for mechanism in (DistanceExponential(1.0, fixed(DOMAIN)), AdjustedDistanceExponential(1.0, 1.0, 2, fixed(DOMAIN))):
-        with pytest.raises(TypeError, match="DiscreteGaussian or RandomizedResponse"):
-            mechanism(entries([1]), SecureRandom())
+        release = mechanism(entries(true, unit="features"), SecureRandom())
+        require_secure(release)
+        assert release.event.exact and release.event.sampler == "secure"
+        counts = np.bincount(true * 10 + release.value, minlength=100).reshape(10, 10)
+        assert all(accepts_distribution(counts[x], row, ALPHA / 10) for x, row in enumerate(mechanism.matrix()))

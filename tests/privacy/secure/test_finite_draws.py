@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from functools import partial
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest
@@ -16,6 +18,7 @@ from partywise.privacy.mechanisms import (
     ReportNoisyMax,
 )
 from partywise.privacy.secure.finite_draws import _refine, draw_index, largest, rare
+from partywise.privacy.secure.table import draw_outcomes
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import entries
 
@@ -117,21 +120,45 @@ def test_an_outcome_whose_weight_has_no_float_can_be_drawn():
     assert draw_index(Scripted(0.5), np.zeros(1), np.exp(logs), lambda: logs)[0] == 1
 
 
-FAR = [DistanceExponential(9.4, fixed((1, 9))), AdjustedDistanceExponential(30.0, 7.5, 3, fixed((1, 9)))]
+FAR = [DistanceExponential(11.2, fixed((1, 9))), AdjustedDistanceExponential(36.0, 9.0, 3, fixed((1, 9)))]
 
 
 @pytest.mark.parametrize("mechanism", FAR, ids=lambda mechanism: type(mechanism).__name__)
-@pytest.mark.parametrize("first", [0.0, TOP])
+@pytest.mark.parametrize("first", [0, 2**64 - 1])
 def test_distance_mechanisms_reach_their_far_ends(mechanism, first):
-    """Given the outermost cell of 2^-53, the far end of the domain and its neighbour are drawn at their own rates."""
+    """Given the outermost cell of 2^-64, the far end of the domain and its neighbour are drawn at their own rates."""
     n, x, end, step = (4000, 9, 1, 1) if first == 0 else (4000, 1, 9, -1)
     distribution = mechanism.matrix()[x - 1]
-    distribution = (distribution if first == 0 else distribution[::-1]) / CELL
+    distribution = (distribution if first == 0 else distribution[::-1]) * 2.0**64
     assert 0.05 < distribution[0] < 0.7
-    found = mechanism(entries(np.full(n, x)), Scripted(first)).value
+    words = np.random.default_rng(5).bit_generator.random_raw
+    found = 1 + draw_outcomes(words, np.full(n, first, dtype=np.uint64), partial(mechanism._bounds, x))
     ends, next_to_them = np.count_nonzero(found == end), np.count_nonzero(found == end + step)
     assert agrees(ends, n, distribution[0]) and not agrees(ends, n, 0.7 * distribution[0])
     assert agrees(next_to_them, n, min(distribution[1], 1 - distribution[0]))
+
+
+@pytest.mark.parametrize("mechanism", [
+    DistanceExponential(0.37, fixed((-3, 40))), AdjustedDistanceExponential(1.1, 0.23, 7, fixed((-3, 40))), *FAR,
+], ids=str)  # fmt: skip
+def test_distance_mechanisms_bracket_their_distributions(mechanism):
+    """Cumulative probabilities with 60 digits lie within the brackets of 128 and of 256 bits."""
+    ends, (lo, hi) = (mechanism.lo, mechanism.hi), mechanism.domain.value
+    with mpmath.workdps(90):
+        for x, bits in itertools.product({*ends, (lo + hi) // 2, lo + 1}, (128, 256)):
+            if isinstance(mechanism, DistanceExponential):
+                weights = [mpmath.exp(-mpmath.mpf(mechanism.epsilon) * abs(x - i) / 2) for i in range(lo, hi + 1)]
+            else:
+                prt, ner = mpmath.mpf(mechanism.epsilon_prt), mpmath.mpf(mechanism.epsilon_ner)
+                of = [(i - lo) // mechanism.theta for i in range(lo, hi + 1)]
+                inner = [mpmath.exp(-ner * abs(x - i) / 2) for i in range(lo, hi + 1)]
+                sums = [mpmath.fsum(one for one, b in zip(inner, of, strict=True) if b == own) for own in of]
+                outer = [mpmath.exp(-prt * abs(b - of[x - lo]) / 2) for b in of]
+                weights = [a * b / c for a, b, c in zip(outer, inner, sums, strict=True)]
+            shares = [mpmath.fsum(weights[: k + 1]) / mpmath.fsum(weights) * 2**bits for k in range(hi - lo)]
+            found = mechanism._bounds(x, bits)
+            assert len(found) == hi - lo + 1 and found[-1] == 2**bits - 1
+            assert all(b - 1 < share < b + 2 for b, share in zip(found[:-1], shares, strict=True))
 
 
 def test_a_private_quantile_reaches_pieces_rarer_than_a_cell():

@@ -13,9 +13,9 @@ somebody can measure its time. A draw also looks up memory at an address that de
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 
 import numpy as np
@@ -33,6 +33,7 @@ OPEN = np.iinfo(np.int32).min
 CHUNK = 1 << 16
 
 Words = Callable[[int], np.ndarray]
+Bounds = Callable[[int], Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,7 @@ def draw_integers(words: Words, sigma: float, distribution: str, size: int | tup
     float is. A draw is a monotone function of its word: the same words at two sigmas give nearly one draw rescaled.
     """
     table = _table(require_sigma(sigma, distribution), distribution)
+    stated = partial(cumulative_bounds, float(sigma), distribution)
     drawn = np.empty(size, dtype=np.int64)
     flat = drawn.reshape(-1)
     for start in range(0, flat.size, CHUNK):
@@ -64,23 +66,43 @@ def draw_integers(words: Words, sigma: float, distribution: str, size: int | tup
         rest = high[still_open]
         count = table.sure.searchsorted(rest, side="right")
         piece[still_open] = count - (table.reach + 1)
-        for i in still_open[count != table.maybe.searchsorted(rest, side="right")]:
-            piece[i] = _resolve(words, int(high[i]), float(sigma), distribution)
+        for i in still_open[table.maybe[count] <= rest]:
+            count, bits = _resolve(words, int(high[i]), lambda bits: stated(bits)[1])
+            # More bits reach further.
+            piece[i] = count - (stated(bits)[0] + 1)
     return drawn
 
 
-def _resolve(words: Words, high: int, sigma: float, distribution: str) -> int:
-    """Outcome of a draw whose first 64 bits do not decide it: reveal further bits until they do."""
+def draw_outcomes(words: Words, high: np.ndarray, bounds: Bounds) -> np.ndarray:
+    """Draw independent outcomes 0..m-1 of a finite distribution, int64, exactly; the first word of every draw is given.
+
+    ``bounds(bits)`` has the `brackets` of its m cumulative probabilities.
+    """
+    sure, maybe = _high_words(bounds(TABLE_BITS))
+    drawn = sure.searchsorted(high, side="right")
+    for i in (maybe[drawn] <= high).nonzero()[0]:
+        drawn[i], _ = _resolve(words, int(high[i]), bounds)
+    return drawn
+
+
+def brackets(weights: Sequence[int], bits: int) -> list[int]:
+    """Whole parts of 2^bits times the cumulative shares of weights; the last one, 1, is bracketed from below."""
+    sums = list(accumulate(weights))
+    return [*((partial << bits) // sums[-1] for partial in sums[:-1]), (1 << bits) - 1]
+
+
+def _resolve(words: Words, high: int, bounds: Bounds) -> tuple[int, int]:
+    """How many probabilities a draw passed whose first 64 bits do not decide it, and the bits that it took to know."""
     u, bits, wanted = high, 64, TABLE_BITS
     while True:
         for word in words((wanted - bits) // 64):
             u = (u << 64) | int(word)
         bits = wanted
-        reach, bounds = cumulative_bounds(sigma, distribution, bits)
         # U lies in [u, u + 1) and the k-th probability strictly within (bounds[k] - 1, bounds[k] + 2), in 2^-bits.
-        count = bisect_right(bounds, u - 2)
-        if count == bisect_right(bounds, u + 1):
-            return count - reach - 1
+        found = bounds(bits)
+        count = bisect_right(found, u - 2)
+        if count == bisect_right(found, u + 1):
+            return count, bits
         wanted = 2 * bits
 
 
@@ -100,16 +122,21 @@ def require_sigma(sigma: float, distribution: str) -> float:
 @lru_cache(maxsize=32)
 def _table(sigma: float, distribution: str) -> _Table:
     reach, bounds = cumulative_bounds(sigma, distribution, TABLE_BITS)
-    low = TABLE_BITS - 64
-    passed = (-((-bound - 2) >> low) for bound in bounds)
-    sure = np.array([word for word in passed if word < 1 << 64], dtype=np.uint64)
-    maybe = np.array([max(bound - 1, 0) >> low for bound in bounds], dtype=np.uint64)
+    sure, maybe = _high_words(bounds)
     first = np.arange(1 << GUIDE_BITS, dtype=np.uint64) << np.uint64(64 - GUIDE_BITS)
     last = first + np.uint64((1 << (64 - GUIDE_BITS)) - 1)
     count = np.searchsorted(sure, first, side="right")
     decided = count == np.searchsorted(maybe, last, side="right")
     guide = np.where(decided, count - reach - 1, OPEN).astype(np.int32)
     return _Table(reach, sure, maybe, guide)
+
+
+def _high_words(bounds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Of every bracket: from which high word on it is passed, and before which it is not; the last is never passed."""
+    low = TABLE_BITS - 64
+    passed = (-((-bound - 2) >> low) for bound in bounds)
+    sure = np.array([word for word in passed if word < 1 << 64], dtype=np.uint64)
+    return sure, np.array([max(bound - 1, 0) >> low for bound in bounds], dtype=np.uint64)
 
 
 @lru_cache(maxsize=64)
@@ -132,8 +159,7 @@ def cumulative_bounds(sigma: float, distribution: str, bits: int) -> tuple[int, 
     if distribution == "rounded":
         factors = _cell_factors(top, bottom, reach, precision)
         weights = [(w * s) >> precision for w, s in zip(weights, factors, strict=True)]
-    sums = list(accumulate([*weights[:0:-1], *weights]))
-    return reach, [0, *((partial << bits) // sums[-1] for partial in sums[:-1]), (1 << bits) - 1]
+    return reach, [0, *brackets([*weights[:0:-1], *weights], bits)]
 
 
 def _bells(top: int, bottom: int, reach: int, precision: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...accounted_values import AccountedValue
-from .exponential import DistanceMechanism, check_positive
+from .exponential import DistanceMechanism, check_positive, powers
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,16 @@ class AdjustedDistanceExponential(DistanceMechanism):
         share = bucket[0] / bucket.sum() / np.add.reduceat(inner[0], self._starts)
         return inner[0] * np.repeat(share, self._widths)
 
-    def _logs(self, x: int) -> np.ndarray:
-        return self._log_rows(np.array([[x - self.lo]]))[0]
+    def weights(self, x: int, precision: int) -> list[int]:
+        """The weight of a bucket, divided among its integers by theirs."""
+        size, m = self.hi - self.lo + 1, (x - self.lo) // self.theta
+        outer, inner = (powers(e, size, precision) for e in (self.epsilon_prt, self.epsilon_ner))
+        found = list[int]()
+        for i, start in enumerate(range(0, size, self.theta)):
+            away = [abs(x - self.lo - j) for j in range(start, min(start + self.theta, size))]
+            own = [inner[d - min(away)] for d in away]
+            found += [outer[abs(m - i)] * one // sum(own) for one in own]
+        return found
 
     @cached_property
     def _log_matrix(self) -> np.ndarray:

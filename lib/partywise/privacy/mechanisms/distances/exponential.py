@@ -17,18 +17,10 @@ import numpy as np
 
 from ...accounted_values import AccountedValue, parameter
 from ...ledger.event import UNNAMED
-from ...secure.finite_draws import draw_index
+from ...secure.table import GUARD_BITS, Words, brackets, draw_outcomes, exp_minus
 from ...statistics.bounded import Bounded, SensitivityCertificate
-from ..release import (
-    Release,
-    Terms,
-    certificate_of,
-    charge_and_draw,
-    generator,
-    product_profile,
-    pure_profile,
-    resting_on,
-)
+from ..random import RandomSource, words_of
+from ..release import Release, Terms, certificate_of, charge_and_draw, product_profile, pure_profile, resting_on
 
 
 class DistanceMechanism:
@@ -50,13 +42,11 @@ class DistanceMechanism:
         """Upper end of the domain."""
         return self.domain.value[1]
 
-    def __call__(
-        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
-    ) -> Release:
+    def __call__(self, bounded: Bounded, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release every entry of an array of integers lo..hi."""
         certificate = certificate_of(bounded, ("hamming", "distance"))
         profile = self.privacy_profile(certificate)
-        draw = self._drawing(bounded, generator(rng, type(self).__name__))
+        draw = self._drawing(bounded, words_of(rng))
         preset = certificate.norm == "hamming" and not self.domain.parents
         return charge_and_draw(
             resting_on(bounded, self.domain), profile, self.mechanism, draw, owner, terms, rng, preset=preset
@@ -93,12 +83,12 @@ class DistanceMechanism:
         """Probabilities of all outputs."""
         raise NotImplementedError
 
-    def _logs(self, x: int) -> np.ndarray:
-        """Logarithms of the weights of all outputs, on any scale."""
+    def weights(self, x: int, precision: int) -> list[int]:
+        """Weights of all outputs of an input in 2^-precision: they sum to 1 or more, each good to 2^64 of its units."""
         raise NotImplementedError
 
-    def _drawing(self, bounded: Bounded, rng: np.random.Generator) -> Callable[[], np.ndarray]:
-        """Check the entries now, draw them when called: inverse distribution functions, one for each distinct entry."""
+    def _drawing(self, bounded: Bounded, words: Words) -> Callable[[], np.ndarray]:
+        """Check the entries now, draw them when called: the stated distribution exactly, one word an entry."""
         values, (lo, hi) = np.asarray(bounded.value), (self.lo, self.hi)
         integers = values.astype(np.int64)
         if np.any(integers != values) or np.any((integers < lo) | (integers > hi)):
@@ -107,13 +97,17 @@ class DistanceMechanism:
             )
 
         def draw() -> np.ndarray:
-            uniform, drawn = rng.random(integers.shape), np.empty(integers.shape, dtype=np.int64)
-            for x in np.unique(integers):
-                here, x = integers == x, int(x)
-                drawn[here] = lo + draw_index(rng, uniform[here], self._row(x), functools.partial(self._logs, x))
+            high, drawn = words(integers.size).reshape(integers.shape), np.empty_like(integers)
+            for x in np.unique(integers).tolist():
+                here, bounds = integers == x, functools.partial(self._bounds, x)
+                drawn[here] = lo + draw_outcomes(words, high[here], bounds)
             return drawn
 
         return draw
+
+    def _bounds(self, x: int, bits: int) -> list[int]:
+        """Brackets of the cumulative probabilities of the outputs of an input."""
+        return brackets(self.weights(x, bits + GUARD_BITS), bits)
 
     def _check_domain(self) -> None:
         """Refuse ends that are no whole numbers in order."""
@@ -194,6 +188,11 @@ class DistanceExponential(DistanceMechanism):
         one_sided = np.cumsum(np.exp(self._logs(self.lo)))
         return np.log(one_sided + one_sided[::-1] - 1)
 
+    def weights(self, x: int, precision: int) -> list[int]:
+        """exp(-|x - i| epsilon / 2)."""
+        bells, at = powers(self.epsilon, self.hi - self.lo, precision), x - self.lo
+        return [*bells[at:0:-1], *bells[: self.hi - x + 1]]
+
     def _logs(self, x: int) -> np.ndarray:
         """Logarithms of the unnormalised weights of all outputs."""
         with np.errstate(over="ignore"):
@@ -202,6 +201,16 @@ class DistanceExponential(DistanceMechanism):
     def _row(self, x: int) -> np.ndarray:
         weights = np.exp(self._logs(x))
         return weights / weights.sum()
+
+
+@functools.lru_cache(maxsize=64)
+def powers(epsilon: float, most: int, precision: int) -> list[int]:
+    """exp(-k epsilon / 2), k = 0..most, in 2^-precision, each within 2^12 + k of its units; shared between calls."""
+    top, bottom = float(epsilon).as_integer_ratio()
+    ratio, found = exp_minus(top, 2 * bottom, precision), [1 << precision]
+    for _ in range(most):
+        found.append((found[-1] * ratio) >> precision)
+    return found
 
 
 def check_positive(name: str, value: float) -> None:
