@@ -101,7 +101,7 @@ def test_private_radii_are_charged_and_claimed(parties):
     assert done.total().rho_total == pytest.approx(40.0, rel=1e-12)
     assert done.total().n_releases == 4 + 1, "radii, and the budget that pays for all curves"
     assert done.estimate.epsilon_claimed == pytest.approx(done.total().epsilon_certified, rel=1e-12)
-    curves = [event for event in done.releases if event.mechanism == "gaussian"]
+    curves = [event for event in done.releases if event.mechanism == "rounded_gaussian"]
     assert len(curves) == 4 and all("budget of all curves" in event.data_dependent_parameters for event in curves)
 
 
@@ -143,7 +143,7 @@ def test_levels_in_proportion_to_private_radii_cost_the_same_whatever_they_are()
     )
     data = make_data()
     runs = [run(options, data=scaled(data, factors), epsilon=2.0) for factors in ((1.0,) * 4, (20.0, 1.0, 1.0, 5.0))]
-    mus = [[event.mu for event in done.releases if event.mechanism == "gaussian"] for done in runs]
+    mus = [[event.mu for event in done.releases if event.mechanism == "rounded_gaussian"] for done in runs]
     public = run(LocalOptions(s_mode="calibrated", calibration="classic", max_steps=5), epsilon=2.0)
     assert mus[0] == mus[1] == pytest.approx([event.mu for event in public.releases], rel=1e-12)
     assert runs[0].total().certified and runs[0].total() == runs[1].total()

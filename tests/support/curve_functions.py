@@ -26,7 +26,6 @@ from partywise.functional.coordinates import make_coordinates
 from partywise.functional.model import BasisSpec, PublicFacts
 from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
 from partywise.functional.path_options import BoostingOptions
-from partywise.functional.protocols.common import UNCLIPPED
 from partywise.privacy.accounted_values import AccountedValue, Clear, Public, parameter
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
@@ -35,6 +34,7 @@ from partywise.privacy.mechanisms.release import Release
 from partywise.privacy.statistics.records import clipped_coefficients
 
 QUANTILE = 0.95
+UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is certified")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Noise of the stated distribution, costs computed from certificates."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ from error_rates import accepts_covariance, accepts_mean, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.functional.bases import BSplineBasis
-from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon
+from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon, mu_from_rho
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius, Release, SymmetricGaussian
+from partywise.privacy.mechanisms.random import SecureRandom, require_secure
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients
+from partywise.privacy.statistics.whole import least_deviation
 from partywise.randomness import stream
 
 GRAM = BSplineBasis((0, 1), 15).gram
@@ -255,3 +258,16 @@ def test_the_charge_of_a_private_radius_is_what_its_six_counts_cost():
     sigma = math.sqrt(6 / (2 * 0.01))
     assert 6 * (1 / sigma) ** 2 == pytest.approx(event.mu**2, rel=1e-12)
     assert (event.unit, event.relation, event.owner) == ("features", "replace_one", "p1")
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.5, 1e6])
+def test_a_private_radius_from_the_operating_system_may_be_published_and_costs_what_it_says(rho):
+    """Six counts of deviation s steps each: 6 / s^2 <= mu^2 in exact arithmetic, and no smaller float does."""
+    release = QuantileRadius(rho)(np.full(50, 3.0), SecureRandom(), owner="p1")
+    require_secure(release)
+    assert release.event.exact and release.event.mu == mu_from_rho(rho)
+    s = least_deviation(Fraction(6), release.event.mu)
+    mu = Fraction(release.event.mu)
+    assert 6 / Fraction(s) ** 2 <= mu**2 < 6 / Fraction(np.nextafter(s, 0.0)) ** 2
+    # Records that all have one length: at a large rho the radius is the grid's next one.
+    assert release.value in QuantileRadius(rho).grid and (rho < 1e6 or 3.0 <= release.value < 3.0 * 2**0.125)

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from error_rates import accepts_distribution, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.privacy.mechanisms import PrivateQuantile, QuantileRadius, ReportNoisyMax
+from partywise.privacy.mechanisms import PrivateQuantile, ReportNoisyMax
 from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
@@ -203,7 +203,6 @@ def test_no_selection_has_a_secure_sampler():
     calls = [
         lambda: ReportNoisyMax(1.0)(scores(SCORES), SecureRandom()),
         lambda: PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0)))(values, SecureRandom()),
-        lambda: QuantileRadius(1.0)(np.ones(4), SecureRandom()),
     ]
     for call in calls:
         with pytest.raises(TypeError, match="no secure sampler"):

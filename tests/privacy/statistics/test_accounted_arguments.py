@@ -61,7 +61,7 @@ ARGUMENTS = {
     "covariance radius": (1.0, by(ONE, lambda v: covariance(X, v))),
     "cross_moment radius_x": (1.0, by(ONE, lambda v: cross_moment(X, X, v, fixed(1.0)))),
     "cross_moment radius_y": (1.0, by(ONE, lambda v: cross_moment(X, X, fixed(1.0), v))),
-    "count_at_most threshold": (0.5, by(ONE, lambda v: count_at_most(Y, v))),
+    "count_at_most threshold": (0.5, by(IntegerGaussian(mu=1.0), lambda v: count_at_most(Y, v))),
     "slice_means edges": ((0.5,), by(ONE, lambda v: slice_means(X, Y, v, radius=fixed(1.0)))),
     "slice_means radius": (1.0, by(ONE, lambda v: slice_means(X, Y, fixed((0.5,)), radius=v))),
     "slice_means box": (1.0, by(ONE, lambda v: slice_means(X, Y, fixed((0.5,)), box=v))),

@@ -7,10 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare, norm
 
+from error_rates import accepts_covariance
 from partywise.errors import CertificationError
+from partywise.functional.bases import BSplineBasis
 from partywise.privacy.accounted_values import Public
-from partywise.privacy.statistics.clips import BallClip, BoxClip, ball_squares, ball_steps
+from partywise.privacy.mechanisms.integer import IntegerGaussian
+from partywise.privacy.mechanisms.random import SecureRandom, require_secure
+from partywise.privacy.statistics.clips import BallClip, BoxClip, NormClip, ball_squares, ball_steps
+from partywise.privacy.statistics.records import unwhiten, whole_curves
 from partywise.privacy.statistics.whole import (
     gram_squares,
     least_deviation,
@@ -135,3 +141,89 @@ def test_a_printed_sensitivity_is_rounded_up():
 def test_products_of_this_machine_are_exact_at_the_limit():
     assert products_are_exact()
     assert 2**13 * 4 ** step_bits(2**13) == 2**53
+
+
+GRAM = BSplineBasis((0.0, 1.0), 6).gram
+# Orthonormal coordinates; the certified noise on coefficients; the published one, on coefficients and on orthonormal.
+GEOMETRIES = {
+    "orthonormal": (None, np.eye(6)),
+    "raw": (GRAM, np.linalg.inv(GRAM)),
+    "published": (GRAM, GRAM),
+    "published, orthonormal": (None, GRAM @ GRAM),
+}
+
+
+def curves_of(records, sigma, metric, shape, radius=1.3):
+    return whole_curves(
+        records, NormClip(public(radius), None if metric is None else public(metric)), sigma / 1024, shape
+    )
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+@pytest.mark.parametrize("sigma", [0.02, 0.5, 7.0])
+def test_no_neighbour_moves_a_curve_further_than_stated(name, sigma):
+    metric, shape = GEOMETRIES[name]
+    shape = (shape + shape.T) / 2
+    # Of all curves of one length the one that noise hides least: its length in noise is the largest.
+    root = np.eye(6) if metric is None else np.linalg.inv(np.linalg.cholesky(metric))
+    worst = root.T @ np.linalg.eigh(root @ np.linalg.inv(shape) @ root.T)[1][:, -1] if metric is None else None
+    if worst is None:
+        values, vectors = np.linalg.eig(np.linalg.solve(metric, np.linalg.inv(shape)))
+        worst = np.real(vectors[:, np.argmax(np.real(values))])
+    pairs = [(50.0 * worst, -50.0 * worst), *adversarial(6, 1.3)]
+    whole_pairs = [curves_of(np.stack(pair), sigma, metric, shape) for pair in pairs]
+    moved = [sum((int(a) - int(b)) ** 2 for a, b in zip(*one.integers, strict=True)) for one in whole_pairs]
+    (squares,) = {one.squares for one in whole_pairs}
+    assert len(moved) == 201 and max(moved) <= squares and max(moved) >= Fraction(99, 100) ** 2 * squares
+    certificate = whole_pairs[0].certificate
+    assert Fraction(certificate.value) ** 2 >= squares * Fraction(whole_pairs[0].step) ** 2
+    assert (certificate.unit, certificate.relation, certificate.records) == ("features", "replace_one", 1)
+
+
+def test_noise_on_curves_is_1024_steps_wide_at_every_level_and_a_narrower_one_has_finer_steps():
+    records = RNG.standard_normal((40, 6))
+    for sigma in (1e-4, 0.37, 1.0, 911.7):
+        curves = curves_of(records, sigma, None, np.eye(6))
+        mechanism = IntegerGaussian(sigma=sigma)
+        assert mechanism.deviations(curves) == {1: 1024.0}
+        assert mechanism(curves, RNG).event.mu == pytest.approx(2 * 1.3 / sigma, rel=1e-14)
+    narrow = curves_of(records, 1e-12, None, np.eye(6))
+    assert narrow.squares <= 4 << 52 and np.abs(narrow.value - NormClip(public(1.3)).of(records).records).max() < 4e-8
+    release = IntegerGaussian(sigma=1e-12)(narrow, RNG)
+    assert 0.5e-12 < np.std(release.value - narrow.value) < 2e-12 and release.event.mu > 2.5e12
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_whole_curves_are_their_curves_to_half_a_step_and_their_noise_has_the_stated_shape(name):
+    metric, shape = GEOMETRIES[name]
+    shape, sigma = (shape + shape.T) / 2, 0.4
+    records = RNG.standard_normal((20_000, 6)) * 0.1
+    curves = curves_of(records, sigma, metric, shape, radius=9.0)
+    assert curves.clip_share == 0
+    off = np.linalg.solve(np.linalg.cholesky(shape), (unwhiten(curves.value, shape) - records).T)
+    assert np.abs(off).max() <= curves.step / 2 * (1 + 1e-6)
+    release = IntegerGaussian(sigma=sigma)(curves, SecureRandom())
+    require_secure(release)
+    noise = release.post_process(lambda z: unwhiten(z, shape)).value - unwhiten(curves.value, shape)
+    assert accepts_covariance(noise, sigma**2 * shape) and not accepts_covariance(noise, (1.03 * sigma) ** 2 * shape)
+
+
+def test_whole_curves_in_any_order_are_the_same_integers_and_no_value_raises():
+    records = RNG.standard_normal((3000, 6)) * 2
+    records[:4] = np.array([np.nan, np.inf, -np.inf, 1e300])[:, None]
+    order = RNG.permutation(len(records))
+    first, other = (curves_of(given, 0.5, None, np.eye(6)).integers for given in (records, records[order]))
+    assert np.array_equal(first[order], other)
+
+
+def test_steps_of_noisy_curves_follow_the_rounded_gaussian():
+    """Integers with noise minus integers, in 32 cells of equal chance, at both sources."""
+    curves = curves_of(np.zeros((60_000, 6)), 0.5, None, np.eye(6))
+    cuts = np.round(1024 * norm.ppf(np.arange(1, 32) / 32))
+    chances = np.diff(norm.cdf((cuts + 0.5) / 1024), prepend=0.0, append=1.0)
+    for rng in (np.random.default_rng(3), SecureRandom()):
+        steps = np.rint(IntegerGaussian(sigma=0.5)(curves, rng).value / curves.step)
+        counts = np.bincount(np.searchsorted(cuts, steps.ravel()), minlength=32)
+        assert chisquare(counts, chances * counts.sum()).pvalue > 1e-4
+        wrong = np.diff(norm.cdf((cuts + 0.5) / 1054), prepend=0.0, append=1.0)
+        assert chisquare(counts, wrong * counts.sum()).pvalue < 1e-4

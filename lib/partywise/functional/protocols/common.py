@@ -14,17 +14,16 @@ from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear, Public
+from ...privacy.mechanisms.integer import TABLE
 from ...privacy.mechanisms.quantiles import QuantileRadius
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.rounding import bounded_entries
-from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.clips import NormClip
-from ...privacy.statistics.records import clipped_curves
+from ...privacy.statistics.records import whole_curves
+from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
 from ..coordinates import Coordinates, coordinates_of
 from .noise import claimed_epsilon, levels_share_radii, noise_levels
-
-UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is certified")
 
 
 @dataclass(frozen=True)
@@ -187,11 +186,6 @@ def local_known(party: Party, own: Sequence[AccountedValue], passed: np.ndarray 
     return known if passed is None else passed
 
 
-def local_levels(party: Party, own: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
-    """Noise sd (p,) by the radii that the party knows."""
-    return plan.levels(local_known(party, own, passed, plan))
-
-
 def rests_on(parts: Sequence[AccountedValue]) -> tuple[AccountedValue, ...]:
     """The radii that the noise of an owner depends on: its own, or those that the message with all of them names."""
     return tuple(radius for part in parts for radius in part.made_of or (part,))
@@ -204,10 +198,17 @@ def radii(public: Any, value: float | None) -> tuple[AccountedValue, ...]:
     return (Public(value, because="radius_value of the method, an option"),) * len(public.radius)
 
 
-def local_clip(party: Party, column: int, coordinates: Coordinates, radius: AccountedValue) -> Bounded:
-    """Curves of one predictor in working coordinates, clipped to the radius: (N, q) with sensitivity 2 S."""
+def local_whole(
+    party: Party, column: int, coordinates: Coordinates, radius: AccountedValue, level: float, shape: np.ndarray
+) -> Whole | Clear:
+    """Curves (N, q) of one predictor in working coordinates, clipped, for noise of covariance ``level^2 shape``.
+
+    Whole steps, as many to a deviation of the noise as its table has, with sensitivity 2 S; without noise as they are.
+    """
     curves = coordinates.predictors(party.block["X"][:, party.columns.index(column)])
-    return clipped_curves(curves, NormClip(radius, coordinates.metric))
+    if level == 0:
+        return Clear(curves, units=("features",), owner=party.name)
+    return whole_curves(curves, NormClip(radius, coordinates.metric), level / TABLE, shape)
 
 
 def local_labels(party: Party) -> Clear:

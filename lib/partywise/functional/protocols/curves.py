@@ -10,6 +10,7 @@ back are then a function of releases only); who takes part; a radius taken from 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,23 +20,23 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.ledger.budget import PrivacyFilter
-from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.integer import TABLE, IntegerGaussian
 from ...privacy.mechanisms.release import Release, Terms
 from ...privacy.statistics.clips import NormClip
 from ...privacy.statistics.geometry import Ball, mahalanobis
-from ...privacy.statistics.records import clipped_curves
+from ...privacy.statistics.records import unwhiten, whole_curves
+from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
 from ..boosting import BoostingFit, fit_boosting, fit_joint
 from ..coordinates import Coordinates
 from ..model import Estimate
 from ..moments import Sums, block_noise, corrected_moments
-from .common import UNCLIPPED, Plan, announced_radii, local_clip, local_known, local_labels, merge_arrived, rests_on
+from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
 from .estimate import active_operators, estimate_of, operators_back, path_numbers
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 
 # A level that follows from private radii is named by what it shapes: by its clipped curves, and by `rests_on`.
 ROUNDING = 1e-9
-SHAPE = "noise level of the method times a matrix of the basis, which are options and settings"
 
 
 def noise_shape(plan: Plan) -> np.ndarray:
@@ -43,17 +44,17 @@ def noise_shape(plan: Plan) -> np.ndarray:
     return plan.coordinates.gram_noise if plan.options.geometry == "gram" else plan.coordinates.white_noise
 
 
-def curves_mechanism(plan: Plan, level: float) -> Gaussian:
-    """Noise of covariance ``level^2 shape``.
+def curves_mechanism(plan: Plan, level: float) -> IntegerGaussian:
+    """Noise of standard deviation ``level`` on whitened curves.
 
     The source's formula makes the level proportional to the radius, so that the cost is the same whatever a private
     radius is: there the cost is given, and the level follows from it.
     """
-    options, shape = plan.options, noise_shape(plan)
+    options = plan.options
     if options.radius == "dp_quantile" and options.calibration == "classic":
         one = noise_levels(options, np.ones(1), 1, plan.epsilon, plan.delta)[0]
-        return Gaussian(mu=2 * unit_reach(plan.coordinates, shape) / one, covariance=Public(shape, because=SHAPE))
-    return Gaussian(covariance=Public(level**2 * shape, because=SHAPE))
+        return IntegerGaussian(mu=2 * unit_reach(plan.coordinates, noise_shape(plan)) / one)
+    return IntegerGaussian(sigma=level)
 
 
 def curves_budget(plan: Plan) -> PrivacyFilter | None:
@@ -104,22 +105,24 @@ def local_curves(
     rng_for: Rng,
 ) -> OwnerCurves:
     """Clip and noise the party's curves; without noise they leave in the clear, as they are."""
-    known, budget = local_known(party, own, passed, plan), curves_budget(plan)
+    known, budget, shape = local_known(party, own, passed, plan), curves_budget(plan), noise_shape(plan)
     levels = plan.levels(known)
     if budget is not None:
         require_within(budget, known, levels, plan)
-    payloads, shares = list[Release | Clear](), []
+    payloads, shares = list[Release | Clear](), list[float]()
     for j, radius, name in zip(party.columns, own, plan.names_of("curves", *party.columns), strict=True):
-        bounded = local_clip(party, j, plan.coordinates, radius if levels[j] > 0 else UNCLIPPED)
-        if levels[j] > 0:
+        curves = local_whole(party, j, plan.coordinates, radius, levels[j], shape)
+        if isinstance(curves, Whole):
             terms: Terms = {"release_id": name, "data_dependent_parameters": rests_on(parts)}
             if budget is not None:
                 terms["budget"] = budget
             mechanism, rng = curves_mechanism(plan, levels[j]), rng_for("curves", j, *plan.world)
-            payloads.append(mechanism(bounded, rng, owner=party.name, **terms))
+            release = mechanism(curves, rng, owner=party.name, **terms)
+            payloads.append(release.post_process(partial(unwhiten, shape=shape)))
+            shares.append(curves.clip_share)
         else:
-            payloads.append(Clear(bounded.value, units=("features",), owner=party.name))
-        shares.append(bounded.clip_share)
+            payloads.append(curves)
+            shares.append(0.0)
     return OwnerCurves(tuple(payloads), tuple(shares))
 
 
@@ -139,9 +142,9 @@ def local_response(active: Party, plan: Plan, rng_for: Rng) -> Release | Clear:
     if options.sy == 0:
         return local_labels(active)
     clip = NormClip(Public(options.y_radius, because="y_radius of the method, an option"))
-    bounded = clipped_curves(active.block["Y"], clip, unit="label", depends_on=("label",))
-    rng, name = rng_for("response", *plan.world), plan.name_of("response")
-    return Gaussian(sigma=options.sy)(bounded, rng, owner=active.name, release_id=name)
+    Y, rng, name = active.block["Y"], rng_for("response", *plan.world), plan.name_of("response")
+    curves = whole_curves(Y, clip, options.sy / TABLE, np.eye(Y.shape[1]), unit="label", depends_on=("label",))
+    return IntegerGaussian(sigma=options.sy)(curves, rng, owner=active.name, release_id=name)
 
 
 def active_fit(Z: np.ndarray, radius: np.ndarray, response: AccountedValue, plan: Plan, rng_for: Rng) -> BoostingFit:

@@ -17,19 +17,18 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted_values import AccountedValue, Clear, Public
-from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release
-from ...privacy.statistics.bounded import Bounded
+from ...privacy.accounted_values import AccountedValue, Clear
+from ...privacy.mechanisms.integer import IntegerGaussian
+from ...privacy.mechanisms.release import Release, Terms
+from ...privacy.statistics.records import unwhiten
+from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
 from ..boosting import BoostingFit, Progress, Walk
 from ..model import Estimate
 from ..moments import Moments, Sums, block_noise, corrected_moments
 from ..paths import PathState, Rotation, noise_floor, path_covariances
-from .common import UNCLIPPED, Plan, announced_radii, local_clip, local_labels, local_levels, merge_arrived, rests_on
+from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
 from .estimate import active_operators, estimate_of, operators_back
-
-SHAPE = "noise level of the method and number of rounds times the unit matrix: options and settings"
 
 
 def local_names(party: Party, plan: Plan, t: int) -> tuple[str, ...]:
@@ -37,31 +36,37 @@ def local_names(party: Party, plan: Plan, t: int) -> tuple[str, ...]:
     return tuple(f"{name} round {t} of {plan.options.max_steps}" for name in plan.names_of("curves", *party.columns))
 
 
-def local_clipped(party: Party, own: Sequence[AccountedValue], levels: np.ndarray, plan: Plan) -> tuple[Bounded, ...]:
+def local_deviations(party: Party, own: Sequence[AccountedValue], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
+    """Noise sd (p,) of one round, by the radii that the party knows."""
+    return np.sqrt(plan.options.max_steps) * plan.levels(local_known(party, own, passed, plan))
+
+
+def local_clipped(
+    party: Party, own: Sequence[AccountedValue], deviations: np.ndarray, plan: Plan
+) -> tuple[Whole | Clear, ...]:
     """The party's clipped curves, the same in every round; as they are where there is no noise."""
-    used = [radius if levels[j] > 0 else UNCLIPPED for j, radius in zip(party.columns, own, strict=True)]
-    return tuple(local_clip(party, j, plan.coordinates, r) for j, r in zip(party.columns, used, strict=True))
+    coordinates, given = plan.coordinates, zip(party.columns, own, strict=True)
+    return tuple(local_whole(party, j, coordinates, r, deviations[j], coordinates.white_noise) for j, r in given)
 
 
 def local_round(
     party: Party,
-    clipped: Sequence[Bounded],
-    levels: np.ndarray,
+    clipped: Sequence[Whole | Clear],
+    deviations: np.ndarray,
     parts: Sequence[AccountedValue],
     t: int,
     plan: Plan,
     rng_for: Rng,
 ) -> tuple[Release | Clear, ...]:
     """The party's curves with the noise of one round."""
-    payloads = list[Release | Clear]()
-    for j, bounded, name in zip(party.columns, clipped, local_names(party, plan, t), strict=True):
-        if levels[j] > 0:
-            variance = plan.options.max_steps * levels[j] ** 2
-            mechanism = Gaussian(covariance=Public(variance * plan.coordinates.white_noise, because=SHAPE))
-            rng, rest = rng_for("round", t, j), rests_on(parts)
-            payloads.append(mechanism(bounded, rng, owner=party.name, release_id=name, data_dependent_parameters=rest))
+    payloads, back = list[Release | Clear](), partial(unwhiten, shape=plan.coordinates.white_noise)
+    for j, curves, name in zip(party.columns, clipped, local_names(party, plan, t), strict=True):
+        if isinstance(curves, Whole):
+            terms: Terms = {"release_id": name, "data_dependent_parameters": rests_on(parts)}
+            release = IntegerGaussian(sigma=deviations[j])(curves, rng_for("round", t, j), owner=party.name, **terms)
+            payloads.append(release.post_process(back))
         else:
-            payloads.append(Clear(bounded.value, units=("features",), owner=party.name))
+            payloads.append(curves)
     return tuple(payloads)
 
 
@@ -171,13 +176,13 @@ def fit(run: Run) -> Estimate:
     active, *owners = run.parties
     plan = Plan.of(run)
     own, parts, passed, radius = announced_radii(run, plan)
-    levels = run.each(owners, local_levels, own, passed, plan)
-    clipped = run.each(owners, local_clipped, own, levels, plan)
+    deviations = run.each(owners, local_deviations, own, passed, plan)
+    clipped = run.each(owners, local_clipped, own, deviations, plan)
     course = run.at(active, local_start, plan)
     rounds = range(1, plan.options.max_steps + 1)
     for t in rounds:
         names = partial(local_names, plan=plan, t=t)
-        arrived = run.gather(owners, active, names, local_round, clipped, levels, parts, t, plan, run.rng_for)
+        arrived = run.gather(owners, active, names, local_round, clipped, deviations, parts, t, plan, run.rng_for)
         course = run.at(active.name, active_round, course, arrived, radius, t, plan)
     boosted = run.at(active.name, active_fit, course)
     operators = run.at(active.name, active_operators, boosted, plan)

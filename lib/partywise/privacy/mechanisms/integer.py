@@ -110,7 +110,7 @@ class IntegerGaussian:
         deviations = self.deviations(statistic)
         fine = statistic.finer(finer_bits(deviations.values()))
         steps = {weight: s * (1 << (fine.bits - statistic.bits)) for weight, s in deviations.items()}
-        return noisy_integers(fine, steps, rng).astype(float) * fine.units
+        return np.asarray(noisy_integers(fine, steps, rng), dtype=float) * fine.units
 
     def _refuse_silence(self, statistic: Whole, rng: RandomSource) -> None:
         """CertificationError for no noise from a secure source."""
@@ -125,7 +125,7 @@ class IntegerGaussian:
         if not statistic.squares or self.mu == math.inf or self.sigma == 0:
             return {}
         if self.sigma is not None:
-            return {w: quotient_up(self.sigma, statistic.step * math.sqrt(w)) for w in weights_of(statistic)}
+            return {w: quotient_up(float(self.sigma), statistic.step * math.sqrt(w)) for w in weights_of(statistic)}
         return entry_deviations(statistic, float(self.mu or 0.0))
 
     def privacy_profile(self, statistic: Whole) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,13 +11,13 @@ from numpy.typing import ArrayLike
 from ..accounted_values import AccountedValue, Public, parameter
 from ..accounting.calibration import mu_from_rho
 from ..ledger.event import UNNAMED
-from ..payer import PAID
 from ..rounding import NORMAL
 from ..secure.finite_draws import draw_index
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.records import count_at_most
-from .gaussian import Gaussian
-from .random import charge_to
+from ..statistics.whole import least_deviation
+from .integer import IntegerGaussian
+from .random import RandomSource
 from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, generator, pure_profile, resting_on
 
 # Beyond the roundings of three products.
@@ -123,7 +124,7 @@ class QuantileRadius:
     Parameters
     ----------
     rho : float
-        Total charge; each count has noise sd ``sqrt(6 / (2 rho))``.
+        Total charge; each count has integer noise of sd ``sqrt(6 / (2 rho))``.
     share : float
         Wanted share of records up to the radius, in (0, 1).
     smallest : AccountedValue
@@ -157,22 +158,19 @@ class QuantileRadius:
         """Fields of `Event`: what six adaptive counts of that certificate cost together."""
         return {"mu": certificate.value * mu_from_rho(self.rho)}
 
-    def __call__(
-        self, norms: ArrayLike, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
-    ) -> Release:
+    def __call__(self, norms: ArrayLike, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release a radius (float, one of `grid`) for norms of shape (n,); unit ``features``, ``replace_one``."""
-        norms, grid, rng = np.asarray(norms, dtype=float), self.grid, generator(rng, "QuantileRadius")
-        # The release pays for all of its counts together.
-        steps, paid = (len(grid) - 1).bit_length(), charge_to(rng, PAID)
-        count, digests = Gaussian(sigma=math.sqrt(steps / (2 * self.rho))), []
+        norms, grid = np.asarray(norms, dtype=float), self.grid
+        steps = (len(grid) - 1).bit_length()
+        count = IntegerGaussian(sigma=least_deviation(Fraction(steps), mu_from_rho(self.rho)))
+        counts = list[float]()
 
         def search() -> float:
             low, high = 0, len(grid) - 1
             for _ in range(steps):
                 middle = (low + high) // 2
-                noisy = count(count_at_most(norms, _limit(grid[middle])), paid, owner=owner)
-                digests.append(noisy.event.noise_digest)
-                if noisy.value >= self.share * len(norms):
+                counts.append(float(count.draw(count_at_most(norms, _limit(grid[middle])), rng)))
+                if counts[-1] >= self.share * len(norms):
                     high = middle
                 else:
                     low = middle + 1
@@ -183,7 +181,7 @@ class QuantileRadius:
         release = charge_and_draw(
             first, self.privacy_profile(first.certificate), "quantile_radius", search, owner, terms, rng, preset=True
         )
-        digest = digest_of(np.array(digests))
+        digest = digest_of(np.array(counts))
         given = terms.get("release_id", f"quantile_radius-{digest}")
         return Release(release.value, replace(release.event, noise_digest=digest, release_id=given))
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .random import RandomSource, SpentGenerator, salt_of, sampler_of
 if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
 
+Statistic = TypeVar("Statistic", Bounded, Whole)
 # The mechanisms that this library draws and states: what a row of another name costs rests on the word of its maker.
 MECHANISMS = frozenset(
     {
@@ -339,10 +340,10 @@ def product_profile(epsilon: float, certificate: SensitivityCertificate, **field
     return profile | {"count": math.ceil(certificate.value), **fields}
 
 
-def resting_on(bounded: Bounded, *given: AccountedValue | None) -> Bounded:
+def resting_on(bounded: Statistic, *given: AccountedValue | None) -> Statistic:
     """The same statistic, with what the domain or the edges of its mechanism came from among its parents."""
-    parents = parents_of(*given)
-    return replace(bounded, parents=(*bounded.parents, *parents)) if parents else bounded
+    parents = (*bounded.parents, *parents_of(*given))
+    return bounded if parents == bounded.parents else replace(bounded, parents=parents)
 
 
 def generator(rng: np.random.Generator, mechanism: str) -> np.random.Generator:

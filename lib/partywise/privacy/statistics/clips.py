@@ -17,6 +17,9 @@ from ..accounted_values import AccountedValue, parameter, parents_of
 from ..rounding import bounded_entries
 from .bounded import clip_curves
 
+# Bits of the length of a record in steps, at most: its squares, and twice their sum, are exact in floats.
+LONGEST_BITS = 26
+
 
 @dataclass(frozen=True, eq=False)
 class ClipResult:
@@ -176,8 +179,8 @@ def ball_squares(radius: float, step: float) -> int:
         If it exceeds 2^52, beyond which squares of floats are not exact; choose a larger step.
     """
     found = math.floor((Fraction(radius) / Fraction(step)) ** 2)
-    if found > 1 << 52:
-        raise ValueError(f"radius={radius!r} is more than 2^26 steps of {step!r}: choose a larger step.")
+    if found > 1 << (2 * LONGEST_BITS):
+        raise ValueError(f"radius={radius!r} is more than 2^{LONGEST_BITS} steps of {step!r}: choose a larger step.")
     return found
 
 

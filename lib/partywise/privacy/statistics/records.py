@@ -8,15 +8,17 @@ is refused. Shapes are plain: they show in what is released.
 """
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..accounted_values import UNPROVED, AccountedValue, Public, parameter
-from ..rounding import NORMAL
-from .bounded import Bounded, SensitivityCertificate, record_matrix, sum_certificate
-from .clips import NormClip
-from .geometry import lengths
+from ..rounding import NORMAL, bounded_entries
+from .bounded import Bounded, SensitivityCertificate, record_matrix
+from .clips import LONGEST_BITS, NormClip, ball_steps
+from .geometry import Ball, lengths, mahalanobis
+from .whole import Whole, whole
 
 ONE_ENTRY = Public(1, because="a record holds one entry")
 
@@ -55,18 +57,7 @@ def clipped_coefficients(
     ``radius`` reach it. The matrix M belongs to the norm: the plain length of the coefficients can be
     1/sqrt(lambda_min(M)) times larger.
     """
-    return clipped_curves(c, NormClip(radius, gram), unit=unit, depends_on=depends_on, stratum=stratum)
-
-
-def clipped_curves(
-    c: ArrayLike,
-    clip: NormClip,
-    *,
-    unit: str = "features",
-    depends_on: Iterable[str] = ("features",),
-    stratum: str = "*",
-) -> Bounded:
-    """As `clipped_coefficients`, by a clip that knows its radius and its norm."""
+    clip = NormClip(radius, gram)
     metric, clipped = clip.metric, clip.of(np.asarray(c, dtype=float))
     per_curve = np.broadcast_to(np.asarray(clip.radius.value, dtype=float), clipped.records.shape[:-1])
     record = per_curve.reshape(per_curve.shape[0], -1) if per_curve.ndim > 1 else per_curve[..., None]
@@ -85,9 +76,45 @@ def clipped_curves(
     return Bounded(clipped.records, certificate, stratum, clipped.share, clip.parents)
 
 
+def whole_curves(
+    c: np.ndarray,
+    clip: NormClip,
+    step: float,
+    shape: np.ndarray,
+    *,
+    unit: str = "features",
+    depends_on: Iterable[str] = ("features",),
+) -> Whole:
+    """Curves (n, q), one a record, clipped and whitened, in whole steps of a public length.
+
+    Noise whose covariance is a multiple of ``shape`` = L L', public, is alike in all directions for z = L^-1 c, which
+    lies in a ball as large as the clip reaches there. What is released is multiplied by L (`unwhiten`). Steps are
+    longer where a ball would have more than 2^26.
+    """
+    clipped = clip.of(bounded_entries(c))
+    radius = mahalanobis(Ball(clip.size, clip.metric), shape)
+    step = max(step, radius * 2.0**-LONGEST_BITS)
+    return whole(
+        ball_steps(clipped.records @ np.linalg.inv(np.linalg.cholesky(shape)).T, radius, step).records,
+        (2 * Fraction(radius) / Fraction(step)) ** 2,
+        step,
+        "triangle inequality after clipping: 2 S",
+        unit=unit,
+        depends_on=depends_on,
+        clip_share=clipped.share,
+        parents=clip.parents,
+        records=1,
+    )
+
+
+def unwhiten(z: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """Curves c = L z of `whole_curves`."""
+    return z @ np.linalg.cholesky(shape).T
+
+
 def count_at_most(
     values: ArrayLike, threshold: AccountedValue, *, unit: str = "features", depends_on: Iterable[str] = ("features",)
-) -> Bounded:
+) -> Whole:
     """Number of records with ``value <= threshold``: replacing one record moves it by at most 1.
 
     A threshold that moved with the data could move every record across it.
@@ -95,8 +122,15 @@ def count_at_most(
     values, limit = np.asarray(values, dtype=float), parameter("threshold", threshold)
     if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise ValueError(f"values of shape {values.shape} must be one finite number a record.")
-    certificate = sum_certificate(1.0, "one record changes one indicator", unit, depends_on, grid=1.0)
-    return Bounded(float(np.count_nonzero(values <= limit)), certificate, parents=threshold.parents)
+    return whole(
+        np.asarray(np.count_nonzero(values <= limit)),
+        1,
+        1.0,
+        "one record changes one indicator",
+        unit=unit,
+        depends_on=depends_on,
+        parents=threshold.parents,
+    )
 
 
 def label_dot_product(x: ArrayLike, y: ArrayLike, *, stratum: str = "*") -> Bounded:

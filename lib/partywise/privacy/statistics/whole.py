@@ -174,7 +174,7 @@ def whole(
     -------
     Whole
     """
-    squares = Fraction(squares)
+    squares, step = Fraction(squares), float(step)
     certificate = SensitivityCertificate(
         value=root_up(squares, step) if squares and 0 < step < math.inf else 0.0,
         norm="l2",
