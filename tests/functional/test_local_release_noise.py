@@ -7,8 +7,9 @@ import pytest
 
 from error_rates import accepts_covariance, accepts_sigma
 from local_release_driver import NOISY
+from partywise.federation.secure_streams import SecureStreams
 from partywise.functional.boosting import fit_boosting
-from partywise.functional.options import CentralOptions, LocalOptions, PublishedOptions
+from partywise.functional.options import CentralOptions, LocalOptions, PublishedOptions, RoundwiseOptions
 from partywise.privacy.mechanisms.random import words_of
 from partywise.privacy.secure.table import draw_integers
 from partywise.privacy.statistics.bounded import clip_curves
@@ -135,3 +136,21 @@ def test_noise_is_drawn_from_these_addresses_and_no_others():
     private = LocalOptions(s_mode="calibrated", radius="dp_quantile", sy=0.5, y_radius=3.0, max_steps=30)
     run(private, epsilon=8.0, noise=recording)
     assert sorted({names[0] for names in asked}) == ["curves", "probes", "radius", "response"]
+
+
+@pytest.mark.parametrize("options", [
+    LocalOptions(s_mode="calibrated", radius="dp_quantile", sy=0.5, y_radius=3.0, max_steps=3),
+    LocalOptions(s_mode="calibrated", calibration="classic", radius="dp_quantile", max_steps=3),
+    PublishedOptions(radius="public", max_steps=2, min_steps=1),
+    PublishedOptions(radius="public", coordinates="orthonormal", max_steps=2, min_steps=1),
+    CentralOptions(s=1e-7),
+    RoundwiseOptions(s=0.4, coordinates="raw", max_steps=3),
+], ids=str)  # fmt: skip
+def test_every_noise_comes_from_the_operating_system_where_it_is_asked_to(options):
+    one, other = (run(options, epsilon=8.0, noise=SecureStreams(1)) for _ in range(2))
+    for done in (one, other):
+        assert done.releases and all(event.exact and event.sampler == "secure" for event in done.releases)
+        assert done.total().epsilon_certified < np.inf
+    drawn = [{event.noise_digest for event in done.releases if event.noise_digest} for done in (one, other)]
+    # Radii are few, so that two of them may agree.
+    assert len(drawn[0] & drawn[1]) <= 4 < len(drawn[0] | drawn[1])
