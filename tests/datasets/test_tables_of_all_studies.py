@@ -46,7 +46,7 @@ def test_what_is_public_of_a_table_comes_from_its_description(dataset):
     assert settings.groups(count) == table.groups and settings.active_index(count) == 0
     assert not settings.columns_without_bounds and not settings.columns_without_edges
     assert settings.loss_in_force == (CLASSES if table.responses[0].families[0] == "binomial" else NUMBERS)
-    for column, about in zip(table.columns, settings.facts.columns, strict=True):
+    for column, about in zip(table.columns, settings.table.column_facts, strict=True):
         (low, high), edges = about.bounds, np.array(about.edges)
         assert low <= edges[0] and edges[-1] <= high and (np.diff(edges) > 0).all() and about.because == column.because
         if not column.binary:
