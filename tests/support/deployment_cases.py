@@ -93,9 +93,11 @@ def columns(case: Apart) -> None:
     declared = [{"name": "a", "bounds": [-3, 3], **cuts}, {"name": "c", "levels": ["x", "y", "z"]}]
     case.settings = {
         "id": "id",
+        "response": "late",
+        "response_party": "bank",
         "tables": [
             {"party": "shop", "file": "shop.csv", "columns": declared},
-            {"party": "bank", "file": "bank.csv", "label": "late", "columns": [{"name": "b", "bounds": [-3, 3]}]},
+            {"party": "bank", "file": "bank.csv", "columns": [{"name": "b", "bounds": [-3, 3]}]},
         ],
     }
     if case.study == "vertical_glm":
@@ -128,11 +130,12 @@ def labels(case: Apart) -> None:
     case.settings = {
         "id": "id",
         "tables": [
-            {"party": "shop", "file": "visits.csv", "holds": "features"},
-            {"party": "bank", "file": "orders.csv", "holds": "labels"},
+            {"party": "shop", "file": "visits.csv"},
+            {"party": "bank", "file": "orders.csv"},
         ],
         "columns": [{"name": "minutes", "bounds": [0, 60]}, {"name": "kind", "levels": ["x", "y", "z"]}],
-        "label": "ordered",
+        "response": "ordered",
+        "response_party": "bank",
         "positive": "yes",
         "user": "person",
         "rows_per_user": 2,

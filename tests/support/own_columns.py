@@ -38,8 +38,9 @@ class Columns:
         cuts = {"edges": [-1.0, 0.0, 1.0]} if study == "vertical_trees" else {}
         columns = [{"name": "a", **declared, **cuts}, {"name": "c", "levels": ["x", "y", "z"]}]
         shop = {"party": "shop", "file": "shop.csv", "columns": columns}
-        bank = {"party": "bank", "file": "bank.csv", "label": "late", "columns": [{"name": "b", **declared}]}
-        self.settings: dict[str, Any] = {"id": "id", "tables": [shop, bank]}
+        bank = {"party": "bank", "file": "bank.csv", "columns": [{"name": "b", **declared}]}
+        self.settings: dict[str, Any] = {"id": "id", "response": "late", "response_party": "bank"}
+        self.settings["tables"] = [shop, bank]
         if study == "vertical_glm":
             self.settings |= {"family": "binomial", "records": "aligned"}
         self.spec: dict[str, Any] = {}

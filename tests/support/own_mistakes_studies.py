@@ -19,11 +19,13 @@ def unaligned(own: Columns) -> None:
 
 
 def marked_label(own: Columns) -> None:
-    own.settings["label_bounds"] = [0, 1]
+    own.settings["response_bounds"] = [0, 1]
     cell(3, 3, "-9999", "bank")(own)
 
 
-MARKED = "bank.csv: late is -9999 in row 4, which often stands for a missing value, beyond its label_bounds [0, 1] by"
+MARKED = (
+    "bank.csv: late is -9999 in row 4, which often stands for a missing value, beyond its response_bounds [0, 1] by"
+)
 
 
 ONLY: dict[str, list[Mistake]] = {study: [] for study in STUDIES}
@@ -49,13 +51,13 @@ ONLY["vertical_linear"] = [
     ("edges", column(0, edges=[0.0]), "edges of column 'a' are read by trees only; leave them out"),
     (
         "bounds of a class",
-        setting(label_bounds=[0, 1]),
-        "label_bounds is (0.0, 1.0): give the public range of the label",
+        setting(response_bounds=[0, 1]),
+        "response_bounds is (0.0, 1.0): give the public range of the response",
     ),
     (
         "regression without bounds",
         setting(loss="RegressionMSELoss"),
-        "label_bounds is None: give the public range",
+        "response_bounds is None: give the public range",
     ),
     (
         "a mark beyond the bounds of the label",
@@ -78,7 +80,7 @@ ONLY["vertical_glm"] = [
         lambda own: [free(own), setting(family="gaussian")(own), marked_label(own)],
         MARKED,
     ),
-    ("weights of another party", shop(weights="a"), "weights is 'a': only the party with the label has some"),
+    ("weights of another party", shop(weights="a"), "weights is 'a': only the party with the response has some"),
     (
         "negative weight",
         lambda own: [free(own), bank(weights="person")(own), every(1, "-1", "bank")(own)],

@@ -125,8 +125,8 @@ BOTH: dict[str, tuple[Change, str]] = {
 }
 
 TWO = [
-    {"party": "shop", "file": "features.csv", "holds": "features"},
-    {"party": "bank", "file": "labels.csv", "holds": "labels"},
+    {"party": "shop", "file": "features.csv"},
+    {"party": "bank", "file": "labels.csv"},
 ]
 
 
@@ -135,7 +135,7 @@ def two(**keys: object) -> Change:
 
     def change(own: OwnRows) -> None:
         own.settings.pop("file")
-        own.settings["tables"] = [dict(one) for one in TWO]
+        own.settings |= {"tables": [dict(one) for one in TWO], "response_party": "bank"}
         own.settings.update(keys)
 
     return change
@@ -162,10 +162,10 @@ LABELS: dict[str, tuple[Change, str]] = {
     "one class only": (every("late", "0"), "data.csv: late is '0' in all 120 rows: both classes are needed; bring row"),
     "label among the columns": (
         lambda own: own.settings["columns"].append({"name": "late", "bounds": [0, 1]}),
-        C + "columns has 'late', which is the label: take it out of one of them.",
+        C + "columns has 'late', which is the response: take it out of one of them.",
     ),
-    "label that is the user": (setting(label="person"), C + "user is 'person', which is the label: give the column"),
-    "no label": (without("label"), C + "label is missing: give text."),
+    "label that is the user": (setting(response="person"), C + "user is 'person', which is the response: give the co"),
+    "no response": (without("response"), C + "response is missing: give text."),
     "missing label": (
         cell(3, "late", ""),
         "data.csv: late is missing in 1 of 120 rows (row 4): fill it in, set missing",
@@ -174,15 +174,15 @@ LABELS: dict[str, tuple[Change, str]] = {
     "neither file nor tables": (without("file"), C + "file is None and tables has 0 entries: give one file, or tables"),
     "one table": (
         two(tables=TWO[:1]),
-        C + "tables has 1 entries that hold features: give two, one that holds features",
+        C + "tables has 1 entries: give two, one with features and one with the labels",
     ),
-    "nobody holds labels": (
-        two(tables=[TWO[0], TWO[1] | {"holds": "features"}]),
-        C + "tables has 2 entries that hold features, features: give two, one that holds features and one that holds",
+    "nobody has the labels": (
+        two(response_party="lab"),
+        C + "response_party is 'lab': the tables are of shop and bank.",
     ),
-    "role that is none": (
-        two(tables=[TWO[0], TWO[1] | {"holds": "label"}]),
-        C + "tables[1].holds is 'label': it must be one of features, labels.",
+    "role of an earlier version": (
+        two(tables=[TWO[0], TWO[1] | {"holds": "labels"}]),
+        C + "tables[1].holds is called response_party now and stands one block up: move it.",
     ),
     "one party twice": (
         two(tables=[TWO[0], TWO[1] | {"party": "shop"}]),

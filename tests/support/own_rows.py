@@ -20,7 +20,7 @@ PERSONS, EACH = 40, 3
 Change = Callable[["OwnRows"], object]
 COLUMNS = [{"name": "age", "bounds": [18, 80]}, {"name": "kind", "levels": ["x", "y", "z"]}]
 SETTINGS: dict[str, dict[str, Any]] = {
-    "label_private": {"label": "late"},
+    "label_private": {"response": "late"},
     "sliced_inverse_regression": {
         "party": "site",
         "parties": ["north", "south"],

@@ -101,7 +101,7 @@ class Response:
         return CLASSES if self.families[0] == "binomial" else NUMBERS
 
     @property
-    def label_bounds(self) -> tuple[float, float] | None:
+    def response_bounds(self) -> tuple[float, float] | None:
         """Public range of a response that is a number; None for labels 0 and 1."""
         if self.criterion == CLASSES:
             return None

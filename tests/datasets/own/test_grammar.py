@@ -15,7 +15,6 @@ from partywise.errors import ConfigError
 from partywise.experiment.configuration.build import build
 from partywise.studies.functional_boosting.own_settings import TableSettings as Curves
 from partywise.studies.label_private.own_settings import OwnSettings as Labels
-from partywise.studies.label_private.own_settings import RoleFile
 from partywise.studies.sliced_inverse_regression.own_settings import OwnSettings as Clients
 from partywise.studies.vertical_glm.own_settings import GlmFile
 from partywise.studies.vertical_glm.own_settings import TableSettings as Glm
@@ -25,14 +24,15 @@ from partywise.studies.vertical_trees.own_settings import TableSettings as Trees
 COLUMN = {"name": "a", "bounds": [0, 9]}
 TABLES = [
     {"party": "shop", "file": "shop.csv", "columns": [COLUMN]},
-    {"party": "bank", "file": "bank.csv", "columns": [COLUMN | {"name": "b"}], "label": "late"},
+    {"party": "bank", "file": "bank.csv", "columns": [COLUMN | {"name": "b"}]},
 ]
+LATE = {"response": "late", "response_party": "bank"}
 CURVE = {"file": "y.csv", "time": "t", "value": "v"}
 GOOD = {
-    Trees: {"id": "n", "tables": TABLES},
-    Linear: {"id": "n", "tables": TABLES},
-    Glm: {"id": "n", "tables": TABLES, "family": "binomial", "records": "aligned"},
-    Labels: {"file": "all.csv", "label": "late", "columns": [COLUMN]},
+    Trees: {"id": "n", "tables": TABLES} | LATE,
+    Linear: {"id": "n", "tables": TABLES} | LATE,
+    Glm: {"id": "n", "tables": TABLES, "family": "binomial", "records": "aligned"} | LATE,
+    Labels: {"file": "all.csv", "response": "late", "columns": [COLUMN]},
     Clients: {
         "file": "all.csv",
         "party": "p",
@@ -73,11 +73,11 @@ def test_every_study_has_the_same_keys(kind):
         assert str(found.value) == f"settings.{sentence}"
 
 
-@pytest.mark.parametrize("kind", [FileBlock, RoleFile, GlmFile, PredictorFile, ResponseFile])
+@pytest.mark.parametrize("kind", [FileBlock, GlmFile, PredictorFile, ResponseFile])
 def test_every_block_of_a_file_says_the_same_of_its_text(kind):
     assert issubclass(kind, FileBlock)
     given = {"party": "shop", "file": "a.csv", "delimiter": ";;"}
-    given |= {"columns": [COLUMN]} if kind is GlmFile else {"holds": "labels"} if kind is RoleFile else {}
+    given |= {"columns": [COLUMN]} if kind is GlmFile else {}
     given |= {"time": "t", "value": "v"} if kind in (PredictorFile, ResponseFile) else {}
     with pytest.raises(ConfigError, match=r"block.delimiter is ';;': it must be one character"):
         build(kind, given | ({"name": "x"} if kind is PredictorFile else {}), "block")
@@ -90,12 +90,13 @@ def test_columns_at_parties_know_words_for_labels_and_leave_out_what_is_missing(
     (tmp_path / "shop.csv").write_text("\n".join(["n;a", *shop]))
     (tmp_path / "bank.csv").write_text("\n".join(["key|b|late", *bank]))
     tables = [TABLES[0], TABLES[1] | {"id": "key", "delimiter": "|"}]
-    given = {"id": "n", "tables": tables, "delimiter": ";", "marks": ["-9"], "missing": "drop", "positive": "yes"}
+    given = LATE | {"id": "n", "tables": tables, "delimiter": ";", "marks": ["-9"]}
+    given |= {"missing": "drop", "positive": "yes"}
     settings = build(Trees, given, "settings")
     records, digests = read_records(settings, contents(settings.files.values()))
     kept = [k for k in range(30) if k not in (3, 8)]
     assert records.ids.tolist() == [str(k) for k in kept] and set(digests) == {"shop.csv", "bank.csv"}
     np.testing.assert_array_equal(records.y, [float(k % 3 > 0) for k in kept])
     np.testing.assert_array_equal(records.X, [[k % 7, k % 5] for k in kept])
-    with pytest.raises(ConfigError, match="positive is 'yes': it names a class, and the label is a number"):
+    with pytest.raises(ConfigError, match="positive is 'yes': it names a class, and the response is a number"):
         build(Trees, given | {"loss": "RegressionMSELoss"}, "settings")

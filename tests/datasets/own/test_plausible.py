@@ -56,5 +56,5 @@ def test_labels_are_looked_at_alike(caplog):
     with caplog.at_level(logging.WARNING, "partywise"):
         check_label(np.array([1, 2, 3, 4, -999.0]), table, "y", None)
     assert ["y is -999 in 1 of 5 rows (row 7)" in record.getMessage() for record in caplog.records] == [True]
-    with pytest.raises(DataMissing, match=r"y is -999 in row 7, .* beyond its label_bounds \[0, 5\] by more than"):
+    with pytest.raises(DataMissing, match=r"y is -999 in row 7, .* beyond its response_bounds \[0, 5\] by more than"):
         check_label(np.array([1, 2, 3, 4, -999.0]), table, "y", (0.0, 5.0))

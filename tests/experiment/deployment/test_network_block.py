@@ -73,7 +73,11 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, setting(match="common"), "studies.vertical_glm.cases.own.settings.match is 'common': where parties run apa"),
     (GLM, both(setting(user="p", rows_per_user=2)), "cases.own.settings.user is 'p': records of one entry are held"),
     (LABELS, setting(missing="drop"), "cases.own.settings.missing is 'drop': where parties run apart, none knows"),
-    (LABELS, both(setting(file="a.csv", tables=[])), "settings.file is 'a.csv', which holds features and labels:"),
+    (
+        LABELS,
+        both(setting(file="a.csv", tables=[], response_party=None)),
+        "settings.file is 'a.csv', which holds features and labels:",
+    ),
     (TREES, lambda case: case.method.update(select_by="test_loss"), "methods.m.select_by is 'test_loss'"),
     (TREES, key(same_platform="x"), "network.same_platform is 'x': it must be true or false."),
     (CURVES, setting(missing="drop"), "settings.missing is 'drop': where parties run apart, none knows"),

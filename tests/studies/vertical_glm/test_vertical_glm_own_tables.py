@@ -26,10 +26,11 @@ N = 60
 
 def given(**more):
     clinic = {"party": "clinic", "file": "clinic.csv", "columns": [{"name": "a"}, {"name": "c", "levels": list("xyz")}]}
-    insurer = {"party": "insurer", "file": "insurer.csv", "columns": [{"name": "b"}], "label": "visits"}
+    insurer = {"party": "insurer", "file": "insurer.csv", "columns": [{"name": "b"}]}
     clinic |= more.pop("clinic", {})
     insurer |= more.pop("insurer", {})
-    return {"id": "person", "family": "poisson", "tables": [clinic, insurer], **more}
+    response = {"response": "visits", "response_party": "insurer"}
+    return response | {"id": "person", "family": "poisson", "tables": [clinic, insurer], **more}
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_files_become_the_fit_of_the_persons_in_all_of_them(files, records):
 
 def test_private_methods_scale_by_what_is_declared(files):
     declared = {"clinic": {"columns": [{"name": "a", "bounds": [-3, 3]}, {"name": "c", "levels": list("xyz")}]}}
-    declared |= {"insurer": {"columns": [{"name": "b", "bounds": [-2, 4]}], "radius": 2.0}, "label_bounds": [0, 10]}
+    declared |= {"insurer": {"columns": [{"name": "b", "bounds": [-2, 4]}], "radius": 2.0}, "response_bounds": [0, 10]}
     scalars, data = cell(given(**declared), {"protocol": "moments"})
     public = data.public()
     np.testing.assert_allclose(public.location.value, [0, 1 / 3, 1 / 3, 1])
@@ -164,19 +165,19 @@ def test_a_response_outside_its_family_is_named_with_those_that_fit(tmp_path, mo
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"clinic": {"weights": "a"}}, "weights is 'a': only the party with the label has some"),
+        ({"clinic": {"weights": "a"}}, "weights is 'a': only the party with the response has some"),
         ({"insurer": {"offset": "b"}}, "offset is 'b': that column is used already"),
         ({"clinic": {"party": "analyst"}}, "tables has the party 'analyst': that name belongs to a protocol"),
         ({"clinic": {"party": "a + b"}}, r"party is 'a \+ b': leave out"),
         ({"clinic": {"columns": [{"name": "a", "edges": [1.0]}]}}, "edges of column 'a' are read by trees only"),
         ({"clinic": {"radius": 0.0}}, r"radius is 0\.0: it must be a positive finite number"),
         ({"clinic": {"columns": []}}, "columns is empty: a party holds at least one"),
-        ({"label_bounds": [5, 5]}, r"label_bounds is \[5\.0, 5\.0\]"),
+        ({"response_bounds": [5, 5]}, r"response_bounds is \[5\.0, 5\.0\]"),
         (
-            {"family": "gamma", "label_bounds": [0, 5]},
-            r"label_bounds is \[0\.0, 5\.0\]: responses of gamma are above 0",
+            {"family": "gamma", "response_bounds": [0, 5]},
+            r"response_bounds is \[0\.0, 5\.0\]: responses of gamma are above 0",
         ),
-        ({"family": "binomial", "label_bounds": [0, 1]}, "labels of binomial are 0 and 1; leave it out"),
+        ({"family": "binomial", "response_bounds": [0, 1]}, "labels of binomial are 0 and 1; leave it out"),
         ({"match": "common"}, "match is 'common': it is read with records 'aligned' only"),
         (
             {"records": "aligned", "identifiers": {"normalise": True}},
@@ -199,13 +200,13 @@ def test_settings_that_contradict_themselves_are_named(more, says):
                 "clinic": {"columns": [{"name": "a", "bounds": [0, 1]}]},
                 "insurer": {"columns": [{"name": "b", "bounds": [0, 1]}]},
             },
-            "label_bounds is missing; declare the range of the response",
+            "response_bounds is missing; declare the range of the response",
         ),
         (
             {
                 "clinic": {"columns": [{"name": "a", "bounds": [0, 1]}]},
                 "insurer": {"columns": [{"name": "b", "bounds": [0, 1]}], "weights": "w"},
-                "label_bounds": [0, 9],
+                "response_bounds": [0, 9],
             },
             "there is the column 'w'; leave it out",
         ),

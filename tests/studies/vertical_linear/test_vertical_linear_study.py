@@ -205,8 +205,9 @@ def own(**more):
         "file": "one.csv",
         "columns": [{"name": "a", "bounds": [-3, 3]}, {"name": "c", "levels": ["x", "y", "z"]}],
     }
-    bank = {"party": "bank", "file": "two.csv", "columns": [{"name": "b", "bounds": [0, 4]}], "label": "late"}
-    settings = {"id": "id", "tables": [shop | more.pop("shop", {}), bank], **more}
+    bank = {"party": "bank", "file": "two.csv", "columns": [{"name": "b", "bounds": [0, 4]}]}
+    settings = {"id": "id", "response": "late", "response_party": "bank"}
+    settings |= {"tables": [shop | more.pop("shop", {}), bank], **more}
     return build(TableSettings, settings, "settings")
 
 
@@ -223,7 +224,7 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
     shop, bank = split(data, 2, None, chosen)
     assert (shop.name, shop.role, shop.columns) == ("shop", "passive", (0, 1, 2))
     assert (bank.name, bank.role, bank.columns) == ("bank", "active", (3,))
-    numbers = own(loss="RegressionMSELoss", label_bounds=[0, 2])
+    numbers = own(loss="RegressionMSELoss", response_bounds=[0, 2])
     data = table(numbers, draw(numbers, None, Streams(7, "own"), Path("resources")))
     assert set(data.y) == {-1.0, 0.0} and data.label_scale == 1
 
@@ -238,10 +239,10 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
         ),
         ({"shop": {"party": "server"}}, "tables has the party 'server': that name belongs to a protocol"),
         (
-            {"label_bounds": [0, 1]},
-            r"label_bounds is \(0\.0, 1\.0\): give the public range of the label with loss",
+            {"response_bounds": [0, 1]},
+            r"response_bounds is \(0\.0, 1\.0\): give the public range of the response with loss",
         ),
-        ({"loss": "RegressionMSELoss"}, "label_bounds is None: give the public range"),
+        ({"loss": "RegressionMSELoss"}, "response_bounds is None: give the public range"),
         ({"active": "first"}, "active is 'first': tables say who holds what"),
     ],
 )

@@ -35,17 +35,20 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+LATE = {"response": "late", "response_party": "bank"}
+
+
 def first(**more: Any) -> dict[str, Any]:
     columns = [{"name": "a", "edges": [-1, 0, 1], "bounds": [-3, 3]}, {"name": "c", "levels": ["x", "y"]}]
     return {"party": "shop", "file": "one.csv", "columns": columns} | more
 
 
 def second(**more: Any) -> dict[str, Any]:
-    return {"party": "bank", "file": "two.csv", "columns": [{"name": "b"}], "label": "late"} | more
+    return {"party": "bank", "file": "two.csv", "columns": [{"name": "b"}]} | more
 
 
 def settings(one: dict[str, Any] | None = None, two: dict[str, Any] | None = None, **more: Any) -> TableSettings:
-    return build(TableSettings, {"id": "id", "tables": [one or first(), two or second()], **more}, "settings")
+    return build(TableSettings, LATE | {"id": "id", "tables": [one or first(), two or second()], **more}, "settings")
 
 
 def write(ids_two: list[str] | None = None, **replaced: Any) -> None:
@@ -85,7 +88,7 @@ def test_files_become_parties_with_the_names_they_were_given():
 def test_the_active_party_may_come_first_and_ids_may_have_other_names():
     write()
     Path("two.csv").write_text(Path("two.csv").read_text().replace("id,", "number,", 1))
-    chosen = build(TableSettings, {"id": "id", "tables": [second(id="number"), first()]}, "settings")
+    chosen = build(TableSettings, LATE | {"id": "id", "tables": [second(id="number"), first()]}, "settings")
     data = made(chosen)
     bank, shop = split(data, 2, None, chosen)
     assert (bank.role, bank.columns, shop.columns) == ("active", (0,), (1, 2))
@@ -134,9 +137,9 @@ def test_labels_are_classes_where_the_criterion_says_so():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"one": first(label="a")}, "tables has 2 files with a label: one party, the active one, has it"),
-        ({"two": second(label=None)}, "tables has 0 files with a label"),
-        ({"two": second(columns=[{"name": "late"}])}, "the label of 'bank' among its columns"),
+        ({"one": first(label="a")}, r"tables\[0\].label is called response now and stands one block up: move it"),
+        ({"response_party": "lab"}, "response_party is 'lab': the tables are of shop, bank"),
+        ({"two": second(columns=[{"name": "late"}])}, "response is 'late', which 'bank' has among its columns"),
         ({"two": second(party="shop")}, "tables has the party 'shop' twice"),
         ({"two": second(party="dealer")}, "tables has the party 'dealer': that name belongs to a protocol"),
         ({"two": second(columns=[{"name": "a"}])}, "tables has the column 'a' twice"),
@@ -173,12 +176,12 @@ def test_settings_that_contradict_themselves_are_named(words, says):
 
 def test_one_file_is_no_federation():
     with pytest.raises(ConfigError, match="tables has 1 files: give one for each of at least two parties"):
-        build(TableSettings, {"id": "id", "tables": [second()]}, "settings")
+        build(TableSettings, LATE | {"id": "id", "tables": [second()]}, "settings")
 
 
 def configuration(method: dict[str, Any], parties: int = 2) -> Any:
     grid = {"methods": ["tried"], "replicates": 1, "parties": [parties], "folds": 1, "epsilon": [1.0]}
-    case = {"source": "table", "settings": {"id": "id", "tables": [first(), second()]}, "grid": grid}
+    case = {"source": "table", "settings": LATE | {"id": "id", "tables": [first(), second()]}, "grid": grid}
     return plan("vertical_trees", {"methods": {"tried": method}, "cases": {"own": case}, "figures": []}, 7)
 
 

@@ -50,12 +50,12 @@ def check_column(values: np.ndarray, column: ColumnBlock, table: TextTable) -> N
 
 
 def check_label(values: np.ndarray, table: TextTable, name: str, bounds: tuple[float, float] | None) -> None:
-    """`check_column` of a label, whose bounds are ``label_bounds`` where there are any."""
+    """`check_column` of a label, whose bounds are ``response_bounds`` where there are any."""
     check_varies(values, table, name)
     if bounds is None:
         check_marks(values, name, places_of(table))
     else:
-        check_bounds(values, bounds, name, "label_bounds", places_of(table))
+        check_bounds(values, bounds, name, "response_bounds", places_of(table))
 
 
 def places_of(table: TextTable) -> Callable[[int], tuple[str, int]]:

@@ -68,7 +68,7 @@ def load(settings: OwnTables, texts: Mapping[str, bytes]) -> Records:
     ids = [one for one in ids if one in whole]
     persons = None
     if settings.user is not None and settings.rows_per_user is not None:
-        persons = persons_of(ids, files, tables, rows, settings.user)
+        persons = persons_of(settings, ids, tables, rows, settings.user)
         kept = first_rows(persons, settings.rows_per_user, settings.user)
         ids, persons = [ids[i] for i in kept], [persons[i] for i in kept]
     if len(ids) < settings.min_records:
@@ -84,8 +84,8 @@ def load(settings: OwnTables, texts: Mapping[str, bytes]) -> Records:
             found = values(table, column)
             check_column(found, column, table)
             columns.append(found[order])
-        if one.label is not None:
-            labels.append(label_values(settings, table, one.label)[order])
+        if settings.response_of(one) is not None:
+            labels.append(label_values(settings, table, settings.response)[order])
     person = None if persons is None else number_persons(persons)
     return Records(np.array(ids), np.column_stack(columns), labels[0], person)
 
@@ -95,22 +95,23 @@ def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray
     if settings.binary_labels:
         return class_labels(table, name, settings.positive)
     found = numbers_of(table, name)
-    check_label(found, table, name, getattr(settings, "label_bounds", None))
+    check_label(found, table, name, getattr(settings, "response_bounds", None))
     return found
 
 
 def read_columns(settings: OwnTables, one: TableFile) -> list[str]:
     """Columns of a file that are read, besides its ids."""
-    more = [one.label, settings.user if one.label is not None else None]
+    response = settings.response_of(one)
+    more = [response, settings.user if response is not None else None]
     more += [getattr(one, key, None) for key in ("weights", "offset")]
     return [*(column.name for column in one.columns), *(name for name in more if name is not None)]
 
 
 def persons_of(
-    ids: Sequence[str], files: Sequence[TableFile], tables: Sequence[TextTable], rows: Sequence[Rows], user: str
+    settings: OwnTables, ids: Sequence[str], tables: Sequence[TextTable], rows: Sequence[Rows], user: str
 ) -> list[str]:
-    """The person behind each record, by the file with the label."""
-    active = next(k for k, one in enumerate(files) if one.label is not None)
+    """The person behind each record, by the file with the response."""
+    active = settings.response_holder
     person = dict(zip(rows[active].ids, tables[active].column(user), strict=True))
     return [person[one] for one in ids]
 

@@ -14,11 +14,10 @@ from .grammar import ColumnBlock, FileBlock, OwnFiles, check_apart, check_person
 class TableFile(FileBlock):
     """The file of one party, who holds columns.
 
-    columns : that are used, in this order; label : column of the labels, at one party only
+    columns : that are used, in this order
     """
 
     columns: tuple[ColumnBlock, ...]
-    label: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,15 +29,18 @@ class TableFile(FileBlock):
 class OwnTables(OwnFiles):
     """What the settings of every source of own tables share.
 
-    tables : the parties' files, in the order of the pooled columns; one of them has the ``label``
+    tables : the parties' files, in the order of the pooled columns
+    response, response_party : column that is explained, and the party whose file has it, the active one
     match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
-    positive : entry of the label that counts as 1, where labels are not 0 and 1
-    user, rows_per_user : column that names the person behind a record, in the file with the label, and the public bound
-        on the records of one: those after the first ones are left out, and all of a person are held out together
+    positive : entry of the response that counts as 1, where its entries are not 0 and 1
+    user, rows_per_user : column that names the person behind a record, in the file with the response, and the public
+        bound on the records of one: those after the first ones are left out, and all of a person are held out together
     """
 
     id: str = field()
     tables: tuple[TableFile, ...]
+    response: str
+    response_party: str
     match: Literal["refuse", "common"] = "refuse"
     positive: str | float | None = None
     user: str | None = None
@@ -49,7 +51,7 @@ class OwnTables(OwnFiles):
         self.check_files()
         if self.positive is not None and not self.binary_labels:
             raise ValueError(
-                f"positive is {self.positive!r}: it names a class, and the label is a number; leave it out."
+                f"positive is {self.positive!r}: it names a class, and the response is a number; leave it out."
             )
         if len(self.tables) < 2:
             raise ValueError(f"tables has {len(self.tables)} files: give one for each of at least two parties.")
@@ -61,12 +63,13 @@ class OwnTables(OwnFiles):
         taken = [name for name in names if name in reserved]
         if taken:
             raise ValueError(f"tables has the party {taken[0]!r}: that name belongs to a protocol; choose another.")
-        labels = [one.party for one in self.tables if one.label is not None]
-        if len(labels) != 1:
-            raise ValueError(f"tables has {len(labels)} files with a label: one party, the active one, has it.")
-        if any(column.name == one.label for one in self.tables for column in one.columns):
+        check_name("response", self.response)
+        if self.response_party not in names:
+            raise ValueError(f"response_party is {self.response_party!r}: the tables are of {', '.join(names)}.")
+        if self.response in [column.name for column in self.tables[self.response_holder].columns]:
             raise ValueError(
-                f"tables has the label of {labels[0]!r} among its columns: the label cannot predict itself."
+                f"response is {self.response!r}, which {self.response_party!r} has among its columns: it cannot "
+                "predict itself."
             )
         self._check_user()
 
@@ -76,11 +79,11 @@ class OwnTables(OwnFiles):
         if self.user is None:
             return
         check_name("user", self.user)
-        active = self.tables[self.label_holder]
+        active = self.tables[self.response_holder]
         if self.user == (active.id or self.id):
             raise ValueError(f"user is {self.user!r}, the id: an id stands once, so that every person has one row.")
-        if self.user == active.label or self.user in [column.name for column in active.columns]:
-            raise ValueError(f"user is {self.user!r}, which is used as label or column already: give another column.")
+        if self.user == self.response or self.user in [column.name for column in active.columns]:
+            raise ValueError(f"user is {self.user!r}, which is the response or a column already: give another one.")
 
     def check_folds(self, folds: int) -> None:
         """Raise a named error for more folds than there are sure to be records, or persons, to hold out."""
@@ -113,6 +116,10 @@ class OwnTables(OwnFiles):
         return {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
 
     @property
-    def label_holder(self) -> int:
-        """Number of the party that has the label."""
-        return next(k for k, one in enumerate(self.tables) if one.label is not None)
+    def response_holder(self) -> int:
+        """Number of the party that has the response."""
+        return [one.party for one in self.tables].index(self.response_party)
+
+    def response_of(self, one: TableFile) -> str | None:
+        """The response, in the file that has it."""
+        return self.response if one.party == self.response_party else None

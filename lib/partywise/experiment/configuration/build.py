@@ -36,11 +36,12 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
     refuse_unknown(block, known, where)
     for outer, holder in block.items():
-        for inner in holder if isinstance(holder, Mapping) else ():
-            if new := RENAMED.get(f"{outer}.{inner}"):
-                raise ConfigError(
-                    f"{_path(where, outer)}.{inner} is called {new} now and stands one block up: move it."
-                )
+        at, listed = _path(where, outer), list(holder) if isinstance(holder, list | tuple) else None
+        inner_blocks = {at: holder} if listed is None else {f"{at}[{k}]": one for k, one in enumerate(listed)}
+        for path, inside in inner_blocks.items():
+            for inner in inside if isinstance(inside, Mapping) else ():
+                if new := RENAMED.get(f"{outer}.{inner}"):
+                    raise ConfigError(f"{path}.{inner} is called {new} now and stands one block up: move it.")
     for name, entry in known.items():
         if name not in block and entry.default is MISSING and entry.default_factory is MISSING:
             raise ConfigError(f"{_path(where, name)} is missing: give {describe(hints[name])}.")

@@ -5,6 +5,9 @@ from __future__ import annotations
 RENAMED = {
     "bucket_num": "n_bins",
     "criterion": "loss",
+    "holds": "response_party",
+    "label": "response",
+    "label_bounds": "response_bounds",
     "missing.drop": "missing: drop",
     "missing.marks": "marks",
     "missing.max_gap": "max_gap",
@@ -13,6 +16,8 @@ RENAMED = {
     "own_bucket_num": "own_n_bins",
     "shown": "n_shown",
     "table": "dataset",
+    "tables.holds": "response_party",
+    "tables.label": "response",
     "airport": "response",
 }
 # Variables of cubes, by which a cube of an earlier version is compared.

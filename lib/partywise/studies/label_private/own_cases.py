@@ -74,7 +74,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
             "lower min_records."
         )
     X = features([held], settings.columns, 0.0, clip=True)
-    y = class_labels(labels, settings.label, settings.positive)
+    y = class_labels(labels, settings.response, settings.positive)
     ids = record_names(held, settings.features_id, several=False)
     LOG.info("records: %d, of which %d are of class 1", len(y), int(y.sum()))
     persons = None if settings.user is None else tuple(held.column(settings.user))
@@ -83,20 +83,20 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
 
 def _one_file(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     whole = open_table(settings, None, texts, settings.file)
-    kept = bounded(complete(whole, [*_feature_columns(settings, settings.id), settings.label], settings), settings)
+    kept = bounded(complete(whole, [*_feature_columns(settings, settings.id), settings.response], settings), settings)
     return kept, kept
 
 
 def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     """Features and labels, row by row of the same record, in the order of the features' file."""
-    held = [settings.table_of(what) for what in ("features", "labels")]
+    held = settings.roles
     tables, keys = [open_table(settings, one, texts) for one in held], [settings.id_of(one) or "" for one in held]
     rows: dict[str, Rows] = {
-        one.holds: Rows(f"{one.party} ({one.file})", record_names(t, key, several=True))
+        one.party: Rows(f"{one.party} ({one.file})", record_names(t, key, several=True))
         for one, t, key in zip(held, tables, keys, strict=True)
     }
     common = set(match_ids(rows, settings.match, keys[0]))
-    wanted = (_feature_columns(settings, keys[0]), [keys[1], settings.label])
+    wanted = (_feature_columns(settings, keys[0]), [keys[1], settings.response])
     features, labels = (complete(t, names, settings) for t, names in zip(tables, wanted, strict=True))
     place = {name: i for i, name in enumerate(labels.column(keys[1]))}
     kept = [i for i, name in enumerate(features.column(keys[0])) if name in place and name in common]

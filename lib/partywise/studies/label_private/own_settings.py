@@ -5,42 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...checks import check_fields, check_name
+from ...checks import check_fields, check_name, check_unread_options
 from ...datasets.own.grammar import FileBlock, check_apart, check_party_names
 from ...datasets.own.records.settings import OwnRecords
 from .settings import CaseSettings
-
-ROLES = ("features", "labels")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoleFile(FileBlock):
-    """The file of one party. holds : ``features`` (the trainer's) or ``labels`` (the measurer's)"""
-
-    holds: Literal["features", "labels"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnSettings(OwnRecords, CaseSettings):
     """Own data, whose features are public and whose labels are not.
 
-    label : column of the labels; positive : the entry that counts as 1, where the entries are not 0 and 1
+    response : column of the labels; positive : the entry that counts as 1, where the entries are not 0 and 1
     file : of features and labels; or tables : the file of the features and that of the labels, matched by ``id``
+    response_party : the party whose file has the labels, where there are two tables
     match : what ids that one of two files lacks mean, ``refuse`` (an error) or ``common`` (those of both are used)
     """
 
-    label: str
+    response: str
+    response_party: str | None = None
     positive: str | float | None = None
     file: str | None = None
-    tables: tuple[RoleFile, ...] = ()
+    tables: tuple[FileBlock, ...] = ()
     match: Literal["refuse", "common"] = "refuse"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_name("label", self.label)
-        self.check_records({"label": self.label})
-        if self.user is not None and self.user == self.label:
-            raise ValueError(f"user is {self.user!r}, which is the label: give the column that names a person.")
+        check_name("response", self.response)
+        self.check_records({"response": self.response})
+        if self.user is not None and self.user == self.response:
+            raise ValueError(f"user is {self.user!r}, which is the response: give the column that names a person.")
         if (self.file is None) == (not self.tables):
             raise ValueError(
                 f"file is {self.file!r} and tables has {len(self.tables)} entries: give one file, or tables with the "
@@ -48,34 +41,31 @@ class OwnSettings(OwnRecords, CaseSettings):
             )
         if self.file is not None:
             check_name("file", self.file)
-            if self.match != "refuse":
-                raise ValueError(f"match is {self.match!r}: it is read with two tables only; leave it out.")
+            check_unread_options(self, ("match", "response_party"), "two tables")
             return
-        held = [one.holds for one in self.tables]
-        if sorted(held) != sorted(ROLES):
-            raise ValueError(
-                f"tables has {len(held)} entries that hold {', '.join(held)}: give two, one that holds features and "
-                "one that holds labels."
-            )
-        check_party_names("tables", tuple(one.party for one in self.tables), ())
+        names = [one.party for one in self.tables]
+        if len(names) != 2:
+            raise ValueError(f"tables has {len(names)} entries: give two, one with features and one with the labels.")
+        check_party_names("tables", tuple(names), ())
+        if self.response_party not in names:
+            raise ValueError(f"response_party is {self.response_party!r}: the tables are of {' and '.join(names)}.")
         if any(self.id_of(one) is None for one in self.tables):
             raise ValueError("id is None: two tables are matched by ids; name their column.")
 
-    def table_of(self, what: str) -> RoleFile:
-        """The table that holds the features, or the labels."""
-        return next(one for one in self.tables if one.holds == what)
+    @property
+    def roles(self) -> tuple[FileBlock, ...]:
+        """The table that has the features, and the one that has the labels."""
+        return tuple(sorted(self.tables, key=lambda one: one.party == self.response_party))
 
     @property
     def features_id(self) -> str | None:
         """Name of the column of ids in the file of the features."""
-        return self.id_of(self.table_of("features") if self.tables else None)
+        return self.id_of(self.roles[0] if self.tables else None)
 
     @property
     def party_names(self) -> tuple[str, str]:
         """Who holds the features, and who the labels."""
-        return (
-            (self.table_of("features").party, self.table_of("labels").party) if self.tables else ("trainer", "measurer")
-        )
+        return (self.roles[0].party, self.roles[1].party) if self.tables else ("trainer", "measurer")
 
     def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
         """Keys of the files of both, where they run apart; ValueError where these cannot be told apart."""

@@ -179,9 +179,9 @@ class DatasetSettings(ClientRows, CaseSettings):
     @property
     def edges(self) -> tuple[float, ...]:
         """Public slice edges; none of classes."""
-        if self.response_facts.label_bounds is None:
+        if self.response_facts.response_bounds is None:
             return ()
-        low, high = self.response_facts.label_bounds
+        low, high = self.response_facts.response_bounds
         return tuple(low + (high - low) * k / self.slices for k in range(1, self.slices))
 
     @property

@@ -148,7 +148,7 @@ def _file(one: GlmFile, whole: TextTable, settings: TableSettings) -> Read:
     ids, kept = _identifiers(table, one, settings)
     of_label: dict[str, np.ndarray] = {}
     users = None
-    if one.label is not None and settings.user is not None and settings.rows_per_user is not None:
+    if settings.response_of(one) is not None and settings.user is not None and settings.rows_per_user is not None:
         whose = table.column(settings.user)
         users = dict(zip(ids, (whose[row] for row in kept.tolist()), strict=True))
     columns = []
@@ -156,10 +156,10 @@ def _file(one: GlmFile, whole: TextTable, settings: TableSettings) -> Read:
         found = values(table, column)
         check_column(found, column, table)
         columns += indicators(found, column)
-    if one.label is not None:
-        y = response_values(settings, table, one.label)
+    if settings.response_of(one) is not None:
+        y = response_values(settings, table, settings.response)
         try:
-            FAMILIES[settings.family].check(y[kept], f"{one.file}: {one.label}")
+            FAMILIES[settings.family].check(y[kept], f"{one.file}: {settings.response}")
         except ValueError as error:
             raise DataMissing(str(error)) from None
         of_label["y"] = y[kept]
@@ -177,7 +177,7 @@ def response_values(settings: TableSettings, table: TextTable, name: str) -> np.
     if settings.binary_labels and (settings.positive is not None or not others):
         return class_labels(table, name, settings.positive)
     found = numbers_of(table, name)
-    check_label(found, table, name, settings.label_bounds)
+    check_label(found, table, name, settings.response_bounds)
     return found
 
 
@@ -222,7 +222,7 @@ def constants(settings: TableSettings) -> Constants:
             low, high = column.bounds
             location.append((low + high) / 2)
             scale.append(float((high - low) / np.sqrt(12)))
-    ends = np.array(settings.label_bounds or (0.0, 1.0))
+    ends = np.array(settings.response_bounds or (0.0, 1.0))
     statistic = np.log(ends) if settings.family in LOGARITHMIC else ends
     middle = float(np.mean(statistic))
     if settings.eta_start is not None:

@@ -7,6 +7,7 @@ from math import inf
 
 from ...alignment.options import IdentifierRules
 from ...checks import Positive
+from ...datasets.descriptions import LOGARITHMIC
 from ...datasets.own.grammar import increasing
 from ...datasets.own.indicators import runs
 from ...datasets.own.records.original import feature_rows
@@ -22,7 +23,7 @@ MARKS = (": ", " + ")
 
 @dataclass(frozen=True, kw_only=True)
 class GlmFile(TableFile):
-    """The file of one party; its ``label`` is the response.
+    """The file of one party.
 
     weights, offset : columns of the active party: prior weights, and what is added to the linear predictor
     radius : to which private methods clip a scaled record of the party, by default 1.4 times the root of its columns
@@ -36,12 +37,6 @@ class GlmFile(TableFile):
         super().__post_init__()
         if any(mark in self.party for mark in MARKS):
             raise ValueError(f"party is {self.party!r}: leave out ': ' and ' + ', which stand between names.")
-        for key in ("weights", "offset"):
-            name = getattr(self, key)
-            if name is not None and self.label is None:
-                raise ValueError(f"{key} is {name!r}: only the party with the label has some; leave it out.")
-            if name is not None and name in (self.label, *(column.name for column in self.columns)):
-                raise ValueError(f"{key} is {name!r}: that column is used already; give another one.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +47,7 @@ class TableSettings(OwnTables, CaseSettings):
     records : ``unaligned``, the protocol finds the records that all parties have; or ``aligned``, which the files are
         before it starts, as ``match`` says
     identifiers : how ids are written, where the protocol aligns
-    label_bounds : public range of the response, for private methods; that of labels 0 and 1 is known
+    response_bounds : public range of the response, for private methods; that of labels 0 and 1 is known
     eta_start : linear predictor at which private iterations start, by default at the middle of that range
     """
 
@@ -60,7 +55,7 @@ class TableSettings(OwnTables, CaseSettings):
     family: Family
     records: Records = "unaligned"
     identifiers: IdentifierRules = field(default_factory=IdentifierRules)
-    label_bounds: tuple[float, float] | None = None
+    response_bounds: tuple[float, float] | None = None
     eta_start: float | None = None
 
     def __post_init__(self) -> None:
@@ -69,23 +64,36 @@ class TableSettings(OwnTables, CaseSettings):
         for column in self.columns:
             if column.edges is not None:
                 raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
-        increasing("label_bounds", self.label_bounds)
-        low = -inf if self.label_bounds is None else self.label_bounds[0]
-        if self.family in ("gamma", "inverse_gaussian") and self.label_bounds is not None and low <= 0:
-            raise ValueError(f"label_bounds is {list(self.label_bounds)}: responses of {self.family} are above 0.")
+        self._check_weights()
+        increasing("response_bounds", self.response_bounds)
+        low = -inf if self.response_bounds is None else self.response_bounds[0]
+        if self.family in LOGARITHMIC and self.response_bounds is not None and low <= 0:
+            raise ValueError(
+                f"response_bounds is {list(self.response_bounds)}: responses of {self.family} are above 0."
+            )
         if self.user is not None and not self.aligned:
             raise ValueError(
                 f"user is {self.user!r}: records that arrive unaligned are found by a protocol, whose message nothing "
                 "certifies, for rows or for persons; set records to aligned, or leave user and rows_per_user out."
             )
-        if self.family == "binomial" and self.label_bounds is not None:
+        if self.family == "binomial" and self.response_bounds is not None:
             raise ValueError(
-                f"label_bounds is {list(self.label_bounds)}: labels of binomial are 0 and 1; leave it out."
+                f"response_bounds is {list(self.response_bounds)}: labels of binomial are 0 and 1; leave it out."
             )
         if not self.aligned and self.match != "refuse":
             raise ValueError(f"match is {self.match!r}: it is read with records 'aligned' only; leave it out.")
         if self.aligned and self.identifiers != IdentifierRules():
             raise ValueError("identifiers are read with records 'unaligned' only; leave them out.")
+
+    def _check_weights(self) -> None:
+        """Raise a named error for weights or an offset that another party has, or that is another column."""
+        for place, one in enumerate(self.tables):
+            for key, name in (("weights", one.weights), ("offset", one.offset)):
+                where = f"tables[{place}].{key} is {name!r}"
+                if name is not None and self.response_of(one) is None:
+                    raise ValueError(f"{where}: only the party with the response has some; leave it out.")
+                if name is not None and name in (self.response, *(column.name for column in one.columns)):
+                    raise ValueError(f"{where}: that column is used already; give another one.")
 
     @property
     def binary_labels(self) -> bool:
@@ -109,8 +117,8 @@ class TableSettings(OwnTables, CaseSettings):
 
     @property
     def active_index(self) -> int:
-        """Number of the party that has the label."""
-        return self.label_holder
+        """Number of the party that has the response."""
+        return self.response_holder
 
     @property
     def columns_without_bounds(self) -> str:
@@ -118,8 +126,8 @@ class TableSettings(OwnTables, CaseSettings):
         bare = [column.name for column in self.columns if column.bounds is None and column.levels is None]
         if bare:
             return f"column {bare[0]!r} has no bounds; declare them, or levels"
-        if self.label_bounds is None and self.family != "binomial":
-            return "label_bounds is missing; declare the range of the response"
+        if self.response_bounds is None and self.family != "binomial":
+            return "response_bounds is missing; declare the range of the response"
         active = self.tables[self.active_index]
         given = [name for name in (active.weights, active.offset) if name is not None]
         return f"counts records alike, but there is the column {given[0]!r}; leave it out" if given else ""

@@ -59,7 +59,7 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
 def draw_dataset(settings: ScaledDatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LinearData:
     """A shipped table; a number that is predicted is fitted as one from -1 to 1."""
     table = read_table(settings.dataset, settings.response, Path(resources))
-    return scale_table(table, settings, deal_table(table, settings, rng_for), settings.label_bounds)
+    return scale_table(table, settings, deal_table(table, settings, rng_for), settings.response_bounds)
 
 
 def deal_table(table: Table, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:

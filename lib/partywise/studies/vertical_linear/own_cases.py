@@ -28,7 +28,7 @@ def draw(
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:
     """Own tables, read from their files."""
-    return scale_table(_table(settings, contents(settings.files.values())), settings, drawn, settings.label_bounds)
+    return scale_table(_table(settings, contents(settings.files.values())), settings, drawn, settings.response_bounds)
 
 
 @lru_cache(maxsize=1)

@@ -18,10 +18,10 @@ RESERVED = ("server",)
 class TableSettings(OwnTables, ColumnSettings):
     """Own data: a file of each party, whose rows carry ids.
 
-    label_bounds : public range of the label in regression, which becomes [-1, 1]
+    response_bounds : public range of the response in regression, which becomes [-1, 1]
     """
 
-    label_bounds: tuple[float, float] | None = None
+    response_bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for name, wanted in (("dims", None), ("active", "last")):
@@ -37,10 +37,10 @@ class TableSettings(OwnTables, ColumnSettings):
                 )
             if column.edges is not None:
                 raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
-        increasing("label_bounds", self.label_bounds)
-        if (self.label_bounds is None) != (self.loss_in_force == CLASSES):
+        increasing("response_bounds", self.response_bounds)
+        if (self.response_bounds is None) != (self.loss_in_force == CLASSES):
             raise ValueError(
-                f"label_bounds is {self.label_bounds!r}: give the public range of the label with loss "
+                f"response_bounds is {self.response_bounds!r}: give the public range of the response with loss "
                 f"{NUMBERS!r}, and only there."
             )
 
@@ -58,5 +58,5 @@ class TableSettings(OwnTables, ColumnSettings):
         return runs(self.tables, n_parties)
 
     def active_index(self, n_parties: int) -> int:
-        """Number of the party that has the label."""
-        return self.label_holder
+        """Number of the party that has the response."""
+        return self.response_holder

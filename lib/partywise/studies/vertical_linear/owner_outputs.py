@@ -30,8 +30,8 @@ def owner_outputs(
     """Of all records, in the order of the first file."""
     settings, model = spec.settings, model_of(spec.options)
     centre, half = 0.0, 1.0
-    if settings.label_bounds is not None:
-        centre, half = sum(settings.label_bounds) / 2, data.label_scale
+    if settings.response_bounds is not None:
+        centre, half = sum(settings.response_bounds) / 2, data.label_scale
     scores = centre + half * estimate.scores(data.X)
     predicted = LOGIT.mean(scores) if model == "logistic" else scores
     fitted = estimate.coefficients * half

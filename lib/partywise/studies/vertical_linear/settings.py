@@ -51,6 +51,6 @@ class ScaledDatasetSettings(DatasetSettings):
             )
 
     @property
-    def label_bounds(self) -> tuple[float, float] | None:
+    def response_bounds(self) -> tuple[float, float] | None:
         """Public range of a label that is a number, which becomes [-1, 1]; also where 0 and 1 are fitted as numbers."""
-        return self.response_facts.label_bounds
+        return self.response_facts.response_bounds

@@ -46,8 +46,8 @@ class TableSettings(OwnTables, ColumnSettings):
         return tuple(found)
 
     def active_index(self, n_parties: int) -> int:
-        """Number of the party that has the label."""
-        return self.label_holder
+        """Number of the party that has the response."""
+        return self.response_holder
 
     def party_names(self, n_parties: int) -> tuple[str, ...]:
         """The names that the files give."""

@@ -60,8 +60,8 @@ def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequen
     n = len(ids)
     columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}
     columns |= {column.name: column_of(column, n) for column in one.columns}
-    if one.label is not None:
-        columns[one.label] = labels_of(settings.binary_labels, settings.positive, n)
+    if settings.response_of(one) is not None:
+        columns[settings.response] = labels_of(settings.binary_labels, settings.positive, n)
         if settings.user is not None:
             columns[settings.user] = ids if users is None else users
     for key in ("weights", "offset"):

@@ -46,8 +46,8 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
 def _text(settings: Any, one: Any, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
     """A file with these ids that is as the settings say."""
     columns: dict[str, Sequence[str]] = {settings.id_of(one): ids}
-    if one.holds == "labels":
-        columns[settings.label] = labels_of(True, settings.positive, len(ids))
+    if one.party == settings.response_party:
+        columns[settings.response] = labels_of(True, settings.positive, len(ids))
     else:
         columns |= {column.name: column_of(column, len(ids)) for column in settings.columns}
         if settings.user is not None:
