@@ -9,7 +9,7 @@ from pathlib import Path
 
 from every_protocol import fits, generated, planned
 from partywise.experiment.cells import execution
-from partywise.experiment.deployment.rehearsal import floating_point, open_ciphers
+from partywise.experiment.deployment.rehearsal import KNOWING, floating_point, knowing_places, open_ciphers
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 
@@ -23,7 +23,8 @@ none, or why it is for experiments; a rehearsal on made-up records confirms it b
 drawn in floating point has no secret source (its low bits tell more than its distribution), batches that come from a
 generator with a seed have none either: such a method is refused in one sentence. So is one whose cipher stands for one
 in experiments and closes nothing (`cipher: sized` or `identity`: this table was made with `cipher: paillier` in its
-place), or that gives records to an assumed functionality, and one with a target that is given no finite epsilon.
+place), one whose aggregator sees records or whose dealer knows the noise unless `network.trusted` names who runs that
+place, and one with a target that is given no finite epsilon, or certifies more than `network.largest_epsilon` (20).
 
 A method without noise runs, what it costs is infinite, and its screen ends with "nothing here may be published".
 
@@ -45,9 +46,9 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
     epsilon = plan.epsilons(case, method)[0]
     run = execution(plan, case, method, chosen.parties[0], 0, epsilon, generated(study, case))
     run.rng_for, run.channel.real = SecureStreams(run.rng_for), True
+    run.channel.trusted = frozenset(KNOWING)
     open_keys = [key for key, _ in open_ciphers(run.spec.options)]
     run.spec = replace(run.spec, options=replace(run.spec.options, **dict.fromkeys(open_keys, "paillier")))
-    reason = "; ".join(f"with `{key}: paillier`" for key in open_keys)
     if protocol.refusal:
         return "refused", *NOTHING, protocol.refusal
     try:
@@ -58,7 +59,9 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
         if floating_point(error) is None:
             raise
         return "refused", *NOTHING, "draws without a secret source"
-    ledger = run.channel.ledger
+    needs = [f"`{key}: paillier`" for key in open_keys]
+    needs += [f"`trusted: {{{place}: NAME}}`" for place in knowing_places(run.channel.ledger.rows)]
+    reason, ledger = f"with {' and '.join(needs)}" if needs else "", run.channel.ledger
     noise = [event for event in ledger.rows if event.profile is not None and event.mechanism != "none"]
     if (drawn := any(event.sampler == "secure" for event in noise)) != plan.methods[method].draws_noise:
         raise AssertionError(f"{study}/{method}: noise was drawn: {drawn}, and it states {not drawn}.")

@@ -11,7 +11,7 @@ every value checked, or with one process per party.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
 
@@ -86,6 +86,8 @@ class Run:
         Whether the channel keeps the contents of messages, for `Channel.view`.
     real : bool
         Whether what crosses is real (mode ``release``), as of `partywise.federation.channel.Channel`.
+    trusted : collection of str
+        Places of a real run that may see what others may not, likewise.
     """
 
     def __init__(
@@ -99,9 +101,10 @@ class Run:
         extra: tuple[str, ...] = (),
         record: bool = False,
         real: bool = False,
+        trusted: Collection[str] = (),
     ) -> None:
         self.parties: tuple[Party, ...] = tuple(parties)
-        self.channel = Channel(parties, extra, record=record, real=real)
+        self.channel = Channel(parties, extra, record=record, real=real, trusted=trusted)
         self.epsilon, self.fold, self.rng_for, self.spec = epsilon, fold, rng_for, spec
         # What `charge` announced, and its payer has paid.
         self.announced = list[Event]()

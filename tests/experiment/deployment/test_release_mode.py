@@ -146,3 +146,49 @@ def test_the_screen_says_what_coalitions_can_learn(tmp_path):
         for line in told
     )
     assert "noise: 1/2 of it" in told
+
+
+def newton(**network) -> Apart:
+    """Noisy Newton steps between a shop and a bank, whose records an aggregator sees."""
+    case = Apart("vertical_glm")
+    case.method = {"protocol": "noisy_newton"}
+    case.network["parties"]["aggregator"] = case.network["parties"].pop("dealer")
+    case.network |= {"mode": "release", **network}
+    return case
+
+
+def test_an_aggregator_that_sees_records_must_be_named():
+    with pytest.raises(ConfigError, match=r"the aggregator sees every record; say who runs it, network.trusted"):
+        rehearse(newton().deployment(), 60)
+    case = newton(trusted={"aggregator": "Statistics Office"})
+    rehearse(case.deployment(), 60)
+    case.network["trusted"] = {"dealer": "Statistics Office"}
+    with pytest.raises(ConfigError, match=r"network.trusted has 'dealer': method m has analyst, aggregator"):
+        case.deployment()
+    case.network["trusted"] = {"aggregator": " "}
+    with pytest.raises(ConfigError, match=r"network.trusted.aggregator is ' ': give the name"):
+        case.deployment()
+
+
+def test_a_dealer_that_knows_the_noise_must_be_named():
+    case = Apart("vertical_glm")
+    case.method = {"protocol": "noisy_predictor"}
+    case.network["mode"] = "release"
+    with pytest.raises(ConfigError, match=r"the dealer knows the noise; say who runs it, network.trusted"):
+        rehearse(case.deployment(), 60)
+    case.network["trusted"] = {"dealer": "Statistics Office"}
+    rehearse(case.deployment(), 60)
+
+
+def test_what_would_protect_next_to_nothing_is_refused():
+    case = newton(trusted={"aggregator": "Statistics Office"}, largest_epsilon=1.5)
+    with pytest.raises(ConfigError, match=r"certifies epsilon 2 for one row .* more than network.largest_epsilon"):
+        rehearse(case.deployment(), 60)
+
+
+def test_the_screen_says_who_is_trusted(tmp_path):
+    deployment = newton(trusted={"aggregator": "Statistics Office"}).deployment()
+    start = Start(deployment, "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
+    outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
+    told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), True, "", {}))
+    assert "Statistics Office runs the aggregator, which sees every record: epsilon inf against it" in told

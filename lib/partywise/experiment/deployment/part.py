@@ -45,6 +45,7 @@ def part(
         spec=run.spec,
         extra=deployment.places,
         real=run.channel.real,
+        trusted=run.channel.trusted,
     )
     return Part(own, facts)
 
@@ -65,7 +66,7 @@ def whole(
     if network.mode == "release":
         assert isinstance(run.rng_for, Streams)
         secret: Any = SecureStreams(run.rng_for)
-        run.rng_for, run.channel.real = secret, True
+        run.rng_for, run.channel.real, run.channel.trusted = secret, True, frozenset(network.trusted)
     if not placed.common:
         return run, (), ()
     assert hasattr(data, "ids")

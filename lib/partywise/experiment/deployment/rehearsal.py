@@ -9,18 +9,20 @@ import math
 import signal
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
-from ...federation.channel import Channel
 from ...federation.cipher import OPEN_SCHEMES, Cipher
 from ...federation.deployment.forms import Forms
-from ...federation.payloads import Payload, in_the_clear
-from ...federation.run import simulate
+from ...federation.exchanges.secure_sum import AGGREGATOR
+from ...federation.exchanges.sharing import DEALER
+from ...federation.payloads import Payload
+from ...federation.run import Place, Run, simulate
+from ...privacy.ledger.event import CLOSED, Event
 from ...privacy.mechanisms.random import SecureRandom
 from ...privacy.statistics.whole import products_are_exact
 from .part import whole
@@ -36,6 +38,8 @@ NOBODY = ""
 UNCLOSED = "identity"
 # Bits of a modulus of Paillier, at least, of ciphers that leave a machine for real.
 LEAST_KEY = 2048
+# Places that no noise protects anybody from, and why.
+KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
 
 
 class _Enough(BaseException):
@@ -79,17 +83,18 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
             f"cross in the open; take {key}: paillier, or mode experiment."
         )
-    forms = Forms()
+    forms, run, announced = Forms(), None, list[Event]()
     try:
         with _at_most(ENOUGH), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             rows = deployment.rows or dict.fromkeys(deployment.holders, n)
             run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
-            _watch(run.channel, forms)
+            _watch(run, forms, announced)
             simulate(deployment.plan.methods[method].protocol.fit, run)
     except _Enough:
         pass
     except _Open as error:
+        _check_trust(deployment, announced)
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
             "open; take mode experiment, or another method (docs/release_mode.md lists them)."
@@ -100,7 +105,39 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
                 f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
                 "method whose noise is discrete (docs/release_mode.md lists them)."
             ) from None
+    if run is not None and deployment.plan.methods[method].draws_noise:
+        _check_trust(deployment, (*announced, *run.channel.ledger.rows))
+        _check_cost(deployment, run)
     return forms.known
+
+
+def knowing_places(events: Iterable[Event]) -> list[str]:
+    """Places without data that know the noise, or the records, of what was announced or released."""
+    return list(dict.fromkeys(place for event in events if event.mechanism != CLOSED for place in event.knows))
+
+
+def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
+    """ConfigError for a place that nothing protects anybody from, without the name of who runs it."""
+    for place in knowing_places(events):
+        if place not in deployment.network.trusted:
+            raise ConfigError(
+                f"{KEY}.mode is 'release': of method {deployment.network.method} the {place} {KNOWING[place]}; say who "
+                f"runs it, {KEY}.trusted: {{{place}: NAME}}, or take a method without one (docs/release_mode.md lists "
+                "them)."
+            )
+
+
+def _check_cost(deployment: Deployment, run: Run) -> None:
+    """ConfigError where a rehearsed run costs more than the largest epsilon; of one that was cut short, so far."""
+    network, plan = deployment.network, deployment.plan
+    unit, delta = plan.spec.unit, plan.delta(network.case)
+    total = run.channel.ledger.worst_total(run.names, unit, delta, rows_per_user=plan.rows_per_user(network.case))
+    if total.epsilon_certified > network.largest_epsilon:
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {network.method} certifies epsilon {total.epsilon_certified:.6g} for one "
+            f"{unit} at delta {delta:g}, more than {KEY}.largest_epsilon ({network.largest_epsilon:g}): next to "
+            "nothing would be protected; take a smaller epsilon or another method, or say a larger one there."
+        )
 
 
 def open_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
@@ -109,22 +146,26 @@ def open_ciphers(options: DataclassInstance) -> list[tuple[str, str]]:
     return [(key, scheme) for key, scheme in named if scheme in (*OPEN_SCHEMES, UNCLOSED)]
 
 
-def _watch(channel: Channel, forms: Forms) -> None:
-    """Have a channel refuse ciphers that would be in the clear, and keep the form of what it sends."""
-    send = channel.send
+def _watch(run: Run, forms: Forms, announced: list[Event]) -> None:
+    """Have a run refuse ciphers that would be in the clear; keep what it announces, and the form of what it sends."""
+    channel, charge = run.channel, run.charge
+    send, leaving = channel.send, channel.leaving
+
+    def require_closed(sender: str, payload: Payload) -> Payload:
+        if isinstance(payload, Cipher) and leaving(sender, payload) is not payload:
+            raise _Open(f"scheme {payload.scheme!r}")
+        return payload
 
     def check_and_send(sender: str, receiver: str, name: str, payload: Payload) -> object:
         forms.problem(sender, receiver, name, payload)
         return send(sender, receiver, name, payload)
 
-    vars(channel)["leaving"], vars(channel)["send"] = _require_closed, check_and_send
+    def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
+        announced.extend(events)
+        charge(holders, *events)
 
-
-def _require_closed(sender: str, payload: Payload) -> Payload:
-    """The payload; `_Open` for a cipher that would be in the clear."""
-    if isinstance(payload, Cipher) and in_the_clear(payload, sender) is not payload:
-        raise _Open(f"scheme {payload.scheme!r}")
-    return payload
+    vars(run)["charge"] = keep_and_charge
+    vars(channel)["leaving"], vars(channel)["send"] = require_closed, check_and_send
 
 
 def floating_point(error: BaseException) -> str | None:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, TypeVar
 
 from ...checks import Count, Delta, Natural, Positive, Range, check_fields
@@ -66,6 +66,9 @@ class Network:
     patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
     same_platform : whether parties are refused whose version of Python, architecture, C library or kernels of numpy and
         OpenBLAS differ, so that last bits may; without it a difference is told
+    largest_epsilon : in mode ``release`` a method that certifies no less than this for its unit is refused
+    trusted : who runs a place that sees records (``aggregator``) or knows the noise (``dealer``), by the place; in mode
+        ``release`` such a place must be named, and what all pay is infinite against it
     budget : see `Budget`, of mode ``release``; without it nothing is refused
     parties : host and port of every data holder and every place without data, each once
     certificates : SHA-256 of the certificate of each of them, as the verb ``certificates`` prints it: keys that parties
@@ -82,6 +85,8 @@ class Network:
     patience: Annotated[float, Range(1, 86400)] = 60.0
     largest_message: Annotated[int, Range(10_000, 2**40)] = 2**28
     same_platform: bool = False
+    largest_epsilon: Positive = 20.0
+    trusted: dict[str, str] = field(default_factory=dict)
     budget: Budget | None = None
     parties: dict[str, object]
     certificates: dict[str, str] | None = None
@@ -159,6 +164,7 @@ def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> De
     _check_certificates(network, (*holders, *places))
     if network.mode == "release" and getattr(method.options, "shares_noise", False):
         _check_shares(network, method.options, holders)
+    _check_trusted(network, places)
     return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
 
 
@@ -196,6 +202,18 @@ def _check_evaluator(network: Network, options: object) -> None:
                 f"has held-out rows of all parties, and a distributed deployment has none; leave {key} out, or take "
                 f"another method in {KEY}.method."
             )
+
+
+def _check_trusted(network: Network, places: tuple[str, ...]) -> None:
+    """ConfigError for a name that is no place of the method, or a place without the name of who runs it."""
+    for place, name in network.trusted.items():
+        if place not in places:
+            raise ConfigError(
+                f"{KEY}.trusted has {place!r}: method {network.method} has "
+                f"{'no place without data' if not places else ', '.join(places)}; leave it out."
+            )
+        if not name.strip():
+            raise ConfigError(f"{KEY}.trusted.{place} is {name!r}: give the name of who runs it, as people know it.")
 
 
 def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:

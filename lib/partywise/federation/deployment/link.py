@@ -8,7 +8,7 @@ saw everything would give it; the ledger of all comes from the accounts together
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...errors import RefusalError
@@ -33,7 +33,7 @@ class SessionLink:
         Everyone on the channel, in the order of the run.
     account : Account
         Every message is written there before it leaves.
-    real : bool
+    real, trusted
         As of `partywise.federation.channel.Channel`.
     forms : mapping, optional
         Forms of messages by (receiver, name) that a rehearsal had (`partywise.federation.deployment.forms.Forms`).
@@ -46,9 +46,10 @@ class SessionLink:
         account: Account,
         *,
         real: bool = False,
+        trusted: Collection[str] = (),
         forms: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
-        self.channel, self._forms = Channel((), tuple(names), real=real), Forms(forms)
+        self.channel, self._forms = Channel((), tuple(names), real=real, trusted=trusted), Forms(forms)
         self._session, self._account = session, account
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:

@@ -38,7 +38,8 @@ def run_party(
     try:
         mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
         account.began(session.begin(), configuration, mode)
-        link = SessionLink(session, run.names, account, real=run.channel.real, forms=forms)
+        channel = run.channel
+        link = SessionLink(session, run.names, account, real=channel.real, trusted=channel.trusted, forms=forms)
         placed = PlacedRun(run, [me], link, whole=False)
         known = session.run if mode == RELEASE else run.identity.run
         placed.identity = Identity(known, configuration, fingerprints or {}, transport.credential)

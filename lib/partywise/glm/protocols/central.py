@@ -28,6 +28,7 @@ from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ...privacy.mechanisms.release import Release, announcement
+from ...privacy.statistics.bounded import SensitivityCertificate
 from ...randomness import Rng
 from ..model import Estimate, PublicFacts
 from ..noisy_statistics.scaling import (
@@ -108,10 +109,13 @@ def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
     """What the mean scores of all steps cost every party; their columns are given away once, for all of them."""
     certificate = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate
     parents = parents_of(plan.clip.radius, plan.public.eta_start)
-    return tuple(
-        announcement(certificate, {"mu": float(mu)}, MECHANISM, f"score {step}", parents, trust_model="central")
-        for step, mu in enumerate(mus)
-    )
+    return tuple(announced(certificate, mu, f"score {step}", parents) for step, mu in enumerate(mus))
+
+
+def announced(certificate: SensitivityCertificate, mu: float, name: str, parents: tuple[str, ...]) -> Event:
+    """What the aggregator's noise on one sum costs every party."""
+    terms: dict[str, Any] = {"trust_model": "central", "knows": (AGGREGATOR,)}
+    return announcement(certificate, {"mu": float(mu)}, MECHANISM, name, parents, **terms)
 
 
 def records(blocks: Sequence[np.ndarray], party_columns: Sequence[Sequence[int]]) -> np.ndarray:

@@ -113,7 +113,7 @@ def announced_score(block: Block, sweep: int, plan: Plan) -> Event:
     """What that noise costs the active party and the party of the block."""
     certificate, name = score_certificate(block.length, plan.residual), message_name("X'r", block, sweep)
     parents = (*block.length.parents, *plan.residual.parents)
-    return SharedGaussian(block.scores[sweep]).event(certificate, name, parents)
+    return SharedGaussian(block.scores[sweep]).event(certificate, name, parents, knows=(DEALER,))
 
 
 def made_release(

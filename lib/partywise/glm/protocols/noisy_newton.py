@@ -24,8 +24,8 @@ from ...federation.exchanges.secure_sum import AGGREGATOR, sums_of_shares
 from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
-from ...privacy.mechanisms.release import Release, Terms, announcement, noise_scale
+from ...privacy.mechanisms.integer import IntegerGaussian
+from ...privacy.mechanisms.release import Release, Terms, noise_scale
 from ..model import Estimate
 from ..noisy_statistics.noise import of_steps, unscaled_deviations
 from ..noisy_statistics.scores import (
@@ -40,6 +40,7 @@ from ..options import NoisyNewtonOptions
 from .central import (
     Plan,
     Trail,
+    announced,
     announced_scores,
     check_private,
     kept_of,
@@ -66,8 +67,7 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
 def announced_second(plan: Plan) -> Event:
     """What the second moments cost every party."""
     certificate = moments_certificate(plan.radius, plan.p, plan.n)
-    parameters = {"mu": float(plan.mu[0])}
-    return announcement(certificate, parameters, MECHANISM, SECOND, plan.radius.parents, trust_model="central")
+    return announced(certificate, plan.mu[0], SECOND, plan.radius.parents)
 
 
 def noisy_second(

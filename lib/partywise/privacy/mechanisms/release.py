@@ -282,8 +282,12 @@ def announcement(
     parents: Sequence[str] = (),
     *,
     trust_model: str,
+    knows: tuple[str, ...] = (),
 ) -> Event:
-    """What noise on the data of several parties will cost each of them: public before it is drawn."""
+    """What noise on the data of several parties will cost each of them: public before it is drawn.
+
+    ``knows`` are places that know the noise, or the records.
+    """
     return Event(
         release_id=name,
         owner=UNNAMED,
@@ -295,6 +299,7 @@ def announcement(
         norm=certificate.norm,
         certificate=certificate.source,
         trust_model=trust_model,
+        knows=knows,
         data_dependent_parameters=tuple(dict.fromkeys(parents)),
         certified=UNPROVED not in parents,
         **profile,

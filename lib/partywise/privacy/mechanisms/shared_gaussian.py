@@ -89,10 +89,15 @@ class SharedGaussian:
             raise CertificationError(f"no noise reaches mu={self.mu!r}: the sensitivity is infinite; clip the records.")
         return quotient_up(float(certificate.value), self.mu)
 
-    def event(self, certificate: SensitivityCertificate, name: str, parents: tuple[str, ...] = ()) -> Event:
-        """What one release costs (arguments of `noise`), known to everybody before it is drawn, for whoever pays."""
+    def event(
+        self, certificate: SensitivityCertificate, name: str, parents: tuple[str, ...] = (), knows: tuple[str, ...] = ()
+    ) -> Event:
+        """What one release costs (arguments of `noise`), known to everybody before it is drawn, for whoever pays.
+
+        ``knows`` names the dealer of the noise.
+        """
         profile = self.privacy_profile(certificate)
-        return announcement(certificate, profile, MECHANISM, name, parents, trust_model="distributed")
+        return announcement(certificate, profile, MECHANISM, name, parents, trust_model="distributed", knows=knows)
 
     def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the noise is made for the length of the certificate, over all integers."""

@@ -127,7 +127,7 @@ def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Rng) -> np.nd
 
 def announced_draw(draw: Draw) -> Event:
     """What a draw costs every party: no record is at one of them alone."""
-    return SharedGaussian(draw.mu).event(draw.certificate, draw.name, draw.parents)
+    return SharedGaussian(draw.mu).event(draw.certificate, draw.name, draw.parents, knows=(DEALER,))
 
 
 def _noise(part: Part, draw: Draw, rng_for: Rng) -> np.ndarray:
