@@ -16,7 +16,7 @@ LIB = ROOT / "lib" / "partywise"
 # Terms of the field: `Bounded`; names of protocols, as published and as certified, on pooled data, on whitened records.
 # `printed` is what a source prints: the folder of each study, the field of an entry, the column of the register.
 # `run.agreed` and `run.received` are the vocabulary's own: what all places have, and what one of them received.
-TERMS = {"bounded", "published", "certified", "pooled", "whitened", "printed", "agreed", "received"}
+TERMS = {"bounded", "published", "certified", "pooled", "whitened", "printed", "agreed", "received", "trusted"}
 # End as a participle does, and are nouns, verbs or adjectives.
 NOUNS = {"seed", "need", "feed", "speed", "embed", "exceed", "proceed", "hundred", "red"}
 # Participles that do not end in -ed; those that are nouns or verbs as well (cut, split, read, cost) are not among them.

@@ -109,10 +109,10 @@ def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
     """What the mean scores of all steps cost every party; their columns are given away once, for all of them."""
     certificate = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate
     parents = parents_of(plan.clip.radius, plan.public.eta_start)
-    return tuple(announced(certificate, mu, f"score {step}", parents) for step, mu in enumerate(mus))
+    return tuple(announced_noise(certificate, mu, f"score {step}", parents) for step, mu in enumerate(mus))
 
 
-def announced(certificate: SensitivityCertificate, mu: float, name: str, parents: tuple[str, ...]) -> Event:
+def announced_noise(certificate: SensitivityCertificate, mu: float, name: str, parents: tuple[str, ...]) -> Event:
     """What the aggregator's noise on one sum costs every party."""
     terms: dict[str, Any] = {"trust_model": "central", "knows": (AGGREGATOR,)}
     return announcement(certificate, {"mu": float(mu)}, MECHANISM, name, parents, **terms)

@@ -40,7 +40,7 @@ from ..options import NoisyNewtonOptions
 from .central import (
     Plan,
     Trail,
-    announced,
+    announced_noise,
     announced_scores,
     check_private,
     kept_of,
@@ -67,7 +67,7 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
 def announced_second(plan: Plan) -> Event:
     """What the second moments cost every party."""
     certificate = moments_certificate(plan.radius, plan.p, plan.n)
-    return announced(certificate, plan.mu[0], SECOND, plan.radius.parents)
+    return announced_noise(certificate, plan.mu[0], SECOND, plan.radius.parents)
 
 
 def noisy_second(
