@@ -30,7 +30,7 @@ def party_counts(cube: xr.Dataset, case: str) -> int:
 def methods_by_calibration(cube: xr.Dataset, case: str) -> tuple[list[str], list[str]]:
     """Methods of a case at their own claims, and those whose releases cost one total; no privacy is in both."""
     total, free = having(cube, "method", calibrate="claims"), having(cube, "method", protocol="reference")
-    own = methods_of(cube, case)
+    total, own = [*total, *having(cube, "method", noise="shared")], methods_of(cube, case)
     return [m for m in own if m not in total], [m for m in own if m in (*total, *free)]
 
 

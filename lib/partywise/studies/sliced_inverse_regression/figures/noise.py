@@ -111,8 +111,9 @@ def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSettings]]:
 
 
 def _methods(cube: xr.Dataset) -> list[str]:
-    """Methods that release slice means of records as they are, each at its own claim."""
+    """Methods of clients that release slice means of records as they are, each at its own claim."""
     apart = having(cube, "method", calibrate="claims") + having(cube, "method", estimator="lda")
+    apart += having(cube, "method", noise="shared")
     released = having(cube, "method", protocol="published") + having(cube, "method", protocol="certified")
     return [method for method in released if method not in apart]
 
