@@ -216,7 +216,7 @@ class _Fits:
     def execution(self, held_out: int, epsilon: float) -> Run:
         """The run of one fit, not begun."""
         fold, noise = Fold(self.of, held_out, self.case.folds), self._noise(held_out)
-        extra = self.method.protocol.extra
+        extra = self.method.places
         return Run(self.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=self.spec, extra=extra)
 
     def _owner_report(self, estimate: object, train: np.ndarray) -> OwnerReport | None:

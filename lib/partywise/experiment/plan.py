@@ -37,6 +37,11 @@ class MethodPlan:
     module: str | None = None
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """Those who take part without data, by its protocol and its options."""
+        return (*self.protocol.extra, *getattr(self.options, "places", ()))
+
+    @property
     def uses_epsilon(self) -> bool:
         """Whether the grid's epsilon is a target of the method."""
         return bool(self.options.uses_epsilon)

@@ -167,7 +167,8 @@ class Protocol:
         target (otherwise the method has one slot, inf)
     fit : (Run) -> estimate with ``epsilon_claimed``; its ``spec`` is a `MethodSpec`.  By convention it is in the folder
         ``protocols`` beside the module of the options; of a protocol that stands for itself, in that module
-    extra : names on the channel of those who take part without data, such as an aggregator
+    extra : names on the channel of those who take part without data, such as an aggregator; options may have more
+        ``places``
     study : whose data it takes, for a protocol from outside the package, which `check-method` tries on them
     file : of ``protocols``, where it has not the name of the method
     release : what it does with mode ``release``: `EXACT` noise, `NO_NOISE` at all, or the reason why it is refused

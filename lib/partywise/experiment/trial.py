@@ -112,7 +112,7 @@ def execution(
         fold=Fold(of, 0, 1),
         rng_for=Streams(made.root_seed, made.study.name, case, "noise", seed),
         spec=MethodSpec(chosen.options, made.spec, one.settings, data.public(), one.source, count),
-        extra=chosen.protocol.extra,
+        extra=chosen.places,
         record=True,
     )
 

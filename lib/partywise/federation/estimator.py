@@ -25,7 +25,7 @@ from .secure_streams import Randomness, addresses_of
 
 @dataclass(frozen=True)
 class Method:
-    """A protocol that an estimator may run: its options, its program, the places without data."""
+    """A protocol that an estimator may run: its options, its program, the places without data, but for their own."""
 
     options: type
     fit: Callable[[Run], Any]
@@ -169,7 +169,7 @@ class Estimator:
             fold=fold,
             rng_for=addresses_of(rng),
             spec=spec,
-            extra=self._method.extra,
+            extra=(*self._method.extra, *getattr(options, "places", ())),
         )
         self.estimate_ = simulate(self._method.fit, run)
         self.ledger_, self.transcript_ = run.channel.ledger, run.channel.transcript()

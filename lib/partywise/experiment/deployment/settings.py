@@ -155,12 +155,12 @@ def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> De
     method = _lookup("method", network.method, {label: plan.methods[label] for label in case.methods})
     _check_cell(network, plan)
     _check_evaluator(network, method.options)
-    n_parties, holders = _holders(network, plan, method.protocol.extra)
+    n_parties, holders = _holders(network, plan, method.places)
     addresses = {
         name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())
     }
     _check_addresses(addresses)
-    places = tuple(method.protocol.extra)
+    places = method.places
     _check_certificates(network, (*holders, *places))
     if network.mode == "release" and getattr(method.options, "shares_noise", False):
         _check_shares(network, method.options, holders)
