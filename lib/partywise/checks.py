@@ -56,6 +56,10 @@ class Range:
         return f"it must be {'' if isinstance(value, int) else 'a finite number of '}at least {self.low:g}"
 
 
+# Who draws noise on products of several parties' columns: each party all of it, or a place without data.
+Dealer = Literal["none", "dealer"]
+# Bits of a modulus.
+KeySize = Annotated[int, Range(256, 16384)]
 Count = Annotated[int, Range(1)]
 Natural = Annotated[int, Range(0)]
 Positive = Annotated[float, Range(0, ends="(]")]
@@ -132,6 +136,18 @@ def positive(**values: float | None) -> None:
     for name, value in values.items():
         if value is not None and not (isfinite(value) and value > 0):
             raise ValueError(f"{name} is {value}: it must be a positive finite number.")
+
+
+def places_of(dealer: Dealer) -> tuple[str, ...]:
+    """The place that an option ``dealer`` adds to those of the protocol."""
+    return () if dealer == "none" else (dealer,)
+
+
+def check_dealer(options: Any) -> None:
+    """Raise a named error for keys that no dealer needs, or of a length that none is drawn with."""
+    if options.dealer != "none":
+        check_unread_options(options, ("cipher", "key_size"), "dealer 'none'")
+    check_key_size(options.key_size)
 
 
 def check_key_size(bits: int, least: int = 0) -> None:

@@ -192,7 +192,7 @@ def test_a4_and_a5_have_no_input_behind_the_shared_link_and_the_released_moments
     groups = [range(2), range(2, 4)]
     shared = JointOptions(solver="lbfgs", link="shared", max_iter=3)
     statistic = {"statistic": Public((0.0, 20.0), DECLARED)}
-    for fit, options, facts in ((joint.fit, shared, {}), (moments.fit, MomentsOptions(), statistic)):
+    for fit, options, facts in ((joint.fit, shared, {}), (moments.fit, MomentsOptions(dealer="dealer"), statistic)):
         estimate, run = fitted(fit, X, y, groups, options, family="poisson", facts=facts, epsilon=1.0)
         assert set(clear_vectors(run, 200).values()) == {0}
         seen = np.column_stack(list(estimate.views.values())) if estimate.views else np.zeros((200, 0))

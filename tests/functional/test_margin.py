@@ -12,7 +12,7 @@ from partywise.functional.protocols.moments import NoisySums, active_moments, ac
 from partywise.privacy.statistics.isometry import to_matrix
 from protocol_driver import INF, make_data, run
 
-NEW, OLD = MomentsOptions(), MomentsOptions(margin="none")
+NEW, OLD = MomentsOptions(cipher="sized"), MomentsOptions(cipher="sized", margin="none")
 
 
 def shares(options, epsilon, replicates=8):
@@ -58,7 +58,7 @@ def test_the_stated_variance_is_that_of_the_change_of_the_loss():
         half = [noisy(sums) for sums in clean[2:]]
         moments = active_moments(half, sd["mean"] ** 2)
         changes[i] = np.sum(B * (moments.G @ B)) - 2 * np.sum(B * moments.H)
-        stated[i] = active_noise([half, half]).variance(0, B, moments)
+        stated[i] = active_noise([half, half], ()).variance(0, B, moments)
     # Relative standard error of a variance of normal draws: sqrt(2 / draws); four of them.
     assert changes.var(ddof=1) == pytest.approx(stated.mean(), rel=4 * np.sqrt(2 / draws))
 

@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from error_rates import accepts_mean, accepts_sigma
 from partywise.federation import run as federation
 from partywise.federation.exchanges.column_sums import noisy_moments
+from partywise.federation.exchanges.private_products import Encryption, private_products
 from partywise.federation.exchanges.residues import Ring
+from partywise.federation.run import per_place
 from partywise.federation.secure_streams import SecureStreams
-from partywise.functional.moments import Sums
+from partywise.functional.margin import ReleasedNoise
+from partywise.functional.moments import Sums, corrected_moments
 from partywise.functional.options import LocalOptions, MomentsOptions
-from partywise.functional.protocols.aggregation import BITS
-from partywise.functional.protocols.moments import NoisySums, active_moments
+from partywise.functional.protocols.aggregation import BITS, aggregation
+from partywise.functional.protocols.common import Plan
+from partywise.functional.protocols.moments import NoisySums, active_moments, local_curves, local_steps
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.statistics.bounded import clip_curves
@@ -24,7 +28,10 @@ from partywise.privacy.statistics.isometry import to_matrix, to_vector
 from partywise.randomness import stream
 from protocol_driver import DELTA, INF, SMALL, execution, make_data, protocol_of, run
 
-MOMENTS = MomentsOptions(max_steps=30)
+MOMENTS = MomentsOptions(max_steps=30, dealer="dealer")
+# Noise of either party of a product, at keys that close nothing.
+ALONE = MomentsOptions(max_steps=30, cipher="sized")
+BOTH = pytest.mark.parametrize("options", [MOMENTS, ALONE], ids=["dealer", "no dealer"])
 EPSILON = 200.0
 # A radius that clips nothing: the largest norm of the small case is below 6.
 UNCLIPPED = {"radius_value": 50.0, "response_radius": 500.0}
@@ -62,8 +69,9 @@ def test_results_do_not_depend_on_the_unit_of_time():
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0, 500.0])
 @pytest.mark.parametrize(("folds", "n_test"), [(2, 0), (5, 0), (1, 0), (1, 30)])
-def test_many_chunks_cost_one_target(epsilon, folds, n_test):
-    done = run(MOMENTS, epsilon=epsilon, folds=folds, settings=replace(SMALL, n_test=n_test))
+@BOTH
+def test_many_chunks_cost_one_target(epsilon, folds, n_test, options):
+    done = run(options, epsilon=epsilon, folds=folds, settings=replace(SMALL, n_test=n_test))
     training = max(folds - 1, 1)
     total = done.total()
     # The root search and the way back round towards safety; 1e-9 is far above their rounding.
@@ -78,19 +86,22 @@ def test_many_chunks_cost_one_target(epsilon, folds, n_test):
     assert sequential == pytest.approx(total.mu_total * np.sqrt(2 * training), rel=1e-9)
 
 
-def test_the_budget_of_a_chunk_is_shared_as_stated():
-    done = run(replace(MOMENTS, shares=(0.6, 0.3, 0.1)), epsilon=EPSILON)
+@BOTH
+def test_the_budget_of_a_chunk_is_shared_as_stated(options):
+    done = run(replace(options, shares=(0.6, 0.3, 0.1)), epsilon=EPSILON)
     rho = float(gdp_mu(EPSILON, DELTA)) ** 2 / 2
     radius, response = float(np.linalg.norm(done.data.radius)), done.data.response_radius
     expected = {"zz": (0.6, np.sqrt(2) * radius**2), "zy": (0.3, 2 * radius * response), "mean": (0.1, 2 * radius)}
     for event in done.releases:
         share, sensitivity = expected[event.release_id.split()[0]]
-        assert event.sensitivity == pytest.approx(sensitivity, rel=1e-12)
+        # Lengths are whole numbers of steps, of 2^-15 of the longest radius without a dealer.
+        assert event.sensitivity == pytest.approx(sensitivity, rel=1e-12 if options is MOMENTS else 1e-4)
         assert event.mu**2 / 2 == pytest.approx(share * rho, rel=1e-12)
 
 
-def test_all_folds_of_a_replicate_share_their_chunks():
-    cells = [run(MOMENTS, epsilon=EPSILON, held_out=fold) for fold in range(3)]
+@BOTH
+def test_all_folds_of_a_replicate_share_their_chunks(options):
+    cells = [run(options, epsilon=EPSILON, held_out=fold) for fold in range(3)]
     ledger = Ledger()
     for cell in cells:
         for event in cell.channel.ledger.rows:
@@ -205,8 +216,9 @@ def test_nobody_sees_curves():
     assert done.total("label").epsilon_certified == INF
 
 
-def test_an_estimator_with_secure_streams_draws_noise_to_publish():
-    one, other = (run(MOMENTS, epsilon=EPSILON, noise=SecureStreams(1)) for _ in range(2))
+@BOTH
+def test_an_estimator_with_secure_streams_draws_noise_to_publish(options):
+    one, other = (run(options, epsilon=EPSILON, noise=SecureStreams(1)) for _ in range(2))
     assert {event.sampler for event in one.releases} == {"secure"}
     assert one.total().epsilon_certified == pytest.approx(EPSILON, rel=1e-9)
     assert not np.array_equal(one.estimate.mean_x, other.estimate.mean_x)
@@ -247,3 +259,71 @@ def test_no_mask_lies_on_the_records_of_two_folds():
         # Differences of curves stay below twice their radius; those of uniform residues fill the ring.
         assert np.mean(rest < 1e6) < 0.01
         assert np.median(rest) > 0.1 * ring.modulus * 2.0**-BITS
+
+
+def test_without_a_dealer_and_without_noise_sums_are_those_of_whole_steps():
+    for parties in (1, 2, 4):
+        dealt, alone = (run(replace(one, **UNCLIPPED), epsilon=INF, parties=parties) for one in (MOMENTS, ALONE))
+        # Radii far beyond the records leave them 13 of 15 bits.
+        assert np.allclose(alone.estimate.mean_x, dealt.estimate.mean_x, rtol=0, atol=2e-3)
+        scale = np.abs(dealt.estimate.operators).max()
+        assert np.allclose(alone.estimate.operators, dealt.estimate.operators, rtol=0, atol=0.02 * scale)
+
+
+def test_without_a_dealer_nobody_is_trusted_and_sums_of_two_parties_have_both_noises():
+    done = run(ALONE, epsilon=EPSILON, parties=2)
+    names = done.channel.names
+    assert "dealer" not in {m.sender for m in done.channel.messages}
+    worst = done.channel.ledger.worst_total(names, "features", DELTA)
+    # The dealer's noise would be known to the dealer: infinite against any coalition.
+    assert (worst.trust, worst.colluders) == ("nobody", 2)
+    assert worst.epsilon_any == worst.epsilon_certified == pytest.approx(EPSILON, rel=1e-9)
+    for event in done.releases:
+        assert event.owners == ("active", "party 1", "party 2") and event.exact
+        assert (event.tv > 0) == (event.release_id.split()[0] != "mean")
+
+
+def test_noise_levels_without_a_dealer_are_those_that_are_drawn():
+    """Sums of two parties at twice the variance, as the floor and the margin of a fit take it."""
+    drawn, sums = {"zz": [], "own": [], "zy": [], "mean": []}, None
+    for replicate in range(12):
+        data, values = make_data(SMALL, replicate), []
+        for epsilon in (5.0, INF):
+            one = execution(ALONE, data=data, epsilon=epsilon, parties=2, replicate=replicate)
+            plan = Plan.of(one)
+            sums = sums if epsilon == INF else aggregation(plan, one.spec.public.response_radius, data.Y.shape[1])
+            columns = {one.parties[0].name: one.at(one.parties[0], local_steps, sums)}
+            columns |= {party.name: one.at(party, local_curves, sums) for party in one.parties[1:]}
+            chunks = sums.product_chunks if epsilon == 5.0 else silent(sums.product_chunks)
+            made = private_products(one, Encryption("sized", 2048), per_place(columns), chunks, sums.layout, "analyst")
+            values.append([release.value for release in made])
+        zz, own = sums.layout.parts[0], sums.layout.owner
+        apart = own[zz.first] != own[zz.second]
+        for number, (noisy, clean) in enumerate(zip(*values, strict=True)):
+            part = ("zz", "zy", "mean")[number % 3]
+            noise = (noisy - clean) / sums.sd[part]
+            drawn[part].append(noise[apart] / np.sqrt(2) if part == "zz" else noise)
+            if part == "zz":
+                drawn["own"].append(noise[~apart])
+    for part, noise in drawn.items():
+        found = np.concatenate(noise)
+        assert accepts_sigma(found, 1.0) and not accepts_sigma(found, 1.25) and not accepts_sigma(found, 0.8), part
+    share = np.mean(own[:24][:, None] != own[:24])
+    assert sums.copies == pytest.approx(1 + share)
+
+
+def silent(chunks):
+    """The same chunks without noise."""
+    return tuple(replace(chunk, sums=tuple(replace(one, mu=INF) for one in chunk.sums)) for chunk in chunks)
+
+
+def test_the_variance_of_a_change_counts_entries_of_two_owners_twice():
+    B, owners = stream(1, "B").standard_normal((6, 3)), (np.arange(2), np.arange(2, 6))
+    moments = Sums.of(*(stream(1, name).standard_normal((9, k)) for name, k in (("x", 6), ("y", 3))))
+    made = corrected_moments(moments, np.zeros((6, 6)))
+    once, twice = (ReleasedNoise((2.0, 2.0), (0.0, 0.0), (0.0, 0.0), 0.0, own) for own in ((), owners))
+    copies = np.full((6, 6), 2.0)
+    for own in owners:
+        copies[np.ix_(own, own)] = 1.0
+    assert once.variance(0, B, made) == pytest.approx(2 * np.sum((B @ B.T) ** 2))
+    assert twice.variance(0, B, made) == pytest.approx(2 * np.sum(copies * (B @ B.T) ** 2))

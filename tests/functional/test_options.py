@@ -117,6 +117,9 @@ MOMENTS = {name: WALK[name] for name in WALK if name not in ("score", "sse", "df
     "response_radius": ({}, [1.0]),
     "shares": ({}, [(0.3, 0.3, 0.4)]),
     "ridge": ({"stabiliser": "published"}, [5.0]),
+    "dealer": ({"cipher": "paillier"}, ["dealer"]),
+    "cipher": ({}, ["paillier"]),
+    "key_size": ({}, [1024]),
 }
 ELSEWHERE = ("noise", "radius", "radius_rho", "geometry", "release", "sy", "y_radius")
 ROUNDS = {name: LOCAL[name] for name in LOCAL if name not in ELSEWHERE}
@@ -137,7 +140,7 @@ ABSENT = {
 TABLES = {
     LocalOptions: (NOISY | PATH, LOCAL | WALK),
     PublishedOptions: ({"max_steps": 20}, PUBLISHED),
-    MomentsOptions: (PATH, MOMENTS),
+    MomentsOptions: (PATH | {"cipher": "sized"}, MOMENTS),
     RoundwiseOptions: (NOISY | {"max_steps": 20}, ROUNDS),
     CentralOptions: (NOISY, LOCAL),
     BaselineOptions: (
@@ -173,6 +176,7 @@ def outcome(options):
         total.epsilon_certified,
         None if done.estimate.received_curves is None else done.estimate.received_curves.tobytes(),
         repr(scalars),
+        repr(done.channel.transcript()),
     )
 
 

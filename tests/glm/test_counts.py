@@ -27,7 +27,7 @@ def moments(X: np.ndarray, y: np.ndarray, location: np.ndarray, scale: np.ndarra
     public = Scale(radius, p, y.max() / 2, y.max() / 2)
     v = np.column_stack([z, public.weight * (y - public.center)])
     vector = np.concatenate([to_vector(v.T @ v), np.sqrt(2) * public.constant * v.sum(axis=0)]) / n
-    return Moments.of(vector, n, 0.0, public, location, scale)
+    return Moments.of(vector, n, 0.0, np.ones((len(location) + 1,) * 2), public, location, scale)
 
 
 def excess(X: np.ndarray, y: np.ndarray, beta: np.ndarray) -> float:

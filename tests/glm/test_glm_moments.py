@@ -20,17 +20,23 @@ from partywise.federation.exchanges.column_sums import noisy_moments
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
+from partywise.glm.noisy_statistics import moment_plan
+from partywise.glm.noisy_statistics.moment_plan import BITS, Plan
 from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.glm.options import MomentsOptions
-from partywise.glm.protocols import moments as moments_protocol
-from partywise.glm.protocols.moments import BITS, Plan, fit, local_steps
+from partywise.glm.protocols.moments import fit, local_steps
 from partywise.privacy.accounted_values import Clear, Public
+from partywise.privacy.mechanisms.noise_shares import NoiseShares
 from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
 from partywise.privacy.statistics.isometry import to_vector
 from partywise.privacy.statistics.moments import second_moment_bound
-from partywise.randomness import stream
+from partywise.privacy.statistics.whole import gram_squares
+from partywise.randomness import Streams, stream
 
 GROUPS = ((1, 3), (0, 4, 5), (2,))
+# Noise in the shares of a dealer; noise of either party of a product, at keys that close nothing.
+DEALT, ALONE = MomentsOptions(dealer="dealer"), MomentsOptions(cipher="sized")
+BOTH = pytest.mark.parametrize("options", [DEALT, ALONE], ids=["dealer", "no dealer"])
 RANGES = {"gaussian": (-5.0, 7.0), "binomial": (0.0, 1.0), "poisson": (0.0, 20.0)}
 WIDE = {name: Public(30.0, DECLARED) for name in ("active", "passive 1", "passive 2")}
 
@@ -39,10 +45,10 @@ def facts(family: str, **changes):
     return {"statistic": Public(RANGES.get(family, (-4.0, 4.0)), DECLARED)} | changes
 
 
-def a_fit(family: str = "gaussian", n: int = 200, p: int = 6, groups=GROUPS, **changes):
+def a_fit(family: str = "gaussian", n: int = 200, p: int = 6, groups=GROUPS, options=DEALT, **changes):
     X, y = records(family, n, p)
     changes.setdefault("facts", facts(family))
-    return fitted(fit, X, y, groups, MomentsOptions(), family=family, **changes)
+    return fitted(fit, X, y, groups, options, family=family, **changes)
 
 
 def least_squares(X: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -83,12 +89,13 @@ def test_any_number_of_parties_gives_one_answer(family):
 
 @pytest.mark.parametrize("how", [checked, forked])
 @pytest.mark.parametrize("rng_for", [None, SecureStreams(1)], ids=["simulation", "secure"])
-def test_every_mode_sends_the_same(how, rng_for):
+@BOTH
+def test_every_mode_sends_the_same(how, rng_for, options):
     changes = {"rng_for": rng_for} if rng_for else {}
     runs = []
     for way in (simulate, how):
         X, y = records("gaussian", 60, 6)
-        run = start(X, y, GROUPS, MomentsOptions(), facts=facts("gaussian"), epsilon=1.0, **changes)
+        run = start(X, y, GROUPS, options, facts=facts("gaussian"), epsilon=1.0, **changes)
         runs.append((run, way(fit, run)))
     (one, expected), (other, found) = runs
     if rng_for is None:
@@ -102,14 +109,24 @@ def test_every_mode_sends_the_same(how, rng_for):
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 8.0])
-def test_every_view_is_certified_for_the_target(epsilon):
-    estimate, run = a_fit(epsilon=epsilon)
+@BOTH
+def test_every_view_is_certified_for_the_target(epsilon, options):
+    estimate, run = a_fit(epsilon=epsilon, options=options)
     ledger, names = run.channel.ledger, run.channel.names
     views = [(), *((name,) for name in names), *(tuple(set(names) - {name}) for name in names)]
     # Nothing is proved against the dealer, who knows the noise and the masks.
-    assert all(ledger.total(view, "row", 1e-5).epsilon_certified == np.inf for view in views if DEALER in view)
-    totals = [ledger.total(view, "row", 1e-5) for view in views if DEALER not in view]
+    trusted = DEALER if options is DEALT else None
+    assert all(ledger.total(view, "row", 1e-5).epsilon_certified == np.inf for view in views if trusted in view)
+    # Who holds all columns has nothing to learn; the dealer's release is nobody's own.
+    parties = {party.name for party in run.parties}
+    everything = [view for view in views if parties <= set(view)]
+    views = [view for view in views if trusted not in view and (options is DEALT or view not in everything)]
+    totals = [ledger.total(view, "row", 1e-5) for view in views]
+    if options is ALONE:
+        assert everything and {ledger.total(view, "row", 1e-5).epsilon_certified for view in everything} == {0.0}
     totals.append(ledger.worst_total(names, "row", 1e-5))
+    assert totals[-1].trust == ("dealer does not collude" if options is DEALT else "nobody")
+    assert totals[-1].epsilon_any == (np.inf if options is DEALT else totals[-1].epsilon_certified)
     assert all(abs(total.epsilon_certified - epsilon) <= 1e-9 for total in totals)
     assert {total.trust_model for total in totals} == {"distributed"}
     assert estimate.epsilon_claimed == epsilon
@@ -155,14 +172,14 @@ def test_every_vector_of_records_is_a_cipher():
     assert all(200 not in message.shape for name in ("analyst", "dealer") for message, _ in run.channel.view(name))
 
 
-def contract(family: str, n: int) -> Subject:
+def contract(family: str, n: int, options: MomentsOptions = DEALT) -> Subject:
     """Data with a response that may be any number: of Gamma its logarithm."""
 
     def begin(data, seed: int) -> Run:
         X, t = data
         changes = {"facts": facts(family), "rng_for": lambda *names: records_stream(seed, *names)}
         y = np.exp(np.clip(t, -300, 300)) if family == "gamma" else t
-        return start(X, y, GROUPS, MomentsOptions(), family=family, epsilon=2.0, **changes)
+        return start(X, y, GROUPS, options, family=family, epsilon=2.0, **changes)
 
     def data(seed: int):
         X, y = records(family, n, 6, seed=seed + 1)
@@ -181,8 +198,9 @@ def records_stream(seed: int, *names):
 
 
 @pytest.mark.parametrize("family", ["gaussian", "binomial", "gamma"])
-def test_neighbours_look_alike(family):
-    totals = check_neighbours(contract(family, 40), ("row",), pairs=12, seeds=2)
+@BOTH
+def test_neighbours_look_alike(family, options):
+    totals = check_neighbours(contract(family, 40, options), ("row",), pairs=12, seeds=2)
     assert abs(totals["row"] - 2.0) < 1e-9
 
 
@@ -196,16 +214,16 @@ def vector(X: np.ndarray, y: np.ndarray, run: Run, plan: Plan) -> np.ndarray:
         )
         parts.append(local_steps(held, place, rows, plan))
     order = np.argsort([j for own in plan.layout.columns for j in own])
-    V = np.concatenate(parts, axis=1)[:, order]
+    V = np.concatenate(parts, axis=1)[:, order] * plan.step
     constant = plan.scale.constant
     return np.concatenate([to_vector(V.T @ V), np.sqrt(2) * constant * V.sum(axis=0)]) / plan.n
 
 
-def made_plan(groups, statistic, location, scale) -> tuple[Run, Plan]:
+def made_plan(groups, statistic, location, scale, options=DEALT) -> tuple[Run, Plan]:
     given = {"statistic": statistic, "location": location, "scale": scale}
     given = {name: Public(value, DECLARED) for name, value in given.items()}
     X, y = records("gaussian", 2, 6)
-    run = start(X, y, groups, MomentsOptions(), epsilon=1.0, facts=given)
+    run = start(X, y, groups, options, epsilon=1.0, facts=given)
     return run, Plan.of(run, 1)
 
 
@@ -217,12 +235,12 @@ ENTRY = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1.0, -1.0, 1e6])
     records=st.lists(st.lists(ENTRY, min_size=7, max_size=7), min_size=2, max_size=2),
     groups=st.sampled_from([GROUPS, ((0, 1, 2), (3, 4, 5)), ((0,), (1, 2, 3, 4, 5))]),
     scale=st.floats(0.01, 100),
+    options=st.sampled_from([DEALT, ALONE]),
 )
-def test_no_record_moves_the_statistic_by_more_than_its_certificate(records, groups, scale):
-    run, plan = made_plan(groups, (-2.0, 5.0), np.linspace(-1, 1, 6), np.full(6, scale))
-    ((draw,),) = (chunk.draws for chunk in plan.chunks)
+def test_no_record_moves_the_statistic_by_more_than_its_certificate(records, groups, scale, options):
+    run, plan = made_plan(groups, (-2.0, 5.0), np.linspace(-1, 1, 6), np.full(6, scale), options)
     one, other = (vector(np.array([r[:6]]), np.array(r[6:]), run, plan) for r in records)
-    assert np.linalg.norm(one - other) <= draw.certificate.value * (1 + 1e-12)
+    assert np.linalg.norm(one - other) <= plan.certificate.value * (1 + 1e-12)
 
 
 def worst_records(plan: Plan, groups, rng) -> tuple[np.ndarray, np.ndarray]:
@@ -238,32 +256,34 @@ def worst_records(plan: Plan, groups, rng) -> tuple[np.ndarray, np.ndarray]:
     return X, rng.choice([-100.0, 100.0], 2)
 
 
-def test_the_certificate_is_reached():
+@BOTH
+def test_the_certificate_is_reached(options):
     groups, rng, found = ((0, 1, 2), (3, 4, 5)), records_stream(1, "worst"), 0.0
-    run, plan = made_plan(groups, (-2.0, 5.0), np.zeros(6), np.ones(6))
-    ((draw,),) = (chunk.draws for chunk in plan.chunks)
+    run, plan = made_plan(groups, (-2.0, 5.0), np.zeros(6), np.ones(6), options)
     for _ in range(400):
         X, y = worst_records(plan, groups, rng)
         one, other = (vector(X[[i]], y[[i]], run, plan) for i in (0, 1))
-        found = max(found, float(np.linalg.norm(one - other)) / draw.certificate.value)
+        found = max(found, float(np.linalg.norm(one - other)) / plan.certificate.value)
     assert 0.99 < found <= 1 + 1e-12
 
 
-def test_steps_are_whole_and_inside_their_radii():
-    run, plan = made_plan(GROUPS, (-2.0, 5.0), np.zeros(6), np.ones(6))
+@BOTH
+def test_steps_are_whole_and_inside_their_radii(options):
+    run, plan = made_plan(GROUPS, (-2.0, 5.0), np.zeros(6), np.ones(6), options)
     X, y = records("gaussian", 500, 6)
     for place, party in enumerate(run.parties):
         block = {"X": 5 * X[:, list(party.columns)]} | ({"y": 9 * y} if place == 0 else {})
         steps = local_steps(type(party)(party.name, party.role, block, party.columns), place, np.arange(500), plan)
-        whole = np.ldexp(steps, BITS)
-        assert np.array_equal(whole, np.rint(whole))
-        own = [[int(v) for v in row[: len(party.columns)]] for row in whole]
+        assert steps.dtype == np.int64
+        own = [[int(v) for v in row[: len(party.columns)]] for row in steps]
         squares = [sum(v * v for v in row) for row in own]
         # In integers: no rounding decides.
-        limit = Fraction(plan.radii[place]) * 2**BITS
-        assert 1 - 1e-10 < max(squares) / limit**2 <= 1
+        limit = Fraction(plan.radii[place]) / Fraction(plan.step)
+        # Rounding to 15 bits takes what a step is of a length.
+        assert 1 - (1e-10 if options is DEALT else 2e-4) < max(squares) / limit**2 <= 1
         if place == 0:
-            assert np.abs(steps[:, -1]).max() <= plan.scale.radius / 2
+            assert np.abs(steps[:, -1]).max() * plan.step <= plan.scale.radius / 2
+    assert plan.step == 2.0**-BITS or limit <= 2**15
 
 
 @pytest.mark.parametrize(
@@ -292,7 +312,7 @@ def test_submodels_cost_nothing_more():
 
 
 def test_a_bound_that_is_too_small_is_noticed(monkeypatch):
-    monkeypatch.setattr(moments_protocol, "second_moment_bound", lambda length, n: 0.2 * second_moment_bound(length, n))
+    monkeypatch.setattr(moment_plan, "second_moment_bound", lambda length, n: 0.2 * second_moment_bound(length, n))
     with pytest.raises(ContractError, match="moved by"):
         check_neighbours(contract("gaussian", 40), ("row",), pairs=12, seeds=1)
 
@@ -315,3 +335,74 @@ def test_what_is_approximate_says_so_and_poisson_in_the_log_of_every_run(family,
         assert estimate.numbers["approximate"] == (family != "gaussian")
         warned = sum("family='poisson'" in record.message for record in caplog.records)
         assert warned == (expected if family == "poisson" else 0)
+
+
+def test_bounds_in_whole_steps_that_are_too_small_are_noticed(monkeypatch):
+    monkeypatch.setattr(moment_plan, "gram_squares", lambda longest: gram_squares(longest) // 25)
+    with pytest.raises(ContractError, match="moved by"):
+        check_neighbours(contract("gaussian", 40, ALONE), ("row",), pairs=12, seeds=1)
+
+
+def test_noise_of_parties_that_is_too_small_is_noticed(monkeypatch):
+    monkeypatch.setattr(NoiseShares, "deviations", property(lambda own: {w: s / 4 for w, s in own._coarse.items()}))
+    with pytest.raises(ContractError, match="noise"):
+        check_neighbours(contract("gaussian", 40, ALONE), ("row",), pairs=2, seeds=2)
+
+
+def test_without_a_dealer_whole_steps_are_all_that_differs():
+    X, y = records("gaussian", 200, 6)
+    wide = facts("gaussian", radii=WIDE)
+    estimate, _ = a_fit(options=ALONE, facts=wide)
+    np.testing.assert_allclose(estimate.coefficients, least_squares(X, np.clip(y, -5, 7)), atol=2e-3)
+    dealt, _ = a_fit(facts=wide)
+    assert estimate.numbers["secure_products"] == dealt.numbers["secure_products"] > 0
+
+
+@pytest.mark.parametrize("groups", [GROUPS, ((0, 1, 2), (3, 4, 5))])
+def test_bytes_without_a_dealer_are_those_of_the_table(groups):
+    """At 2048 bits a ciphertext has 512 bytes and 12 slots: a block holds the columns of any party here."""
+    _, run = a_fit(groups=groups, epsilon=1.0, options=ALONE)
+    n, p, K, w = 200, 6, len(groups), 512
+    width = [len(group) + (k == 0) for k, group in enumerate(groups)]
+    # Who has more columns closes them, of two with as many the first.
+    holders = {(j, k): (j, k) if width[j] >= width[k] else (k, j) for j in range(K) for k in range(j + 1, K)}
+    expected = {
+        "public key": (256 + 512 + 8) * len(holders),
+        "closed columns": n * w * len(holders),
+        "masked products": w * sum(width[k] for _, k in holders.values()),
+        "noisy words": 8 * sum(a * (sum(width) - a) + a * (a + 1) // 2 + a for a in width),
+        "second moments": 8 * ((p + 1) * (p + 2) // 2 + p + 1) * K,
+    }
+    found = dict.fromkeys(expected, 0)
+    for message in run.channel.messages:
+        found[message.name] += message.bytes
+    assert found == expected
+
+
+@BOTH
+def test_its_noise_errors_are_those_of_its_noise(options):
+    """Root mean squares of 300 slopes less those without noise, within 4 standard errors and what is not linear."""
+    clean, _ = a_fit(n=2000, options=options)
+    fits = [a_fit(n=2000, options=options, epsilon=30.0, rng_for=Streams(k, "fits"))[0] for k in range(300)]
+    errors = np.array([one.coefficients - clean.coefficients for one in fits])[:, 1:]
+    stated = np.array([one.noise_errors for one in fits])[:, 1:]
+    ratio = np.sqrt((errors**2).mean(axis=0) / (stated**2).mean(axis=0))
+    assert np.all(np.abs(ratio - 1) < 4 / np.sqrt(600) + 0.05), ratio
+
+
+def test_real_ciphertexts_give_the_same_release():
+    small = {"n": 12, "epsilon": 2.0}
+    one, run = a_fit(options=MomentsOptions(key_size=512), **small)
+    other, _ = a_fit(options=MomentsOptions(cipher="sized", key_size=512), **small)
+    np.testing.assert_array_equal(one.coefficients, other.coefficients)
+    assert {m.kind for m in run.channel.messages if m.name in ("closed columns", "masked products")} == {"cipher"}
+
+
+def test_keys_that_no_dealer_needs_are_refused():
+    for unread in ({"cipher": "sized"}, {"key_size": 1024}):
+        with pytest.raises(ValueError, match="dealer 'none'"):
+            MomentsOptions(dealer="dealer", **unread)
+    with pytest.raises(ValueError, match="multiple of 16"):
+        MomentsOptions(key_size=500)
+    with pytest.raises(ValueError, match="dealer"):
+        MomentsOptions(dealer="bank")

@@ -28,7 +28,15 @@ def released(family: str, n: int, sd: float, p: int = 4) -> list[Moments]:
     means = np.concatenate([np.mean(v**2, axis=0), np.mean(v[:, rows] * v[:, others], axis=0), v.mean(axis=0)])
     exact, rng = public.worth * means, stream(3, "noise", family)
     return [
-        Moments.of(exact + sd * rng.standard_normal(len(exact)), n, sd, public, np.full(p, 0.5), np.full(p, 2.0))
+        Moments.of(
+            exact + sd * rng.standard_normal(len(exact)),
+            n,
+            sd,
+            np.ones((p + 1, p + 1)),
+            public,
+            np.full(p, 0.5),
+            np.full(p, 2.0),
+        )
         for _ in range(DRAWS)
     ]
 

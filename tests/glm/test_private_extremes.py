@@ -13,7 +13,7 @@ from partywise.privacy.accounted_values import Public
 
 LARGEST = 1.7e308
 METHODS = {
-    "moments": (options.MomentsOptions(), "dealer"),
+    "moments": (options.MomentsOptions(cipher="sized"), "dealer"),
     "noisy_newton": (options.NoisyNewtonOptions(), "aggregator"),
     "noisy_gradient": (options.NoisyGradientOptions(steps=2), "aggregator"),
     "noisy_predictor": (options.NoisyPredictorOptions(own="exact", sweeps=2), "dealer"),

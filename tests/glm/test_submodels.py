@@ -29,7 +29,7 @@ def moments(X: np.ndarray, y: np.ndarray, family: str, sd: float = 0.0, draw: in
     v = np.column_stack([(X - location) / scale, public.weight * (statistic(y, family) - public.center)])
     vector = np.concatenate([to_vector(v.T @ v), np.sqrt(2) * public.constant * v.sum(axis=0)]) / len(X)
     noise = sd * stream(draw, "noise of moments").standard_normal(len(vector))
-    return Moments.of(vector + noise, len(X), sd, public, location, scale)
+    return Moments.of(vector + noise, len(X), sd, np.ones((p + 1, p + 1)), public, location, scale)
 
 
 def excess(family: str, X: np.ndarray, y: np.ndarray, beta: np.ndarray, columns=slice(None)) -> float:

@@ -223,7 +223,7 @@ def test_published_update_overshoots():
 @pytest.mark.parametrize("epsilon", [2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 def test_released_moments_beat_released_curves(epsilon):
     """Two halves, fresh test records: each of the two is noised once."""
-    moments = measure(MomentsOptions(), FRESH, parties=4, epsilon=epsilon, folds=1)
+    moments = measure(MomentsOptions(cipher="sized"), FRESH, parties=4, epsilon=epsilon, folds=1)
     local = measure(LocalOptions(s_mode="calibrated"), FRESH, parties=4, epsilon=epsilon, folds=1)
     assert moments["excess"] < 0.5 * local["excess"]
     if epsilon == 4:
@@ -234,7 +234,7 @@ def test_released_moments_beat_released_curves(epsilon):
 @pytest.mark.parametrize("epsilon", [4.0, 64.0])
 def test_moments_of_ten_chunks_cost_more_noise_and_still_win(epsilon):
     """Five folds: ten disjoint chunks are noised, eight of them train, so the noise has four times the variance."""
-    chunks = measure(MomentsOptions(), SWEEP, parties=4, epsilon=epsilon)
-    halves = measure(MomentsOptions(), FRESH, parties=4, epsilon=epsilon, folds=1)
+    chunks = measure(MomentsOptions(cipher="sized"), SWEEP, parties=4, epsilon=epsilon)
+    halves = measure(MomentsOptions(cipher="sized"), FRESH, parties=4, epsilon=epsilon, folds=1)
     local = measure(LocalOptions(s_mode="calibrated"), SWEEP, parties=4, epsilon=epsilon)
     assert 2 * halves["excess"] < chunks["excess"] < 0.5 * local["excess"]

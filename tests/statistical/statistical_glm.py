@@ -15,10 +15,11 @@ from glm_driver import DECLARED, records, start
 from glm_tables import excess_deviances, private_fits, table
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
+from partywise.glm.noisy_statistics.moment_plan import Plan
 from partywise.glm.noisy_statistics.submodels import coefficients
 from partywise.glm.options import MomentsOptions
 from partywise.glm.protocols import moments
-from partywise.glm.protocols.moments import Plan, local_steps
+from partywise.glm.protocols.moments import local_steps
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
@@ -39,19 +40,20 @@ EXCESS: list[tuple[tuple[str, str | None, str | None], dict[float, float]]] = [
 # Of the same release of the first: RMSE and largest error of correlations.
 CORRELATION = dict(zip(EPSILONS, ((0.037, 0.14), (0.020, 0.075), (0.011, 0.041), (0.006, 0.023)), strict=True))
 GAUSSIAN = EXCESS[0][0]
+DEALT = MomentsOptions(dealer="dealer")
 # Median excess deviance of Poisson fits, measured; a normal linear predictor has .56, .91, 1.28 and 20, 51, 61.
 COUNTS = {"nmes": {1.0: 0.34, 4.0: 0.114, math.inf: 0.065}, "doctor_visits": {1.0: 0.24, 4.0: 0.088, math.inf: 0.057}}
 
 
 def fits(epsilon: float, draws: int = DRAWS):
-    return private_fits(table(*GAUSSIAN), moments.fit, MomentsOptions(), epsilon, draws)
+    return private_fits(table(*GAUSSIAN), moments.fit, DEALT, epsilon, draws)
 
 
 @pytest.mark.parametrize(("chosen", "stated"), EXCESS, ids=lambda value: "-".join(map(str, value)))
 def test_released_moments_explain_as_much_as_stated(chosen, stated):
     """Section 16, line 11: within 30 % of the prototype's median, over at least 20 draws."""
     for epsilon, number in stated.items():
-        found = np.median(excess_deviances(table(*chosen), moments.fit, MomentsOptions(), epsilon, DRAWS))
+        found = np.median(excess_deviances(table(*chosen), moments.fit, DEALT, epsilon, DRAWS))
         print(f"{chosen}, epsilon {epsilon:g}: median excess deviance {found:.4f}, stated {number:g}")
         assert 0.7 * number <= found <= 1.3 * number
 
@@ -68,7 +70,7 @@ def test_correlations_of_the_same_release_are_as_close_as_stated():
 
 def test_the_bias_that_no_epsilon_removes_is_seen_without_noise():
     for chosen, stated in EXCESS:
-        (left,) = excess_deviances(table(*chosen), moments.fit, MomentsOptions(), math.inf, 1)
+        (left,) = excess_deviances(table(*chosen), moments.fit, DEALT, math.inf, 1)
         print(f"{chosen}, epsilon inf: excess deviance {left:.4f}")
         assert left <= 1.3 * max(stated.values()) and (left > 0.05) == (chosen != GAUSSIAN)
 
@@ -77,7 +79,7 @@ def test_the_bias_that_no_epsilon_removes_is_seen_without_noise():
 def test_counts_on_skewed_columns_are_explained_and_no_draw_is_worse_than_no_column(name):
     for epsilon, stated in COUNTS[name].items():
         draws = 1 if math.isinf(epsilon) else DRAWS
-        found = excess_deviances(table(name), moments.fit, MomentsOptions(), epsilon, draws)
+        found = excess_deviances(table(name), moments.fit, DEALT, epsilon, draws)
         print(f"{name}, epsilon {epsilon:g}: median excess deviance {np.median(found):.4f}, largest {found.max():.3f}")
         assert 0.7 * stated <= np.median(found) <= 1.3 * stated and found.max() < 1
 
@@ -112,7 +114,7 @@ def worst_pair(plan: Plan, run: Run) -> tuple[np.ndarray, np.ndarray]:
             block = {"X": 1e3 * np.array([x])[:, list(party.columns)]} | ({"y": np.array([y])} if place == 0 else {})
             parts.append(local_steps(Party(party.name, party.role, block, party.columns), place, np.arange(1), plan))
         order = np.argsort([j for own in plan.layout.columns for j in own])
-        V = np.concatenate(parts, axis=1)[:, order]
+        V = np.concatenate(parts, axis=1)[:, order] * plan.step
         means = np.sqrt(2) * plan.scale.constant * V.sum(axis=0)
         vectors.append(np.concatenate([to_vector(V.T @ V), means]) / plan.n)
     return vectors[0], vectors[1]
@@ -123,7 +125,7 @@ def test_an_audit_proves_nearly_all_of_the_release_and_no_more(epsilon, draws):
     """Section 16, line 10: the mechanism's own noise, an attacker who knows both worlds and weighs all entries."""
     X, y = records("gaussian", 50, 3)
     facts = {"statistic": Public((-3.0, 3.0), DECLARED)}
-    run = start(X, y, ((0, 1), (2,)), MomentsOptions(), epsilon=epsilon, facts=facts)
+    run = start(X, y, ((0, 1), (2,)), DEALT, epsilon=epsilon, facts=facts)
     plan = Plan.of(run, 50)
     one, other = worst_pair(plan, run)
     ((draw,),), (part,) = (chunk.draws for chunk in plan.chunks), plan.layout.parts

@@ -40,7 +40,7 @@ SLOW = noisy_gradient.fit, NoisyGradientOptions(rate=0.15)
 FAST = noisy_gradient.fit, NoisyGradientOptions(rate=0.4)
 PREDICTOR = noisy_predictor.fit, NoisyPredictorOptions()
 EXACT = noisy_predictor.fit, NoisyPredictorOptions(own="exact")
-MOMENTS = moments.fit, MomentsOptions()
+MOMENTS = moments.fit, MomentsOptions(dealer="dealer")
 NAMES = {
     NEWTON: "newton",
     SLOW: "gradient .15",

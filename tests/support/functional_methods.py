@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from partywise.functional.options import (
     BaselineOptions,
     CentralOptions,
@@ -14,6 +16,7 @@ from partywise.functional.options import (
 INF = float("inf")
 CALIBRATED = {"s_mode": "calibrated", "max_steps": 6}
 ROUNDS = {"max_steps": 4}
+SIZED = partial(MomentsOptions, cipher="sized")
 
 METHODS = {
     "mean": (BaselineOptions(kind="mean"), 2, INF),
@@ -66,11 +69,12 @@ METHODS = {
     "rounds, radii": (RoundwiseOptions(s=0.4, radius="quantile", **ROUNDS), 2, INF),
     "rounds, radii shared": (RoundwiseOptions(s_mode="calibrated", radius="quantile", **ROUNDS), 3, 8.0),
     "rounds, radii of one owner": (RoundwiseOptions(s_mode="calibrated", radius="quantile", **ROUNDS), 1, 8.0),
-    "moments": (MomentsOptions(max_steps=6), 2, 200.0),
-    "moments, by party": (MomentsOptions(learner="party", max_steps=6), 3, 200.0),
-    "moments, no noise": (MomentsOptions(max_steps=6), 2, INF),
-    "moments, other radii": (MomentsOptions(radius_value=2.0, response_radius=3.0, max_steps=6), 2, 200.0),
-    "moments, no margin": (MomentsOptions(margin="none", shares=(0.6, 0.3, 0.1), max_steps=6), 4, 200.0),
-    "moments, directions": (MomentsOptions(directions=3, penalty_scale="none", max_steps=6), 2, 200.0),
-    "moments, no halves": (MomentsOptions(margin="none", stop="aic", crossfit="none", max_steps=6), 2, 200.0),
+    "moments": (SIZED(max_steps=6), 2, 200.0),
+    "moments, by party": (SIZED(learner="party", max_steps=6), 3, 200.0),
+    "moments, no noise": (SIZED(max_steps=6), 2, INF),
+    "moments, other radii": (SIZED(radius_value=2.0, response_radius=3.0, max_steps=6), 2, 200.0),
+    "moments, no margin": (SIZED(margin="none", shares=(0.6, 0.3, 0.1), max_steps=6), 4, 200.0),
+    "moments, dealer": (MomentsOptions(dealer="dealer", max_steps=6), 3, 200.0),
+    "moments, directions": (SIZED(directions=3, penalty_scale="none", max_steps=6), 2, 200.0),
+    "moments, no halves": (SIZED(margin="none", stop="aic", crossfit="none", max_steps=6), 2, 200.0),
 }  # fmt: skip

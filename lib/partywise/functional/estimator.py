@@ -68,7 +68,7 @@ class FunctionalBoosting(Estimator):
     methods: ClassVar[Mapping[str, Method]] = {
         "boosting": Method(LocalOptions, curves.fit),
         "published": Method(PublishedOptions, curves.fit),
-        "moments": Method(MomentsOptions, moments.fit, extra=("analyst", "dealer")),
+        "moments": Method(MomentsOptions, moments.fit, extra=("analyst",)),
         "roundwise": Method(RoundwiseOptions, rounds.fit),
         "central": Method(CentralOptions, curves.fit),
         "baseline": Method(BaselineOptions, baselines.fit),

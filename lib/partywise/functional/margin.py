@@ -28,17 +28,22 @@ class ReleasedNoise:
     second : of an entry of G on the diagonal (half of it off the diagonal)
     cross : of an entry of H; mean : of an entry of mean_x
     train_mean : of an entry of mean_x of all training records, with which predictions are made
+    owners : coordinates of each owner, where entries of G of two owners have twice the variance; else empty
     """
 
     second: tuple[float, float]
     cross: tuple[float, float]
     mean: tuple[float, float]
     train_mean: float
+    owners: tuple[np.ndarray, ...] = ()
 
     def variance(self, half: int, B: np.ndarray, moments: Moments) -> float:
         """Noise variance of the change of the loss of an operator (P, Qy) on the moments of a half."""
         shift = B @ (moments.mean_y - B.T @ moments.mean_x)
         squares = [np.sum(part**2) for part in (B.T @ B, B, shift)]
+        if self.owners:
+            # ||B B'||^2 with every block of one owner once and all between two owners twice.
+            squares[0] = 2 * squares[0] - sum(np.sum((B[own].T @ B[own]) ** 2) for own in self.owners)
         levels = self.second[half], 4 * self.cross[half], 4 * self.mean[half]
         return float(np.dot(levels, squares))
 

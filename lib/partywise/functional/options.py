@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, final
 
-from ..checks import Count, NotNegative, Positive, check_fields, check_unread_options
+from ..checks import (
+    Count,
+    Dealer,
+    KeySize,
+    NotNegative,
+    Positive,
+    check_dealer,
+    check_fields,
+    check_unread_options,
+    places_of,
+)
 from .path_options import BoostingOptions, PathOptions, PenaltyOptions, WalkOptions
 
 
@@ -175,6 +185,9 @@ class MomentsOptions(PathOptions):
 
     shares : parts of rho for S_zz, S_zy and the mean; response_radius : public clip S_y of the response
     (None: that of the case).  Each fold x half chunk is noised once: parallel composition, no cost per fold.
+    dealer : ``none``: either party of a product adds all of the noise, which doubles the variance of these entries; or
+        the ``dealer``, a place without data that must not collude, as it knows the noise and could open what crosses
+    cipher, key_size : without a dealer: ``paillier``, or ``sized`` (the same integers openly, the same bytes); bits
     margin : ``noise`` (a state is returned only where it beats the mean curve by more than the released noise explains,
     and shrunk by what that explains) or ``none`` (the lowest noisy criterion wins)
     """
@@ -184,6 +197,9 @@ class MomentsOptions(PathOptions):
     shares: tuple[float, ...] = (0.50, 0.48, 0.02)
     radius_value: Positive | None = None
     response_radius: Positive | None = None
+    dealer: Dealer = "none"
+    cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: KeySize = 2048
     margin: Literal["noise", "none"] = "noise"
     penalty: Literal["second_derivative", "none"] = "second_derivative"
     penalty_scale: Literal["spectral", "none"] = "spectral"
@@ -198,6 +214,12 @@ class MomentsOptions(PathOptions):
         self.refuse_unread()
         if len(self.shares) != 3 or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
             raise ValueError(f"shares is {self.shares}: give three positive parts of rho that sum to 1.")
+        check_dealer(self)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data that take part besides those of the protocol."""
+        return places_of(self.dealer)
 
 
 @final

@@ -99,7 +99,7 @@ class VerticalGLM(Results):
         "joint": Method(JointOptions, joint.fit, (ANALYST, DEALER)),
         "bcd": Method(BcdOptions, bcd.fit, (ANALYST,)),
         "reference": Method(ReferenceOptions, reference.fit, (ANALYST,)),
-        "moments": Method(MomentsOptions, moments.fit, (ANALYST, DEALER)),
+        "moments": Method(MomentsOptions, moments.fit, (ANALYST,)),
         "noisy_newton": Method(NoisyNewtonOptions, noisy_newton.fit, (ANALYST, AGGREGATOR)),
         "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR)),
         "noisy_predictor": Method(NoisyPredictorOptions, noisy_predictor.fit, (ANALYST, DEALER)),

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
 from ..alignment.options import AlignmentOptions, Mode
-from ..checks import Count, NotNegative, Positive, Range, check_unread_options
+from ..checks import (
+    Count,
+    Dealer,
+    KeySize,
+    NotNegative,
+    Positive,
+    Range,
+    check_dealer,
+    check_unread_options,
+    places_of,
+)
 
 Family = Literal["gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"]
 Dispersion = Literal["family", "pearson"]
@@ -86,9 +96,28 @@ class JointOptions(AlignmentOptions):
 @final
 @dataclass(frozen=True)
 class MomentsOptions(AlignmentOptions):
-    """Private: one noisy matrix of second moments, from secure products; nobody sees a record (distributed trust)."""
+    """Private: one noisy matrix of second moments, from secure products; nobody sees a record (distributed trust).
+
+    dealer : ``none``: either party of a product adds all of the noise, which doubles the variance of these entries; or
+        the ``dealer``, a place without data that must not collude, as it knows the noise and could open what crosses
+    cipher : without a dealer: ``paillier``, or ``sized`` (the same integers computed openly, the same bytes)
+    key_size : bits of the Paillier modulus
+    """
+
+    dealer: Dealer = "none"
+    cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: KeySize = 2048
 
     uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_dealer(self)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data that take part besides those of the protocol."""
+        return places_of(self.dealer)
 
 
 @final

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ..checks import Count, NotNegative, Positive, Range, check_fields, check_key_size
+from ..checks import Count, KeySize, NotNegative, Positive, Range, check_fields, check_key_size
 
 Model = Literal["logistic", "linear"]
 # Smaller moduli were factored, or may be soon; tests lower this for speed.
@@ -89,7 +89,7 @@ class CertifiedOptions(ModelOptions):
     """
 
     cipher: Literal["paillier", "sized"] = "paillier"
-    key_size: Annotated[int, Range(256, 16384)] = 2048
+    key_size: KeySize = 2048
     full_exponents: bool = False
 
     def __post_init__(self) -> None:

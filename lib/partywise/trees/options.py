@@ -8,6 +8,7 @@ from typing import Annotated, Literal, final
 
 from ..checks import (
     Count,
+    KeySize,
     Natural,
     NotNegative,
     Positive,
@@ -108,7 +109,7 @@ class DeployedOptions(TreeOptions):
     inference: Literal["none", "plain", "he", "ss"] = "none"
     inference_rows: Count | None = None
     inference_cipher: Literal["paillier", "sized"] = "paillier"
-    key_size: Annotated[int, Range(256, 16384)] = 2048
+    key_size: KeySize = 2048
     full_exponents: bool = False
 
     # Whether the training itself encrypts.

@@ -134,6 +134,10 @@ def test_every_coalition_of_random_ledgers_is_the_sum_of_its_rows():
             if size == 1:
                 alone = {"owner": owners[0], "owners": (), "shares": (), "tv": 0.0}
                 rows.append(replace(shared(everybody[:2], mu, name=f"r{k}"), audience=audience, **alone))
+            elif rng.random() < 0.3:
+                # Either of two owners adds all of the noise, under masks.
+                made = shared(owners, mu, size - 1, name=f"r{k}", audience=audience)
+                rows.append(replace(made, shares=(), tv=1e-33))
             else:
                 rows.append(shared(owners, mu, int(rng.integers(0, size)), name=f"r{k}", audience=audience))
         ledger, places = Ledger(rows), (*everybody, "server")

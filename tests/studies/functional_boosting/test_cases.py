@@ -23,6 +23,8 @@ from partywise.studies.functional_boosting.settings import DatasetSettings, Simu
 from partywise.studies.functional_boosting.study import STUDY, Spec
 from protocol_driver import INF, SMALL, data_rng, make_data, run
 
+CHUNKS = MomentsOptions(cipher="sized", max_steps=10)
+
 
 def test_replicates_share_operators_and_nothing_else():
     first, again, second = make_data(), make_data(), make_data(replicate=1)
@@ -56,7 +58,9 @@ def test_the_public_radius_of_a_silent_response_is_that_of_its_noise():
     assert not data.operators.any() and data.Y.std() > 0
     # No signal: the noise is that of one predictor of squared norm 3.
     assert data.response_radius == pytest.approx(1.4 * np.sqrt(3 / 10), rel=1e-12)
-    assert np.isfinite(run(MomentsOptions(max_steps=3), data=data, epsilon=10.0).estimate.operators).all()
+    assert np.isfinite(
+        run(MomentsOptions(cipher="sized", max_steps=3), data=data, epsilon=10.0).estimate.operators
+    ).all()
 
 
 def test_reference_data_are_fresh_and_of_the_same_distribution():
@@ -144,7 +148,11 @@ def test_fresh_records_are_tested_and_nothing_else():
 
 def test_held_out_responses_are_never_read():
     data = make_data()
-    for options in (LocalOptions(max_steps=10), MomentsOptions(max_steps=10), BaselineOptions(kind="least_squares")):
+    for options in (
+        LocalOptions(max_steps=10),
+        CHUNKS,
+        BaselineOptions(kind="least_squares"),
+    ):
         done = run(options, data=data, epsilon=100.0, held_out=1)
         silent = replace(data, Y=np.where(done.fold.train[:, None], data.Y, 100.0))
         again = run(options, data=silent, epsilon=100.0, held_out=1)
@@ -267,7 +275,10 @@ def test_the_second_real_case_asks_for_its_airport(loaded):
 def test_a_real_case_runs_end_to_end(loaded):
     settings = beijing_settings()
     data = beijing(settings)
-    for options, bound in ((LocalOptions(noise="none", max_steps=40), 0.5), (MomentsOptions(max_steps=10), INF)):
+    for options, bound in (
+        (LocalOptions(noise="none", max_steps=40), 0.5),
+        (CHUNKS, INF),
+    ):
         done = run(options, settings=settings, data=data, parties=3, epsilon=1000.0)
         assert done.scalars["relative_error"] < bound and "excess" not in done.scalars
         shown = example_fits(done.estimate, data, done.fold.train, done.spec).arrays()

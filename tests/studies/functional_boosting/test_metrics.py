@@ -185,7 +185,7 @@ def test_measured_bytes_are_what_was_sent(options):
     [
         LocalOptions(max_steps=3),
         LocalOptions(stop="aic", max_steps=3),
-        MomentsOptions(max_steps=3),
+        MomentsOptions(cipher="sized", max_steps=3),
         PublishedOptions(max_steps=3, min_steps=1),
         BaselineOptions(),
     ],

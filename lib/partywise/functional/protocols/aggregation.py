@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from ...federation.exchanges import private_products
 from ...federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
 from ...federation.exchanges.column_sums.noisy_moments import Chunk, Draw
+from ...federation.exchanges.homomorphic.column_products import LARGEST
 from ...federation.exchanges.residues import Ring, ring_for
 from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...privacy.statistics.geometry import lengths
 from ...privacy.statistics.moments import cross_moment, record_sum, second_moment
+from ...privacy.statistics.whole import Whole, gram_squares, whole
 from ...privacy.strata import cell_of
 from .common import Plan
 from .noise import rho_of
 
 PARTS = ("zz", "zy", "mean")
+FEATURES = ("features",)
 BITS = 40
 # Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
 LONGEST = 64.0
@@ -32,6 +40,7 @@ class Aggregation:
     radius : length of all curves of a record; response_radius : of its response
     halves : (fold, half) of the chunks of each half; mu : Gaussian-DP parameter of each part of a chunk
     width : number of coordinates of the response
+    step, response_step : of whole curves and responses; without a dealer the longest radius over 2^15
     """
 
     plan: Plan
@@ -40,6 +49,13 @@ class Aggregation:
     halves: tuple[tuple[tuple[int, int], ...], ...]
     mu: dict[str, float]
     width: int
+    step: float = 2.0**-BITS
+    response_step: float = 2.0**-BITS
+
+    @property
+    def dealt(self) -> bool:
+        """Whether a dealer draws the noise."""
+        return self.plan.options.dealer != "none"
 
     @cached_property
     def certificates(self) -> dict[str, SensitivityCertificate]:
@@ -47,6 +63,8 @@ class Aggregation:
 
         S_zz: sqrt(2) S_tot^2 as isometric vector; S_zy: 2 S_tot S_y; the mean: 2 S_tot.
         """
+        if not self.dealt:
+            return {part: self.total(part).certificate for part in PARTS}
         none = np.zeros((1, 1))
         bounded = {
             "zz": second_moment(none, self.radius),
@@ -55,10 +73,38 @@ class Aggregation:
         }
         return {part: one.certificate for part, one in bounded.items()}
 
+    def total(self, part: str, stratum: str = "*") -> Whole:
+        """Sums of one part in whole steps, as everybody knows them: squared lengths of records are whole numbers."""
+        size = len(self.plan.coordinates.gram) * len(self.plan.names)
+        curves = sum(whole_square(one, self.step) for one in self.plan.radius.tolist())
+        common: dict[str, Any] = {"stratum": stratum, "parents": parents_of(self.radius, self.response_radius)}
+        if part == "zz":
+            weights = np.concatenate([np.ones(size, dtype=int), np.full(size * (size - 1) // 2, 2)])
+            source, squares = "sqrt(2) S^2 from |xx' - yy'|, in whole steps", gram_squares(curves)
+            return whole(
+                np.zeros_like(weights),
+                squares,
+                self.step**2,
+                source,
+                weights=weights,
+                unit="features",
+                depends_on=FEATURES,
+                **common,
+            )
+        if part == "zy":
+            squares = 4 * curves * whole_square(float(self.response_radius.value), self.response_step)
+            step, zeros = self.step * self.response_step, np.zeros(size * self.width, dtype=int)
+            return whole(zeros, squares, step, "triangle inequality: 2 S_x S_y, in whole steps", **common)
+        source = "triangle inequality: 2 S, in whole steps"
+        return whole(
+            np.zeros(size, dtype=int), 4 * curves, self.step, source, unit="features", depends_on=FEATURES, **common
+        )
+
     @cached_property
     def sd(self) -> dict[str, float]:
-        """Noise of each part of a chunk."""
-        return {part: SharedGaussian(self.mu[part]).deviation(self.certificates[part]) for part in PARTS}
+        """Noise of each part of a chunk, where it is added once but for S_zy: without a dealer by either party."""
+        found = {part: SharedGaussian(self.mu[part]).deviation(self.certificates[part]) for part in PARTS}
+        return found if self.dealt else found | {"zy": math.sqrt(2) * found["zy"]}
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
@@ -76,31 +122,49 @@ class Aggregation:
         return np.concatenate(self.members)
 
     @cached_property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """Records of every chunk among those, with the noise of its parts."""
-        parents = parents_of(self.radius, self.response_radius)
+    def slices(self) -> tuple[slice, ...]:
+        """Records of every chunk among those."""
         ends = np.cumsum([0, *map(len, self.members)]).tolist()
+        return tuple(slice(start, stop) for start, stop in pairwise(ends))
+
+    @cached_property
+    def product_chunks(self) -> tuple[private_products.Chunk, ...]:
+        """Records of every chunk, with what is released of them without a dealer."""
         found = []
-        for (f, h), start, stop in zip(self.places, ends, ends[1:], strict=False):
+        for (f, h), rows in zip(self.places, self.slices, strict=True):
+            named = zip(PARTS, names_of(f, h), strict=True)
+            totals = ((name, self.total(part, cell_of("chunks", f"{f}/{h}")), self.mu[part]) for part, name in named)
+            found.append(private_products.Chunk(rows, tuple(private_products.NoisySum(*one) for one in totals)))
+        return tuple(found)
+
+    @cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Records of every chunk, with the dealer's noise of its parts."""
+        parents, found = parents_of(self.radius, self.response_radius), []
+        for (f, h), rows in zip(self.places, self.slices, strict=True):
             draws = [
                 Draw(name, self.certificates[part], self.mu[part], ("moments", part, f, h), parents)
                 for part, name in zip(PARTS, names_of(f, h), strict=True)
             ]
-            found.append(Chunk(slice(start, stop), cell_of("chunks", f"{f}/{h}"), tuple(draws)))
+            found.append(Chunk(rows, cell_of("chunks", f"{f}/{h}"), tuple(draws)))
         return tuple(found)
 
     @cached_property
     def layout(self) -> Layout:
         """Sums of products of all coordinates of curves, of those with the response, and of coordinates."""
         q = len(self.plan.coordinates.gram)
-        size, step = q * len(self.plan.names), 2.0**-BITS
+        size, step = q * len(self.plan.names), self.step
         held = [tuple(j * q + c for j in columns for c in range(q)) for columns in self.plan.owner_columns]
         response = tuple(range(size, size + self.width))
         every, (rows, others) = np.arange(size), np.triu_indices(size, 1)
         scale = np.concatenate([np.ones(size), np.full(len(rows), np.sqrt(2))])
         parts = (
             Part(np.concatenate([every, rows]), np.concatenate([every, others]), scale * step**2),
-            Part(np.repeat(every, self.width), np.tile(response, size), np.full(size * self.width, step**2)),
+            Part(
+                np.repeat(every, self.width),
+                np.tile(response, size),
+                np.full(size * self.width, step * self.response_step),
+            ),
             Part(np.full(size, CONSTANT), every, np.full(size, step)),
         )
         return Layout((self.plan.active, *self.plan.owners), (response, *held), parts)
@@ -111,6 +175,14 @@ class Aggregation:
         longest = max(float(self.radius.value), float(self.response_radius.value))
         largest = max(map(len, self.members)) * longest**2
         return ring_for(largest + LONGEST * max(self.sd.values()), 2 * BITS)
+
+    @property
+    def copies(self) -> float:
+        """How often an entry of S_zz has its noise, on average."""
+        if self.dealt:
+            return 1.0
+        sizes = np.array([len(columns) for columns in self.plan.owner_columns])
+        return float(2 - np.sum(sizes**2) / np.sum(sizes) ** 2)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,4 +204,12 @@ def aggregation(plan: Plan, response: AccountedValue, width: int) -> Aggregation
     rho = rho_of(plan.epsilon, plan.delta)
     mu = {part: float(np.sqrt(2 * share * rho)) for part, share in zip(PARTS, options.shares, strict=True)}
     halves = tuple(tuple((f, h) for f in plan.fold.training_folds) for h in (0, 1))
-    return Aggregation(plan, total, response, halves, mu, width)
+    made = Aggregation(plan, total, response, halves, mu, width)
+    if made.dealt:
+        return made
+    return replace(made, step=float(plan.radius.max()) / LARGEST, response_step=float(response.value) / LARGEST)
+
+
+def whole_square(length: float, step: float) -> int:
+    """Square of a length in whole squared steps, exactly."""
+    return math.floor((Fraction(length) / Fraction(step)) ** 2)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -25,17 +24,20 @@ class Scale:
 
     radius : S, length of the scaled columns of a record; columns : p
     center, half_width : t_0 and B of the response statistic
+    step : of columns that are whole numbers of steps, in which the constant is whole as well; else 0
     """
 
     radius: float
     columns: int
     center: float
     half_width: float
+    step: float = 0.0
 
     @property
     def constant(self) -> float:
-        """The constant entry of a record, S / sqrt p."""
-        return self.radius / float(np.sqrt(self.columns))
+        """The constant entry of a record, S / sqrt p, or the next whole number of steps."""
+        constant = self.radius / float(np.sqrt(self.columns))
+        return float(np.ceil(constant / self.step)) * self.step if self.step else constant
 
     @property
     def weight(self) -> float:
@@ -64,6 +66,7 @@ class Moments:
 
     mean : (p + 1,) of the scaled columns and of s (t - t_0); second : (p + 1, p + 1) of the same, not centred
     sd : of the noise of an entry of the isometric vector; 0 without noise
+    copies : (p + 1, p + 1) how often an entry has it: twice where each of two parties adds all of it, else once
     location, scale : (p,) of the columns
     """
 
@@ -71,16 +74,26 @@ class Moments:
     second: np.ndarray
     n: int
     sd: float
+    copies: np.ndarray
     public: Scale
     location: np.ndarray
     scale: np.ndarray
 
     @classmethod
-    def of(cls, vector: np.ndarray, n: int, sd: float, public: Scale, location: np.ndarray, scale: np.ndarray) -> Any:
+    def of(
+        cls,
+        vector: np.ndarray,
+        n: int,
+        sd: float,
+        copies: np.ndarray,
+        public: Scale,
+        location: np.ndarray,
+        scale: np.ndarray,
+    ) -> Moments:
         """From the released isometric vector (d,)."""
         size = public.columns + 1
         mean = vector[-size:] / (np.sqrt(2) * public.constant)
-        return cls(mean, to_matrix(vector[:-size], size), n, sd, public, location, scale)
+        return cls(mean, to_matrix(vector[:-size], size), n, sd, copies, public, location, scale)
 
     @cached_property
     def covariance(self) -> np.ndarray:
@@ -122,8 +135,14 @@ class Moments:
         return bool(np.linalg.eigvalsh(self.covariance[columns, columns])[0] < 0)
 
     def ridge(self, columns: Sequence[int]) -> float:
-        """sd sqrt(p / 2): about half the largest eigenvalue of the noise of a matrix of these columns."""
-        return self.sd * float(np.sqrt(len(columns) / 2))
+        """sd sqrt(p / 2): about half the largest eigenvalue of the noise of a matrix of these columns.
+
+        Of entries with noise of several variances it is that of their mean.
+        """
+        if not len(columns):
+            return 0.0
+        copies = float(np.mean(self.copies[np.ix_(columns, columns)]))
+        return self.sd * float(np.sqrt(copies * len(columns) / 2))
 
     def matrix(self, columns: Sequence[int]) -> np.ndarray:
         """Covariance of some scaled columns with the ridge on it."""

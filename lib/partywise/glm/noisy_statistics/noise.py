@@ -118,7 +118,8 @@ def _residual(moments: Moments, family: Family, slopes: np.ndarray) -> float:
     """Variance of the intercept from the noise of the residual variance, where it is corrected by that."""
     if family not in LOGARITHMS:
         return 0.0
-    size = float(slopes @ slopes) + 1 / moments.public.weight**2
+    squares = np.append(slopes**2, 1 / moments.public.weight**2)
+    size = float(squares.sum())
     level = float(moments.mean[-1]) / moments.public.weight - float(moments.mean[:-1] @ slopes)
-    noise = moments.sd**2 * (size**2 + 2 * size * (level / moments.public.constant) ** 2)
+    noise = moments.sd**2 * (squares @ moments.copies @ squares + 2 * size * (level / moments.public.constant) ** 2)
     return noise * correction_slope(moments, list(range(len(slopes))), family, slopes) ** 2

@@ -81,8 +81,9 @@ def noise_along(moments: Moments, vectors: np.ndarray, slopes: np.ndarray, colum
     """Variance of the noise of c - G b along eigenvectors: of products, and of the means that centre them."""
     constant, weight, mean = moments.public.constant, moments.public.weight, moments.mean[columns]
     level = float(moments.mean[-1]) / weight - float(mean @ slopes)
-    products = (1 / weight**2 + slopes @ slopes) * (1 + (vectors.T @ mean) ** 2 / constant**2)
-    return np.asarray(moments.sd**2 / 2 * (products + level**2 / constant**2))
+    squares, copies = np.append(slopes**2, 1 / weight**2), moments.copies[np.ix_(columns, [*columns, -1])]
+    centring = squares.sum() * (vectors.T @ mean) ** 2 / constant**2
+    return np.asarray(moments.sd**2 / 2 * ((vectors**2).T @ copies @ squares + centring + level**2 / constant**2))
 
 
 def _predictor_variance(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:

@@ -104,7 +104,7 @@ STUDY = Study(
     methods={
         "boosting": Protocol(LocalOptions, file="curves"),
         "published": Protocol(PublishedOptions, file="curves"),
-        "moments": Protocol(MomentsOptions, extra=("analyst", "dealer")),
+        "moments": Protocol(MomentsOptions, extra=("analyst",)),
         "roundwise": Protocol(RoundwiseOptions, file="rounds"),
         "central": Protocol(CentralOptions, file="curves"),
         "baseline": Protocol(BaselineOptions, file="baselines", release=NO_NOISE),

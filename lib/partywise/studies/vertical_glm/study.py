@@ -55,7 +55,7 @@ STUDY = Study(
         "joint": Protocol(JointOptions, extra=DEALER, release=NO_NOISE),
         "bcd": Protocol(BcdOptions, extra=ANALYST, release=NO_NOISE),
         "correlation": Protocol(CorrelationOptions, extra=DEALER, release=NO_NOISE),
-        "moments": Protocol(MomentsOptions, extra=DEALER),
+        "moments": Protocol(MomentsOptions, extra=ANALYST),
         "noisy_predictor": Protocol(NoisyPredictorOptions, extra=DEALER),
         "noisy_newton": Protocol(NoisyNewtonOptions, extra=AGGREGATING),
         "noisy_gradient": Protocol(NoisyGradientOptions, extra=AGGREGATING),

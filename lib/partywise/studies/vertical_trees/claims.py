@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import Count, Range, check_key_size
+from ...checks import Count, KeySize, Range, check_key_size
 from ...experiment.claims import Claim, ClaimSettings, Mechanism
 from ...experiment.study import Lazy
 
@@ -47,7 +47,7 @@ class DomainSettings(ClaimSettings):
 class KeySettings(ClaimSettings):
     """Messages of n rows under a key that may be short: nobody opens them."""
 
-    key_size: Annotated[int, Range(256, 16384)] = 512
+    key_size: KeySize = 512
 
     def __post_init__(self) -> None:
         super().__post_init__()
