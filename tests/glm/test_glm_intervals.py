@@ -34,7 +34,9 @@ def released(seed: int, epsilon: float = 2.0) -> Moments:
     exact = np.concatenate([to_vector(v.T @ v / N), np.sqrt(2) * public.constant * v.mean(axis=0)])
     sd = float(np.sqrt(2) * public.length**2 / N / gdp_mu(epsilon, 1e-5))
     zeros, ones = np.zeros(len(SLOPES)), np.ones(len(SLOPES))
-    return Moments.of(exact + sd * rng.standard_normal(len(exact)), N, sd, public, zeros, ones)
+    return Moments.of(
+        exact + sd * rng.standard_normal(len(exact)), N, sd, np.ones((len(zeros) + 1,) * 2), public, zeros, ones
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,10 @@ def test_intervals_hold_the_truth_as_often_as_they_say(truth):
     )
     assert held.mean() == pytest.approx(0.95, abs=0.015)
     assert np.all(held.mean(axis=0) > 0.92)
-    blind = [intervals_of(Moments.of(vector_of(m), N, 0.0, m.public, m.location, m.scale), "gaussian") for m in given]
+    blind = [
+        intervals_of(Moments.of(vector_of(m), N, 0.0, m.copies, m.public, m.location, m.scale), "gaussian")
+        for m in given
+    ]
     assert np.mean([one.coverage(truth) for one in blind]) < 0.7
 
 
@@ -63,7 +68,7 @@ def vector_of(moments: Moments) -> np.ndarray:
 
 def test_they_are_in_the_units_of_the_columns():
     one = released(3)
-    other = Moments.of(vector_of(one), N, one.sd, one.public, np.full(5, 2.0), np.full(5, 10.0))
+    other = Moments.of(vector_of(one), N, one.sd, one.copies, one.public, np.full(5, 2.0), np.full(5, 10.0))
     bounds, moved = intervals_of(one, "gaussian"), intervals_of(other, "gaussian")
     np.testing.assert_allclose(moved.centre[1:], bounds.centre[1:] / 10)
     np.testing.assert_allclose(moved.standard_errors[1:], bounds.standard_errors[1:] / 10)

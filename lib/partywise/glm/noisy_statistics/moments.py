@@ -116,6 +116,7 @@ class Moments:
         """(p + 2, p + 2) variance of the noise in each entry of `with_constant`."""
         found = np.full((self.public.columns + 2,) * 2, self.sd**2 / 2)
         np.fill_diagonal(found, self.sd**2)
+        found[1:, 1:] *= self.copies
         found[0, 0] = 0.0
         return found
 
