@@ -116,6 +116,18 @@ def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, pla
     )
 
 
+def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: Plan) -> Any:
+    """The one release, at the analyst."""
+    options = run.spec.options
+    if options.dealer != "none":
+        dealt = dealing(run, run.parties, plan.ring)
+        return noisy_moments(run, dealt, columns, plan.n, 0, plan.chunks, plan.layout, ANALYST)
+    noisy = NoisySum(RELEASE, plan.total, plan.mu)
+    chunks = [Chunk(slice(0, plan.n), (noisy,))]
+    encryption = Encryption(options.cipher, options.key_size)
+    return private_products(run, encryption, columns, chunks, plan.layout, ANALYST)
+
+
 def fit(run: Run) -> Estimate:
     """Scale and clip, multiply behind masks, open once with noise; all models are post-processing."""
     roles(run.parties)
@@ -132,15 +144,3 @@ def fit(run: Run) -> Estimate:
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only, releases)
     found = run.at(ANALYST, moments_of, vector, plan)
     return run.assemble(to_estimate, found, rows, run.epsilon, plan)
-
-
-def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: Plan) -> Any:
-    """The one release, at the analyst."""
-    options = run.spec.options
-    if options.dealer != "none":
-        dealt = dealing(run, run.parties, plan.ring)
-        return noisy_moments(run, dealt, columns, plan.n, 0, plan.chunks, plan.layout, ANALYST)
-    noisy = NoisySum(RELEASE, plan.total, plan.mu)
-    chunks = [Chunk(slice(0, plan.n), (noisy,))]
-    encryption = Encryption(options.cipher, options.key_size)
-    return private_products(run, encryption, columns, chunks, plan.layout, ANALYST)
