@@ -252,6 +252,11 @@ class PlacedRun(Run):
     def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
         return self._heard.get((receiver, name), ())
 
+    def payloads_of(self, place: str) -> list[Any]:
+        """What has reached a place, without what it holds: all that it can know besides its own data."""
+        heard = [value for (receiver, _), values in self._heard.items() if receiver == place for value in values]
+        return [value.values[place] for value in heard if place in value.values]
+
     def _held_at(self, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> LocatedValue:
         name = self.check_place(place)
         self._require(values, name, function)

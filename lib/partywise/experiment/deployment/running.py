@@ -6,8 +6,8 @@ import signal
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError
@@ -16,11 +16,15 @@ from ...federation.account.reading import extract_of, messages_of, paid_events
 from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import run_party
+from ...federation.deployment.session import library_digest
 from ...federation.deployment.union import SentMessage
+from ...federation.publication.files import AUTHORITY, digest_of, now, registration_problem
 from ...federation.transport.interface import Transport
 from ..configuration.build import choices
 from .part import part
+from .publishing import Publication
 from .rehearsal import floating_point, rehearse
+from .release_folder import publisher_of
 from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
 from .settings import Deployment
 
@@ -39,6 +43,7 @@ class Start:
 
     configuration : digest of the shared configuration; me : its name; data, certificates, into : folders
     account : file of its account over all runs, by default beside its data, or its outputs where it has none
+    shared : the shared configuration itself, as it is published
     """
 
     deployment: Deployment
@@ -48,6 +53,7 @@ class Start:
     certificates: Path
     into: Path
     account: Path | None = None
+    shared: bytes = b""
 
     @property
     def ledger(self) -> Path:
@@ -70,6 +76,7 @@ class RunReport:
         account; budget : of all runs; room : what it leaves for another one, in words; files : with its arrays
     noise : whether the method draws any; shares : what each party adds of the noise of a sum, in words
     against : epsilon of this run of what its own unit is, by the words of who joins, where noise comes in shares
+    published : what came of publishing, in words
     """
 
     outcome: Outcome
@@ -82,6 +89,7 @@ class RunReport:
     noise: bool
     shares: str = ""
     against: Mapping[str, float] = field(default_factory=dict)
+    published: str = ""
 
 
 def run(start: Start) -> RunReport:
@@ -110,10 +118,20 @@ def _run(start: Start) -> RunReport:
     deployment, network = start.deployment, start.deployment.network
     if start.me not in deployment.names:
         raise ConfigError(f"--me is {start.me!r}: {choices(start.me, deployment.names)}.")
+    # Before any data are opened.
+    opened, registrations = now(), registrations_of(deployment, start)
     own = part(deployment, start.configuration, start.me, start.data)
     forms = rehearse(deployment, len(own.run.fold.of)) if network.mode == "release" else None
     _folder(start.into)
-    with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account:
+    with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account, ExitStack() as watched:
+        if registrations:
+            account.record_registrations({name: digest_of(data) for name, data in registrations.items()})
+        publication = None
+        if network.mode == "release" and plan_draws(deployment) and publisher_of(deployment):
+            n = len(own.run.fold.of)
+            given = start.shared, start.me, account, start.into, n, opened, registrations
+            publication = Publication(deployment, *given)
+            watched.enter_context(publication.recorder.watching())
         outcome = run_party(
             deployment.plan.methods[network.method].protocol.fit,
             own.run,
@@ -126,8 +144,36 @@ def _run(start: Start) -> RunReport:
             forms=forms,
             same_platform=network.same_platform,
             fingerprints=network.certificates,
+            study=network.study,
+            conclude=None if publication is None else publication.conclude,
         )
-        return _write_files(start, account, outcome)
+        report = _write_files(start, account, outcome)
+        return report if publication is None else replace(report, published=publication.written)
+
+
+def plan_draws(deployment: Deployment) -> bool:
+    """Whether the method of a deployment adds noise."""
+    return deployment.plan.methods[deployment.network.method].draws_noise
+
+
+def registrations_of(deployment: Deployment, start: Start) -> dict[str, bytes]:
+    """The registrations of all data holders for this very run; ConfigError for one that is missing, or of another."""
+    network, found = deployment.network, dict[str, bytes]()
+    if network.registration is None or network.mode != "release":
+        return found
+    authority = (start.certificates / AUTHORITY).read_text(encoding="ascii")
+    for name in deployment.holders:
+        path = Path(network.registration) / f"{name}.json"
+        if not path.is_file():
+            raise ConfigError(
+                f"{path} is missing: no data are opened before every data holder has registered this configuration; "
+                f"ask {name} for it (python -m partywise register)."
+            )
+        found[name] = path.read_bytes()
+        given = name, start.configuration, library_digest(), authority
+        if problem := registration_problem(str(path), found[name], *given):
+            raise ConfigError(f"{problem}: register again (python -m partywise register).")
+    return found
 
 
 def _connect(start: Start) -> Transport:
@@ -199,7 +245,7 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
     sent = tuple(row for row in messages if isinstance(row, SentMessage))
     against = "declared" if account.budget is None else account.budget.against
     costs = dict(spent_of(paid, delta, group, party=start.me, against=against))
-    noise = plan.methods[network.method].draws_noise
+    noise = plan_draws(deployment)
     spent = dict(account.costs_by_unit())
     events = [event for _, event in paid]
     joined = {

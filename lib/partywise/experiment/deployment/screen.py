@@ -37,6 +37,7 @@ def screen(start: Start, report: RunReport) -> list[str]:
         lines.append(f"platforms differ, so last bits may: {report.outcome.platforms}")
     lines += _message_lines(start, report)
     lines += _cost_lines(start, report)
+    lines += [report.published] * bool(report.published)
     arrays = (
         f" and {_count(len(report.files), 'array')} ({', '.join(report.files[:3])}{', ...' * (len(report.files) > 3)})"
     )

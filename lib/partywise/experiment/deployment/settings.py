@@ -73,6 +73,9 @@ class Network:
     parties : host and port of every data holder and every place without data, each once
     certificates : SHA-256 of the certificate of each of them, as the verb ``certificates`` prints it: keys that parties
         agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
+    publisher : who writes the folder ``release``, with mode ``release``; by default the first place without data
+    unprotected : units of which an estimate that is made of the publisher's own data may cost everything
+    registration : folder with the registrations of all data holders, without which no party opens its file
     """
 
     study: str
@@ -90,6 +93,9 @@ class Network:
     budget: Budget | None = None
     parties: dict[str, object]
     certificates: dict[str, str] | None = None
+    publisher: str | None = None
+    unprotected: tuple[Literal["label", "features"], ...] = ()
+    registration: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -160,6 +166,8 @@ def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> De
         name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())
     }
     _check_addresses(addresses)
+    if network.publisher is not None:
+        _lookup("publisher", network.publisher, network.parties)
     places = method.places
     _check_certificates(network, (*holders, *places))
     if network.mode == "release" and getattr(method.options, "shares_noise", False):

@@ -27,6 +27,10 @@ data, in the folder --data, and is one for all configurations and runs: what was
 has its account in the folder --into."""
 
 
+CHECK = """exit code: 0 all holds, 1 something does not, 2 all holds, and nobody vouches for who signed
+(give --authority, or --fingerprint of every owner)"""
+
+
 def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The words of the verbs."""
     form = argparse.RawDescriptionHelpFormatter
@@ -47,6 +51,17 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
     made.add_argument("--config", type=Path, required=True)
     made.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
+    registered = verbs.add_parser("register", help="sign, before any data are opened, which fit is about to be run")
+    registered.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
+    registered.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
+    registered.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    registered.add_argument("--into", type=Path, default=Path("registration"), help="default registration")
+    checked = verbs.add_parser("check-release", help="check a published folder without data", epilog=CHECK)
+    checked.add_argument("folder", type=Path, help="the folder release that a party wrote")
+    checked.add_argument("--authority", type=Path, help="authority.pem that you have from the owners of the data")
+    checked.add_argument(
+        "--fingerprint", action="append", default=[], metavar="NAME=SHA256", help="of an owner's certificate; repeat it"
+    )
     together = verbs.add_parser("union", help="transcript, ledger and certified total of the folders of all parties")
     together.add_argument("folders", type=Path, nargs="+", help="what --into was of every party")
     together.add_argument(
@@ -57,6 +72,7 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
     """Run one party and print its last screen."""
+    from ...federation.publication.files import encode_json
     from ..plans import plans
     from ..results.folder import RESULTS, checked_name, name_of
     from .running import PartyRunError, Start, run
@@ -66,7 +82,8 @@ def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
     deployment = _network(config, plans(config), given.config)
     name = checked_name(config["name"]) if "name" in config else name_of(given.config)
     into = given.into or Path(RESULTS) / name / "parties" / given.me
-    start = Start(deployment, digest(config), given.me, given.data, given.certificates, into, given.account)
+    folders = given.data, given.certificates, into, given.account
+    start = Start(deployment, digest(config), given.me, *folders, encode_json(dict(config)))
     if deployment.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
@@ -99,6 +116,36 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
         text = (given.into / f"{name}.pem").read_text(encoding="ascii")
         print(f"    {json.dumps(name)}: {Credential.fingerprint(text)}")
     return 0
+
+
+def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
+    """Sign digests of a configuration and of the library: no data are opened."""
+    from ...federation.deployment.session import library_digest
+    from ...federation.publication import files
+    from ...federation.transport.credential import Credential
+    from ..plans import plans
+    from .settings import digest
+
+    deployment = _network(config, plans(config), given.config)
+    if given.me not in deployment.holders:
+        raise ConfigError(f"--me is {given.me!r}: data holders register, {', '.join(deployment.holders)}.")
+    path = given.into / f"{given.me}.json"
+    try:
+        signed = files.register(Credential(given.certificates, given.me), given.me, digest(config), library_digest())
+        given.into.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(signed)
+    except (OSError, ValueError, ImportError, PartyError) as error:
+        print(f"register: {error}", file=sys.stderr)
+        return 1
+    print(f"{path}: {given.me} registered configuration {digest(config)[:12]}; give the file to all other parties.")
+    return 0
+
+
+def check(given: argparse.Namespace) -> int:
+    """Check a published folder."""
+    from .check_release import check_release
+
+    return check_release(given.folder, given.authority, given.fingerprint)
 
 
 def union(given: argparse.Namespace) -> int:

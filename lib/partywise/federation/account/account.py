@@ -87,7 +87,7 @@ class Account:
         """All rows, in order, as the file has them."""
         return tuple(Scan(self.path))
 
-    def began(self, run: str, configuration: str, mode: str = RELEASE) -> None:
+    def began(self, run: str, configuration: str, mode: str = RELEASE, study: str = "") -> None:
         """A run begins, named by its id and by the digest of what all parties share: what follows is of it.
 
         In the mode ``experiment`` every draw comes from seeds that others know: what is released costs infinity, and a
@@ -100,7 +100,8 @@ class Account:
             )
         if not run or run in self._state.runs:
             raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
-        self._append(("began", run, {"configuration": configuration, "mode": mode, "party": self.party}))
+        told = {"configuration": configuration, "mode": mode, "party": self.party}
+        self._append(("began", run, told | ({"study": study} if study else {})))
         self._run, self._mode = run, mode
 
     def charge(self, *events: Event) -> None:
@@ -142,6 +143,18 @@ class Account:
     def record_reservation(self, step: int, event: Event) -> None:
         """A public row that was entered at a step; what it pays for in the ledger is charged here when it is drawn."""
         self._append(("reserved", self._began("reserved"), {"step": step, "event": event.to_row()}))
+
+    def record_registrations(self, digests: Mapping[str, str]) -> None:
+        """The registrations of all parties that were there before any data were opened, by their digests."""
+        self._append(("registered", "", {"digests": dict(digests)}))
+
+    def record_publication(self, event: Event, nonce: bytes) -> None:
+        """What is about to be published of this run: free, and seen by everybody from now on.
+
+        The nonce opens what the publication holds of this account (`partywise.federation.publication.files`).
+        """
+        self.charge(event)
+        self._append(("published", self._began("published"), {"event": event.to_row(), "nonce": nonce.hex()}))
 
     @property
     def head(self) -> tuple[int, str]:

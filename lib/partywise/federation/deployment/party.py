@@ -31,13 +31,18 @@ def run_party(
     forms: Mapping[tuple[str, str], str] | None = None,
     same_platform: bool = False,
     fingerprints: Mapping[str, str] | None = None,
+    study: str = "",
+    conclude: Callable[[Session, Outcome], None] | None = None,
 ) -> Outcome:
-    """Run one party's part of a protocol together with the processes of all others."""
+    """Run one party's part of a protocol together with the processes of all others.
+
+    ``conclude`` is what the parties do together after the program and before the run has ended for all.
+    """
     _check(run, me, transport)
     session = Session(transport, configuration, patience=patience, facts=facts, same_platform=same_platform)
     try:
         mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
-        account.began(session.begin(), configuration, mode)
+        account.began(session.begin(), configuration, mode, study)
         channel = run.channel
         link = SessionLink(session, run.names, account, real=channel.real, trusted=channel.trusted, forms=forms)
         placed = PlacedRun(run, [me], link, whole=False)
@@ -47,6 +52,8 @@ def run_party(
         placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
         value = fit(placed)
         outcome = Outcome(me, value, session.run, placed.steps, session.platforms)
+        if conclude is not None:
+            conclude(session, outcome)
         account.record_heads(session.end(placed.steps, account.head))
         account.record_end(outcome.digest)
         return outcome

@@ -160,7 +160,9 @@ def place_of(tag: str) -> float:
     kind, _, step = tag.partition("/")
     if kind == "message" and step.isdecimal() and len(step) < LONG:
         return int(step)
-    return math.inf if kind == "done" else -1.0
+    # After the last message, and one after the other.
+    late = {"publishing": 1e18, "statement": 2e18, "signature": 3e18, "done": math.inf}
+    return late.get(kind, -1.0)
 
 
 def read_notice(peer: str, tag: str, data: bytes) -> dict[str, Any]:

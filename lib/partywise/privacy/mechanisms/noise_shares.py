@@ -145,7 +145,7 @@ class NoiseShares:
             noise = np.where(held, noise, 0)
         observer = OBSERVER.get()
         if observer is not None:
-            observer.add_key(NoiseKey(event.release_id, noise))
+            observer.add_key(NoiseKey(event.release_id, noise, held))
         return np.asarray(fine.integers).astype(object if noise.dtype == object else np.int64) + noise
 
     def release(self, integers: np.ndarray, event: Event) -> Release:

@@ -1,0 +1,199 @@
+"""How a result is published: what its owners measured goes to the publisher, the files come back, signatures follow.
+
+publishing   owner, publisher     what it drew, a commitment to its account, what it paid
+statement    publisher, owner     all files; each makes them again, and compares
+signature    owner, publisher     over the bytes of the statement
+
+Whoever refuses ends the run for all, and no folder is written; that something was about to be published stays in the
+accounts.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import PartyError
+from ...federation.account.account import Account
+from ...federation.account.reading import paid_events, runs_of
+from ...federation.account.spending import spent_of
+from ...federation.codec import decode, encode
+from ...federation.deployment.outcome import Outcome
+from ...federation.deployment.session import Session, library_digest
+from ...federation.publication import files
+from ...federation.publication.gate import publish
+from ...federation.publication.measurements import Recorder, values_in
+from ...federation.publication.statement import RunFacts, facts_of
+from ...federation.transport.credential import Credential, signature_problem
+from ...files import replacing
+from ...privacy.ledger.event import Event
+from .comparison import estimate_differs, first_difference
+from .release_folder import ROW, Rebuilt, estimate_of, publisher_of, rebuild
+from .settings import Deployment
+
+FOLDER = "release"
+
+
+@dataclass
+class Publication:
+    """One party's part of publishing the result of its run.
+
+    n : records of everybody, where the configuration has one number for all
+    opened : when this process began; registrations : files of all owners by name, none where the block asks for none
+    """
+
+    deployment: Deployment
+    configuration: bytes
+    me: str
+    account: Account
+    into: Path
+    n: int
+    opened: str
+    registrations: Mapping[str, bytes]
+    recorder: Recorder = field(default_factory=Recorder)
+    written: str = ""
+
+    def conclude(self, session: Session, outcome: Outcome) -> None:
+        """Take part; the publisher writes the folder in the end."""
+        publisher, owners = publisher_of(self.deployment), self.deployment.holders
+        own: dict[str, Any] = {"values": dict(self.recorder.values)}
+        if self.me in owners:
+            own |= self._account_facts(session)
+        if self.me == publisher:
+            told = {name: decode(session.watch.get(name, "publishing")) for name in owners if name != self.me}
+            told |= {self.me: own}
+            self._publish(session, outcome, told)
+        elif self.me in owners:
+            session.watch.put(publisher, "publishing", encode(own))
+            sent = decode(session.watch.get(publisher, "statement"))
+            session.watch.put(publisher, "signature", json.dumps(self._sign(session, sent, own)).encode())
+            self.written = f"signed what {publisher} writes"
+
+    def _account_facts(self, session: Session) -> dict[str, Any]:
+        """What an owner says of its account, in which the row of publishing stands first."""
+        run, rows, nonce = session.run, self.account.rows(), secrets.token_bytes(32)
+        events = [event for name, event in paid_events(rows) if name == run and event.mechanism != "none"]
+        self.account.record_publication(publication_row(publisher_of(self.deployment), events), nonce)
+        network, plan = self.deployment.network, self.deployment.plan
+        delta, group = self.deployment.delta, plan.rows_per_user(network.case)
+        same = {row.run for row in rows if row.kind == "began" and row.fields.get("study") == network.study}
+
+        def paid(chosen: set[str]) -> float:
+            payments = [(name, event) for name, event in paid_events(rows) if name in chosen]
+            return spent_of(payments, delta, group, party=self.me)[plan.spec.unit].epsilon
+
+        return {
+            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": paid({run})},
+            "runs": {"begun": len(same & set(runs_of(rows))), "epsilon": paid(same)},
+            "opened": self.opened,
+            "fingerprint": Credential.fingerprint(self._credential(session).certificate),
+        }
+
+    def _credential(self, session: Session) -> Credential:
+        if session.transport.credential is None:
+            raise PartyError("nobody has a certificate here to sign a statement with.")
+        return session.transport.credential
+
+    def _publish(self, session: Session, outcome: Outcome, told: Mapping[str, Mapping[str, Any]]) -> None:
+        """Make all files, have them signed, and write them."""
+        owners, values = self.deployment.holders, dict[str, np.ndarray]()
+        for one in told.values():
+            values |= one["values"]
+        facts = RunFacts(
+            run=session.run,
+            began=min(told[name]["opened"] for name in owners),
+            ended=files.now()[:10],
+            code=library_digest(),
+            accounts={name: told[name]["account"] for name in owners},
+            runs={name: told[name]["runs"] for name in owners},
+            fingerprints={name: told[name]["fingerprint"] for name in owners},
+            registered=list(self.registrations),
+        )
+        made = self._rebuild(values, facts)
+        shown = made.files.get(files.ESTIMATE)
+        if shown is not None and estimate_differs(shown.value, estimate_of(outcome.plain_values)):
+            raise PartyError(f"the estimate of {self.me!r} is not what its program makes of what was released.")
+        sent = {name: one.value for name, one in made.files.items()}
+        for name in owners:
+            if name != self.me:
+                session.watch.put(name, "statement", encode(sent))
+        words, signatures = files.statement_words(sent[files.STATEMENT]), dict[str, dict[str, str]]()
+        for name in owners:
+            signed = self._credential(session).sign(words) if name == self.me else _signature(session, name)
+            problem = signature_problem(name, words, signed, self._credential(session).authority)
+            if problem:
+                raise PartyError(f"the statement {problem}: {name!r} has not signed it.")
+            signatures[name] = signed
+        self._write(session, made, signatures)
+
+    def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts) -> Rebuilt:
+        beside = {f"{files.REGISTRATION}/{n}.json": files.digest_of(data) for n, data in self.registrations.items()}
+        try:
+            return rebuild(self.deployment, self.configuration, values, facts, beside, self.n)
+        except LookupError as error:
+            raise PartyError(f"what was measured is not what the program releases: {error}.") from None
+
+    def _sign(self, session: Session, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
+        """Sign files that are those that this party makes itself; PartyError for others."""
+        told = files.decode_json(files.STATEMENT, sent[files.STATEMENT])
+        values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(told)
+        made = self._rebuild(values, facts)
+        problem = first_difference(sent, made)
+        for name, drawn in self.recorder.values.items():
+            if not problem and not np.array_equal(values.get(name, np.empty(0)), drawn.ravel()):
+                problem = f"{files.MEASUREMENTS} has another {name!r} than this party drew"
+        for name, event in self.recorder.events.items():
+            stated = made.events.get(name)
+            if not problem and (stated is None or _terms(stated) != _terms(event)):
+                problem = f"{name!r} was drawn with other terms than the program states"
+        pairs = (("accounts", "account"), ("runs", "runs"), ("fingerprints", "fingerprint"))
+        for key, name in pairs:
+            if not problem and told[key].get(self.me) != own[name]:
+                problem = f"{files.STATEMENT} has other {key} of this party"
+        if not problem and (told["run"] != session.run or told["began"] > self.opened):
+            problem = f"{files.STATEMENT} is of another run"
+        if problem:
+            raise PartyError(f"{self.me!r} does not sign: {problem}.")
+        return self._credential(session).sign(files.statement_words(sent[files.STATEMENT]))
+
+    def _write(self, session: Session, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
+        """All files; those that are made of data by the gate alone."""
+        folder, unprotected = self.into / FOLDER, self.deployment.network.unprotected
+        for name, value in made.files.items():
+            publish(value, folder / name, unprotected)
+        plain = {files.SIGNATURES: files.encode_json({name: one["signature"] for name, one in signatures.items()})}
+        plain |= {f"{files.CERTIFICATES}/{n}.pem": one["certificate"].encode() for n, one in signatures.items()}
+        plain |= {f"{files.CERTIFICATES}/{files.AUTHORITY}": self._credential(session).authority.encode()}
+        plain |= {f"{files.REGISTRATION}/{name}.json": data for name, data in self.registrations.items()}
+        for name, data in plain.items():
+            with replacing(folder / name) as temporary:
+                temporary.write_bytes(data)
+        self.written = (
+            f"wrote {folder} (signed by {', '.join(signatures)}); check it with python -m partywise check-release"
+        )
+
+
+def publication_row(publisher: str, events: list[Event]) -> Event:
+    """The row of publishing in the account of an owner: free, seen by everybody, made of all that it paid."""
+    from ...privacy.mechanisms.release import Release, derived_event
+
+    return derived_event(ROW, publisher, [Release(None, event) for event in events], "*")
+
+
+def _terms(event: Event) -> tuple[Any, ...]:
+    """What a draw and its row in the statement have alike."""
+    beside = event.sensitivity, event.certificate, event.sampler, event.exact, event.tv, event.shares, event.owners
+    return event.mechanism, event.unit, event.relation, event.profile, event.stratum, *beside
+
+
+def _signature(session: Session, name: str) -> dict[str, str]:
+    told = files.decode_json("signature", session.watch.get(name, "signature"))
+    if not isinstance(told, dict) or {type(one) for one in told.values()} != {str}:
+        raise PartyError(f"{name!r} sent no signature.")
+    return told

@@ -1,0 +1,262 @@
+"""The files of a published result, made of the configuration and of what was measured: by who writes, signs and checks.
+
+The program of the method runs once more, in one process, on made-up records and with the published values in place of
+every draw. So whatever is published follows from these values and from what is public, and sensitivities, costs and
+noise are those that the program states and not those that somebody wrote down.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConfigError
+from ...federation.cipher import Cipher
+from ...federation.deployment.outcome import plain
+from ...federation.identity import Identity
+from ...federation.place_checks import PlacedRun
+from ...federation.publication import files
+from ...federation.publication.formulas import formula_of
+from ...federation.publication.measurements import Planted, table_of
+from ...federation.publication.statement import RunFacts, Statement, text_of
+from ...privacy.accounted_values import AccountedValue, Clear
+from ...privacy.ledger.event import FIELDS, QUESTIONS, Event, clear_event
+from ...privacy.ledger.ledger import Ledger
+from ...privacy.ledger.total import Total
+from ...privacy.mechanisms.release import Release, derive, derived_event
+from ..plans import plans
+from .part import whole
+from .settings import Deployment, deployment_of
+
+NOBODY, ROW = "", "publication"
+# Names of which all coalitions are listed; of more only how many join.
+FEW = 6
+COLUMNS = ("quantity", "entry", "value")
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What follows from configuration and measurements.
+
+    files : bytes by name, each with all that it is made of, but for signatures and certificates
+    statement : as it stands in the JSON
+    """
+
+    files: Mapping[str, AccountedValue]
+    statement: Mapping[str, Any]
+    events: Mapping[str, Event]
+
+
+def deployment_in(configuration: bytes) -> Deployment:
+    """The block ``network`` of a published configuration."""
+    config = files.decode_json(files.CONFIGURATION, configuration)
+    found = deployment_of(config, plans(config))
+    if found is None or found.network.mode != "release":
+        raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release.")
+    return found
+
+
+def publisher_of(deployment: Deployment) -> str:
+    """Who writes the folder: as the configuration says, else the first place without data; empty for nobody."""
+    return deployment.network.publisher or next(iter(deployment.places), "")
+
+
+def rebuild(
+    deployment: Deployment,
+    configuration: bytes,
+    values: Mapping[str, np.ndarray],
+    facts: RunFacts,
+    beside: Mapping[str, str],
+    n: int,
+) -> Rebuilt:
+    """All files but signatures and certificates; ``beside`` are digests of registrations, ``n`` records of everybody.
+
+    LookupError where a value is missing that the program needs.
+    """
+    publisher, planted = publisher_of(deployment), Planted(values)
+    placed, returned = _replay(deployment, planted, facts.run, n)
+    if spare := sorted(values.keys() - planted.values.keys()):
+        raise LookupError(f"{spare[0]!r} is no release of this program")
+    rows = [event for event in placed.channel.ledger.rows if event.certified]
+    drawn = [Release(planted.values[name], event) for name, event in planted.events.items()]
+    table, published = table_of(planted), dict[str, AccountedValue]()
+    published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
+    estimate, parts = estimate_of(plain(returned, publisher)), _parts(deployment, placed, publisher, drawn)
+    open_units = sorted({unit for part in parts if isinstance(part, Clear) for unit in part.units})
+    shown = not set(open_units) - set(deployment.network.unprotected)
+    if shown:
+        published[files.ESTIMATE] = derive(estimate, parts, name=ROW, owner=publisher)
+    ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
+    ledger.append(derived_event(ROW, publisher, drawn, "*"))
+    digests = {name: files.digest_of(one.value) for name, one in published.items()}
+    digests |= {files.CONFIGURATION: files.digest_of(configuration), **beside}
+    stated = _statement(deployment, ledger, planted, facts, digests, open_units if shown else [], n)
+    told = json.loads(stated.encode())
+    published[files.CONFIGURATION] = derive(configuration, drawn, name=ROW, owner=publisher)
+    published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
+    published[files.TEXT] = derive(text_of(told), drawn, name=ROW, owner=publisher)
+    return Rebuilt(published, told, {event.release_id: event for event in rows})
+
+
+def _replay(deployment: Deployment, planted: Planted, run: str, n: int) -> tuple[PlacedRun, Any]:
+    """The program once more, with published values, nothing drawn and nothing paid."""
+    rows = deployment.rows or dict.fromkeys(deployment.holders, n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        made.identity = Identity(run)
+        placed = PlacedRun(made, whole=False)
+        placed.charge_to(planted)
+        with planted.watching():
+            return placed, deployment.plan.methods[deployment.network.method].protocol.fit(placed)
+
+
+def _parts(
+    deployment: Deployment, placed: PlacedRun, publisher: str, drawn: Sequence[Release]
+) -> tuple[AccountedValue, ...]:
+    """All that the publisher's estimate can be a function of: what was released, what reached it, and its own data."""
+    heard = placed.payloads_of(publisher)
+    own = publisher in deployment.holders or any(isinstance(p, Cipher) and p.key_holder == publisher for p in heard)
+    clear = [Clear(None, FIELDS, owner=publisher)] if own else []
+    return (*drawn, *(part for part in heard if isinstance(part, AccountedValue)), *clear)
+
+
+def estimate_of(held: Any) -> bytes:
+    """What a place holds, number by number; text and what is held elsewhere are left out."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for path, value in _numbers(held, ()):
+        for entry, number in np.ndenumerate(np.asarray(value)):
+            writer.writerow((".".join(path), " ".join(map(str, entry)), repr(number.item())))
+    return text.getvalue().encode()
+
+
+def _numbers(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping):
+        # Names of what stands around a value say nothing about it.
+        for key, item in value.items():
+            if key == "mapping":
+                for name, inner in item:
+                    yield from _numbers(inner, (*path, str(name)))
+            elif key == "from":
+                # What is assembled of values of several places, without the public arguments beside them.
+                yield from _numbers([one for one in item if isinstance(one, Mapping) and "value" in one], path)
+            elif key not in ("type", "places", "assembled by", "party", "function"):
+                yield from _numbers(item, path if key in ("value", "each") else (*path, key))
+    elif isinstance(value, list | tuple):
+        for k, item in enumerate(value):
+            yield from _numbers(item, path if len(value) == 1 or isinstance(item, Mapping) else (*path, str(k)))
+    elif isinstance(value, np.ndarray | np.generic | bool | int | float) and np.asarray(value).dtype.kind in "biuf":
+        yield path, value
+
+
+def _statement(
+    deployment: Deployment,
+    ledger: Ledger,
+    planted: Planted,
+    facts: RunFacts,
+    digests: Mapping[str, str],
+    unprotected: Sequence[str],
+    n: int,
+) -> Statement:
+    network, plan = deployment.network, deployment.plan
+    delta, group = deployment.delta, plan.rows_per_user(network.case)
+    method, unit = plan.methods[network.method], plan.spec.unit
+    # An estimate that is made of data in the clear costs those who are in them everything.
+    for one in unprotected:
+        ledger.append(clear_event(f"{ROW} in the clear: {one}", publisher_of(deployment), (one,), "*"))
+    questions = [one for one in QUESTIONS if group is not None or not one.startswith("user")]
+    totals = {one: ledger.worst_total(deployment.names, one, delta, rows_per_user=group) for one in questions}
+    # Clients have records of their own; columns are of the same ones.
+    total, records = totals[unit], sum(deployment.rows.values()) if isinstance(network.rows, dict) else n
+    return Statement(
+        **vars(facts),
+        study=network.study,
+        case=network.case,
+        method=network.method,
+        options=_plain_options(method.options) | {"epsilon": network.epsilon, "fold": network.fold},
+        unit=unit,
+        relation=total.relation,
+        delta=delta,
+        n_protected=records,
+        delta_below_1_over_n=delta * records < 1,
+        trust=total.trust,
+        colluders=total.colluders,
+        unprotected=unprotected,
+        epsilon={one: found.epsilon_certified for one, found in totals.items()},
+        epsilon_public=total.epsilon_public,
+        epsilon_any=total.epsilon_any,
+        true_positives={one: found.tpr_at_1_percent for one, found in totals.items()},
+        coalitions=list(_coalitions(deployment, ledger, total, group)),
+        releases=[_release_row(planted, event) for event in _in_order(planted)],
+        public=list(_bounds(json.loads(_setting_text(plan.cases[network.case].settings)), ())),
+        files=digests,
+        configuration=digests[files.CONFIGURATION],
+        estimator={"function": f"{method.protocol.fit.module}:fit", "version": version("partywise")},
+        intervals="standard errors or intervals stand in the estimate where the method gives any; it says why not",
+    )
+
+
+def _in_order(planted: Planted) -> list[Event]:
+    return [planted.events[name] for name in sorted(planted.events)]
+
+
+def _release_row(planted: Planted, event: Event) -> dict[str, Any]:
+    """A release as the statement has it."""
+    formula, inputs = formula_of(event, planted.statistics[event.release_id])
+    row = {name: getattr(event, name) for name in ("mechanism", "mu", "rho", "epsilon", "count", "sensitivity")}
+    row |= {name: getattr(event, name) for name in ("unit", "relation", "tv", "stratum", "sampler", "exact")}
+    row |= {name: list(getattr(event, name)) for name in ("owners", "knows")}
+    row |= {"id": event.release_id, "owner": event.owner, "formula": formula, "inputs": inputs}
+    row |= {"shares": dict(event.shares), "parents": list(event.data_dependent_parameters)}
+    return row | {"entries": int(planted.values[event.release_id].size)}
+
+
+def _coalitions(deployment: Deployment, ledger: Ledger, total: Total, group: int | None) -> Iterator[dict[str, Any]]:
+    """All sets of names of few, which somebody's records are left out of; of many the worst of the declared size."""
+    names = deployment.names
+    if len(names) > FEW:
+        yield {"members": f"any {total.colluders} parties", "epsilon": total.epsilon_certified, "mu": total.mu_total}
+        return
+    for size in range(len(names) + 1):
+        for members in combinations(names, size):
+            if set(deployment.holders) <= set(members):
+                continue
+            found = ledger.total(members, total.unit, total.delta, rows_per_user=group)
+            words = " and ".join(members) or "the public"
+            yield {"members": words, "epsilon": found.epsilon_certified, "mu": found.mu_total}
+
+
+def _bounds(settings: Any, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Every public value of the settings that says why it is public."""
+    if isinstance(settings, Mapping):
+        if settings.get("because"):
+            value = {key: item for key, item in settings.items() if key not in ("because", "name") and item is not None}
+            name = str(settings.get("name") or ".".join(path))
+            yield {"name": name, "value": json.dumps(value, sort_keys=True), "because": settings["because"]}
+        for key, item in settings.items():
+            yield from _bounds(item, (*path, str(key)))
+    elif isinstance(settings, list):
+        for k, item in enumerate(settings):
+            yield from _bounds(item, (*path, str(k)))
+
+
+def _setting_text(settings: Any) -> str:
+    return json.dumps(asdict(settings), default=str, sort_keys=True)
+
+
+def _plain_options(options: Any) -> dict[str, Any]:
+    plain_options: dict[str, Any] = json.loads(_setting_text(options).replace("Infinity", '"inf"'))
+    return {key: "inf" if value == math.inf else value for key, value in plain_options.items()}

@@ -1,0 +1,86 @@
+"""The one way out to everybody: files are written of what exact and secret noise released, and of nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from pathlib import Path
+
+from ...errors import CertificationError
+from ...files import replacing
+from ...privacy.accounted_values import UNPROVED, AccountedValue, Clear
+from ...privacy.ledger.event import POST_PROCESSING, Event
+from ...privacy.mechanisms.random import require_secure
+from ...privacy.mechanisms.release import MECHANISMS, Release
+
+
+def publish(value: AccountedValue, file: Path, unprotected: Collection[str] = ()) -> None:
+    """Write the bytes that a value holds.
+
+    Parameters
+    ----------
+    value : AccountedValue
+        Of bytes: a release that is exact, secure and certified, or a function of such and of public values.
+    file : Path
+    unprotected : collection of str
+        Units of which somebody has said, by name, that nothing protects them (``network.unprotected``).
+
+    Raises
+    ------
+    CertificationError
+        For everything else, before anything is written.
+    """
+    require_publishable(value, file.name, unprotected)
+    if not isinstance(value.value, bytes):
+        raise CertificationError(f"{file.name} would hold a {type(value.value).__name__}: publish the bytes of a file.")
+    with replacing(file) as temporary:
+        temporary.write_bytes(value.value)
+
+
+def require_publishable(value: object, name: str, unprotected: Collection[str] = ()) -> None:
+    """CertificationError unless everything that a value is made of may be seen by everybody."""
+    if not isinstance(value, AccountedValue):
+        raise CertificationError(
+            f"{name} would hold a bare {type(value).__name__}, which does not say what it cost: publish releases, and "
+            "functions of them (derive)."
+        )
+    if isinstance(value, Clear):
+        open_units = [unit for unit in value.units if unit not in unprotected]
+        if open_units:
+            raise CertificationError(
+                f"{name} is made of values in the clear, so that nothing protects the unit {open_units[0]}: publish "
+                "the measurements alone, or name the unit in network.unprotected."
+            )
+    elif isinstance(value, Release):
+        _require_release(value, name)
+    for part in value.made_of:
+        require_publishable(part, name, unprotected)
+
+
+def _require_release(release: Release, name: str) -> None:
+    event = release.event
+    require_secure(release)
+    if event.mechanism == POST_PROCESSING:
+        named = {part.event.release_id for part in _nearest(release)}
+        if not named or not set(event.data_dependent_parameters) <= named:
+            raise CertificationError(f"{name} is computed from {event.data_dependent_parameters}, which it lacks.")
+    elif reason := _unproved(event):
+        raise CertificationError(f"{name} would hold release {event.release_id!r}, {reason}.")
+
+
+def _nearest(release: Release) -> list[Release]:
+    parts = list(release.made_of)
+    for part in parts:
+        if not isinstance(part, Release):
+            parts.extend(part.made_of)
+    return [part for part in parts if isinstance(part, Release)]
+
+
+def _unproved(event: Event) -> str:
+    """Why nothing finite is proved of a release, as the end of a sentence; empty where something is."""
+    if not event.certified or UNPROVED in event.data_dependent_parameters:
+        return "of which nothing finite is proved"
+    if event.mechanism not in MECHANISMS:
+        return f"whose mechanism {event.mechanism!r} is not one of this library"
+    parameters = [one for one in (event.mu, event.rho, event.epsilon) if one is not None]
+    return "" if parameters and all(map(math.isfinite, parameters)) else "which has no finite cost"

@@ -1,0 +1,163 @@
+"""What is said of a published result: for machines as JSON, and for people in words made of that JSON alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from textwrap import wrap
+from typing import Any
+
+from .files import encode_json
+
+FORMAT = 1
+NOT_PROTECTED = (
+    "who takes part, how many records each party has, and the names of the columns",
+    "times at which messages are sent; samplers and powers of large integers take times that depend on what they draw",
+    "parties that do not follow the program: one that adds no noise counts as one colluder more",
+    "what somebody can conclude about people in general from the result, whether or not they are in the data",
+)
+WIDTH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFacts:
+    """What only the parties of a run can say.
+
+    run, began, ended, code : id; when the first data were opened, by its owner's clock; day of the end; of the library
+    accounts : by owner a commitment to its account, and what it paid in this run
+    runs : by owner how often this study was run on its data, and what it paid in all of these
+    fingerprints : SHA-256 of the certificates of the owners; registered : who registered before data were opened
+    """
+
+    run: str
+    began: str
+    ended: str
+    code: str
+    accounts: Mapping[str, Mapping[str, Any]]
+    runs: Mapping[str, Mapping[str, Any]]
+    fingerprints: Mapping[str, str]
+    registered: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement(RunFacts):
+    """All of it; what is not a fact of the run follows from the configuration and the published measurements."""
+
+    format: int = FORMAT
+    study: str
+    case: str
+    method: str
+    options: Mapping[str, Any]
+    unit: str
+    relation: str
+    delta: float
+    n_protected: int
+    delta_below_1_over_n: bool
+    trust: str
+    colluders: int
+    unprotected: Sequence[str]
+    epsilon: Mapping[str, Any]
+    epsilon_public: Any
+    epsilon_any: Any
+    true_positives: Mapping[str, float]
+    coalitions: Sequence[Mapping[str, Any]]
+    releases: Sequence[Mapping[str, Any]]
+    public: Sequence[Mapping[str, Any]]
+    not_protected: Sequence[str] = NOT_PROTECTED
+    files: Mapping[str, str]
+    configuration: str
+    estimator: Mapping[str, str]
+    intervals: str
+
+    def encode(self) -> bytes:
+        """The bytes that are signed."""
+        return encode_json(_finite(asdict(self)))
+
+
+def facts_of(told: Mapping[str, Any]) -> RunFacts:
+    """The facts of a run out of a statement."""
+    return RunFacts(**{field.name: told[field.name] for field in fields(RunFacts)})
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def text_of(told: Mapping[str, Any]) -> bytes:
+    """The statement in words, at most 100 lines, from the JSON alone."""
+    written = [line for part in (_who, _costs, _limits, _checks) for line in part(told)]
+    lines = [part for line in written for part in (wrap(line, WIDTH, subsequent_indent="  ") or [""])]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _who(told: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# What was published: {told['study']}, method {told['method']}"
+    yield ""
+    yield f"Run {told['run'][:12]}, which ended on {told['ended']}; case {told['case']}."
+    yield f"Estimate: {'estimate.csv' if 'estimate.csv' in told['files'] else 'none'}; measurements: measurements.csv."
+    owners = list(told["accounts"])
+    yield f"Data of {', '.join(owners)}: {told['n_protected']} records are protected (unit {told['unit']})."
+    for name, runs in told["runs"].items():
+        if runs["begun"] > 1:
+            yield (
+                f"- {name}: this study was run {runs['begun']} times, at epsilon {runs['epsilon']} together; the "
+                "owners could choose which run to publish"
+            )
+    yield ""
+
+
+def _costs(told: Mapping[str, Any]) -> Iterator[str]:
+    yield "## What it can cost whom it is about"
+    yield ""
+    bound = "below" if told["delta_below_1_over_n"] else "NOT below"
+    yield f"delta {told['delta']}, {bound} one over the number of records. Trust: {told['trust']}."
+    yield f"Of {told['colluders']} parties it is assumed at most that they join what they know."
+    yield ""
+    yield "| unit | epsilon | true positives at 1 % false positives, at most |"
+    yield "|---|---|---|"
+    for unit, epsilon in told["epsilon"].items():
+        yield f"| {unit} | {epsilon} | {told['true_positives'][unit]} |"
+    yield ""
+    yield f"- against those who see the publication alone: epsilon {told['epsilon_public']}"
+    yield f"- against any parties but the record's own: epsilon {told['epsilon_any']}"
+    for one in told["coalitions"][:16]:
+        yield f"- against {one['members']}: epsilon {one['epsilon']}"
+    if (rest := len(told["coalitions"]) - 16) > 0:
+        yield f"- {rest} more coalitions stand in statement.json"
+    yield ""
+
+
+def _limits(told: Mapping[str, Any]) -> Iterator[str]:
+    yield "## What is not protected"
+    yield ""
+    if told["unprotected"]:
+        yield f"- at all, by decision of the parties: {', '.join(told['unprotected'])}"
+    for text in told["not_protected"]:
+        yield f"- {text}"
+    yield ""
+    yield "## Bounds, and why they are public"
+    yield ""
+    for one in told["public"][:20]:
+        yield f"- {one['name']}: {one['value']}, {one['because']}"
+    if len(told["public"]) > 20:
+        yield f"- {len(told['public']) - 20} more stand in statement.json"
+    yield ""
+
+
+def _checks(told: Mapping[str, Any]) -> Iterator[str]:
+    yield "## Who signed, and how to check"
+    yield ""
+    for name, fingerprint in list(told["fingerprints"].items())[:12]:
+        yield f"- {name}: {fingerprint}"
+    registered = ", ".join(told["registered"]) or "nobody"
+    yield f"Registered before any data were opened, by the clocks of the parties: {registered}."
+    yield f"Intervals: {told['intervals']}."
+    yield ""
+    yield "Ask the owners whether these are the fingerprints of their certificates, and run"
+    yield ""
+    yield "    python -m partywise check-release FOLDER --authority authority.pem"
