@@ -101,6 +101,11 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
     from ...federation.transport.credential import Credential
     from ..plans import plans
 
+    # What a release needs of them can be written down only when they are there.
+    block = config.get("network")
+    if isinstance(block, Mapping):
+        kept = {key: value for key, value in block.items() if key != "budget"}
+        config = {**config, "network": {**kept, "mode": "experiment"}}
     deployment = _network(config, plans(config), given.config)
     try:
         make(given.into, deployment.names)

@@ -1,0 +1,334 @@
+"""A published folder: written after a run of processes with TLS, checked without data, and never when it was forged."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import pytest
+
+from deployment_cases import Apart
+from deployment_processes import Parties
+from partywise.__main__ import main
+from partywise.experiment.deployment import publishing
+from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.settings import digest
+from partywise.federation.account.reading import opened_account
+from partywise.federation.deployment.session import library_digest
+from partywise.federation.publication import files
+from partywise.federation.publication.statement import text_of
+from partywise.federation.transport.authority import make
+from partywise.federation.transport.credential import Credential
+
+CLIENTS = ("north", "south")
+
+
+def prepared(folder: Path, **method: Any) -> Parties:
+    """Two clients that have registered, with their certificates and files."""
+    case = Apart("sliced_inverse_regression")
+    case.method = {"protocol": "certified", "noise": "shared"} | method
+    case.write(folder)
+    make(folder / "certificates", case.names)
+    texts = {name: (folder / "certificates" / f"{name}.pem").read_text() for name in case.names}
+    prints = {name: Credential.fingerprint(text) for name, text in texts.items()}
+    case.network |= {"mode": "release", "certificates": prints, "registration": "registration"}
+    parties = Parties(case, folder)
+    parties.configs = {name: dict(case.config) for name in case.names}
+    for name in CLIENTS:
+        signed = files.register(Credential(folder / "certificates", name), name, digest(case.config), library_digest())
+        (folder / "registration").mkdir(exist_ok=True)
+        (folder / "registration" / f"{name}.json").write_bytes(signed)
+    return parties
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory) -> Path:
+    """The folder of a run that was published, and all that its parties have."""
+    folder = tmp_path_factory.mktemp("published")
+    told = prepared(folder).all()
+    assert {one.code for one in told.values()} == {0}, told
+    assert "signed by north, south" in told["server"].out and "signed what server writes" in told["north"].out
+    return folder
+
+
+@pytest.fixture
+def copied(published, tmp_path) -> Path:
+    """The folder alone, elsewhere."""
+    return Path(shutil.copytree(published / "out" / "server" / "release", tmp_path / "copy"))
+
+
+def checked(folder: Path, published: Path, capsys, *words: str) -> tuple[int, str, str]:
+    """Exit code, lines and complaint of the verb."""
+    authority = words or ("--authority", str(published / "certificates" / "authority.pem"))
+    code = main(["check-release", str(folder), *authority])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_a_copy_without_data_passes_in_less_than_two_seconds(copied, published, capsys, tmp_path):
+    begun = process_time()
+    code, out, err = checked(copied, published, capsys)
+    assert (code, err) == (0, "") and process_time() - begun < 2
+    assert len(out.splitlines()) == 10 and out.splitlines()[-1].startswith("signers:")
+    names = {path.relative_to(copied).as_posix() for path in copied.rglob("*") if path.is_file()}
+    rooms = {f"certificates/{name}.pem" for name in (*CLIENTS, "authority")}
+    assert {name for name in names if "/" in name} == rooms | {f"registration/{name}.json" for name in CLIENTS}
+    words = ["check-release", str(copied), "--authority", str(published / "certificates" / "authority.pem")]
+    blocked = (
+        "import sys; sys.modules['yaml'] = None; from partywise.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    assert subprocess.run([sys.executable, "-c", blocked, *words], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_nobody_who_vouches_for_the_signers_is_said(copied, published, capsys):
+    prints = json.loads((copied / "statement.json").read_text())["fingerprints"]
+    code, out, _ = checked(copied, published, capsys, "--fingerprint", f"north={prints['north']}")
+    assert code == 2 and "UNKNOWN authority, sha256" in out.splitlines()[-1]
+    both = [word for name in CLIENTS for word in ("--fingerprint", f"{name}={prints[name]}")]
+    assert checked(copied, published, capsys, *both)[0] == 0
+    assert checked(copied, published, capsys, *both[:3], f"south={'0' * 64}")[0] == 1
+
+
+def test_the_statement_says_what_the_parties_paid_and_nothing_else_of_their_data(published):
+    folder = published / "out" / "server" / "release"
+    told = json.loads((folder / "statement.json").read_text())
+    found = join_results([published / "out" / name for name in (*CLIENTS, "server")])
+    assert told["epsilon"][told["unit"]] == pytest.approx(found.total.epsilon_certified, rel=1e-9)
+    assert told["epsilon_public"] == pytest.approx(found.total.epsilon_public, rel=1e-9)
+    assert {one["members"]: one["epsilon"] for one in told["coalitions"]}["the public"] == told["epsilon_public"]
+    text = (folder / "statement.md").read_text()
+    assert len(text.splitlines()) <= 100 and max(map(len, text.splitlines())) <= 100
+    plain = (folder / "statement.json").read_text()
+    assert not [number for number in re.findall(r"\d+\.\d+(?:e-?\d+)?", text) if number not in plain]
+    for name in CLIENTS:
+        rows = opened_account(published / name / "ledger.jsonl").rows
+        kinds = [row.kind for row in rows]
+        assert kinds.index("registered") < kinds.index("began") < kinds.index("published") < kinds.index("ended")
+        row = next(row for row in rows if row.kind == "published")
+        committed = files.commitment(bytes.fromhex(row.fields["nonce"]), row.digest)
+        assert committed == told["accounts"][name]["commitment"]
+        assert row.fields["event"]["audience"] == "*" and row.fields["event"]["mechanism"] == "post_processing"
+        outcome = next(row.fields["outcome"] for row in rows if row.kind == "ended")
+        assert outcome not in plain and row.digest not in plain and row.fields["nonce"] not in plain
+
+
+def json_of(folder: Path, name: str) -> Any:
+    return json.loads((folder / name).read_text())
+
+
+def write_json(folder: Path, name: str, told: Any) -> None:
+    (folder / name).write_bytes(files.encode_json(told))
+
+
+def sealed(folder: Path, keys: Path, told: dict[str, Any]) -> None:
+    """A statement with digests, text and signatures that fit: by whoever has all keys of the owners."""
+    told["files"] = {name: files.digest_of((folder / name).read_bytes()) for name in told["files"]}
+    write_json(folder, "statement.json", told)
+    (folder / "statement.md").write_bytes(text_of(told))
+    words = files.statement_words((folder / "statement.json").read_bytes())
+    signed = {name: Credential(keys, name).sign(words)["signature"] for name in CLIENTS}
+    write_json(folder, "signatures.json", signed)
+
+
+def field(*path: Any, to: Any) -> Callable[[Path, Path], None]:
+    """A field of the statement is another one, signed again."""
+
+    def forge(folder: Path, keys: Path) -> None:
+        told = json_of(folder, "statement.json")
+        inner = told
+        for key in path[:-1]:
+            inner = inner[key]
+        before = inner[path[-1]]
+        inner[path[-1]] = to(before) if callable(to) else to
+        assert inner[path[-1]] != before
+        sealed(folder, keys, told)
+
+    return forge
+
+
+def text(name: str, pattern: str, by: str, seal: bool = False) -> Callable[[Path, Path], None]:
+    """Some text of a file is another one."""
+
+    def forge(folder: Path, keys: Path) -> None:
+        before = (folder / name).read_text()
+        after = re.sub(pattern, by, before, count=1, flags=re.MULTILINE)
+        assert after != before
+        (folder / name).write_text(after)
+        if seal:
+            sealed(folder, keys, json_of(folder, "statement.json"))
+
+    return forge
+
+
+def late(folder: Path, keys: Path) -> None:
+    """Registered after the data were opened."""
+    name = "registration/north.json"
+    told = json_of(folder, name) | {"time": "2999-01-01T00:00:00Z"}
+    told |= Credential(keys, "north").sign(files.registration_words(told))
+    write_json(folder, name, told)
+    sealed(folder, keys, json_of(folder, "statement.json"))
+
+
+def other_purpose(folder: Path, keys: Path) -> None:
+    """The signature of a registration in place of one of the statement."""
+    told = json_of(folder, "signatures.json")
+    write_json(folder, "signatures.json", told | {"north": json_of(folder, "registration/north.json")["signature"]})
+
+
+def other_authority(folder: Path, keys: Path) -> None:
+    """All certificates and signatures are new: of an authority that somebody made."""
+    made = folder.parent / "forged"
+    make(made, CLIENTS)
+    for name in (*CLIENTS, "authority"):
+        shutil.copy(made / f"{name}.pem", folder / "certificates" / f"{name}.pem")
+    told = json_of(folder, "statement.json")
+    told["fingerprints"] = {name: Credential.fingerprint((made / f"{name}.pem").read_text()) for name in CLIENTS}
+    for name in CLIENTS:
+        registered = json_of(folder, f"registration/{name}.json")
+        registered |= Credential(made, name).sign(files.registration_words(registered))
+        write_json(folder, f"registration/{name}.json", registered)
+    sealed(folder, made, told)
+
+
+def removed(name: str) -> Callable[[Path, Path], None]:
+    return lambda folder, keys: (folder / name).unlink()
+
+
+def added(folder: Path, keys: Path) -> None:
+    (folder / "outcome.json").write_text("{}")
+
+
+def without_registrations(folder: Path, keys: Path) -> None:
+    """Only one of the owners registered."""
+    told = json_of(folder, "statement.json") | {"registered": ["north"]}
+    del told["files"]["registration/south.json"]
+    (folder / "registration" / "south.json").unlink()
+    sealed(folder, keys, told)
+
+
+def without_estimate(folder: Path, keys: Path) -> None:
+    told = json_of(folder, "statement.json")
+    del told["files"]["estimate.csv"]
+    (folder / "estimate.csv").unlink()
+    sealed(folder, keys, told)
+
+
+def half(value: float) -> float:
+    return value / 2
+
+
+RELEASES = "releases"
+# What somebody forges, with what the complaint must name.
+FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
+    "a digit of a measurement": (text("measurements.csv", r"\.(\d)", r".9\1"), "measurements.csv"),
+    "a digit of a measurement, sealed": (text("measurements.csv", r"\.(\d)", r".9\1", True), "estimate.csv"),
+    "a row of the measurements": (text("measurements.csv", r"^second moment,2.*\n", "", True), "entries of"),
+    "the noise of an entry": (
+        text("measurements.csv", r"^(second moment,0,[^,]*,)", r"\g<1>1", True),
+        "noise of deviation",
+    ),
+    "a digit of the estimate": (text("estimate.csv", r"(\d\.\d)", r"\g<1>9"), "estimate.csv"),
+    "a digit of the estimate, sealed": (text("estimate.csv", r"(\d\.\d)", r"\g<1>9", True), "estimate.csv"),
+    "no estimate": (without_estimate, "estimate.csv"),
+    "the text": (text("statement.md", r"epsilon (\d)", r"epsilon 0.\1"), "statement.md"),
+    "a bound of the configuration": (text("configuration.json", r"80", "90", True), "registration"),
+    "epsilon": (field("epsilon", "user", to=half), "user of epsilon"),
+    "the epsilon of the public": (field("epsilon_public", to=half), "epsilon_public"),
+    "the epsilon of anybody": (field("epsilon_any", to=half), "epsilon_any"),
+    "a coalition": (field("coalitions", 1, "epsilon", to=half), "coalitions"),
+    "a coalition less": (field("coalitions", to=lambda all: all[1:]), "coalitions"),
+    "true positives": (field("true_positives", "row", to=half), "true_positives"),
+    "delta": (field("delta", to=half), "delta"),
+    "records": (field("n_protected", to=lambda n: n * 3), "delta|n_protected|estimate|measurements"),
+    "the unit": (field("unit", to="row"), "unit"),
+    "the relation": (field("relation", to="label_flip"), "relation"),
+    "trust": (field("trust", to="nobody"), "trust"),
+    "colluders": (field("colluders", to=0), "colluders"),
+    "what is unprotected": (field("unprotected", to=["label"]), "unprotected"),
+    "what is not protected": (field("not_protected", to=[]), "not_protected"),
+    "a public bound": (field("public", 0, "because", to="it is so"), "public"),
+    "the method": (field("method", to="other"), "method"),
+    "an option": (field("options", "epsilon", to=half), "options"),
+    "the estimator": (field("estimator", "function", to="mine:fit"), "estimator"),
+    "intervals": (field("intervals", to="exact"), "intervals"),
+    "mu of a release": (field(RELEASES, 0, "mu", to=half), "noise of deviation"),
+    "sensitivity of a release": (field(RELEASES, 0, "sensitivity", to=half), "states sensitivity"),
+    "formula of a release": (field(RELEASES, 0, "formula", to="stated"), "list of formulas"),
+    "input of a formula": (field(RELEASES, 0, "inputs", "squared_length", to=4), "states sensitivity"),
+    "a release that is not exact": (field(RELEASES, 0, "exact", to=False), "exactly and in secret"),
+    "the sampler of a release": (field(RELEASES, 0, "sampler", to="simulation"), "exactly and in secret"),
+    "owners of a release": (field(RELEASES, 0, "owners", to=["north"]), "not its owners"),
+    "shares of a release": (field(RELEASES, 0, "shares", "north", to="1/4"), "noise of deviation"),
+    "who knows the noise": (field(RELEASES, 0, "knows", to=["server"]), "knows"),
+    "distance of a release": (field(RELEASES, 0, "tv", to=0.0), "tv"),
+    "stratum of a release": (field(RELEASES, 0, "stratum", to="clients/north"), "stratum"),
+    "a release less": (field(RELEASES, to=lambda all: all[1:]), "no release of the statement"),
+    "a field more": (field("accounts", to=lambda all: all | {"east": {}}), "certificates/east.pem"),
+    "the fingerprint of a certificate": (field("fingerprints", "north", to="0" * 64), "not that of the statement"),
+    "a later registration": (late, "registration/north.json is later"),
+    "a registration less": (without_registrations, "not all of"),
+    "another code": (field("code", to="0" * 64), "of another code"),
+    "the beginning": (field("began", to="2001-01-01T00:00:00Z"), "later|did not hold"),
+    "the end": (field("ended", to="2999-01-01"), "did not hold"),
+    "an unsigned statement": (text("statement.json", r'"colluders": 1', '"colluders": 0'), "signature"),
+    "a signature of another purpose": (other_purpose, "another signature"),
+    "another authority": (other_authority, "not of the authority"),
+    "a file more": (added, "outcome.json is not listed"),
+    "a file less": (removed("certificates/north.pem"), "certificates/north.pem is missing"),
+    "a key twice": (text("statement.json", r'("colluders": 1,)', r'\1 "colluders": 1,'), "occurs twice"),
+    "a number that is none": (text("statement.json", r'"colluders": 1', '"colluders": NaN'), "not a finite number"),
+    "not in UTF-8": (lambda folder, keys: (folder / "statement.json").write_bytes(b"\xff{}"), "UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_what_was_forged_is_named(name, copied, published, capsys):
+    forge, words = FORGERIES[name]
+    forge(copied, published / "certificates")
+    code, _, err = checked(copied, published, capsys)
+    assert code == 1 and re.search(words, err), err
+
+
+def test_certificates_that_expired_after_the_run_still_pass():
+    """They are asked at the end of the run, and by nobody's clock of today."""
+    assert files.checked_at("2026-11-27T01:00:00Z", "2026-11-27").hour == 1
+    assert files.checked_at("2026-11-26T23:00:00Z", "2026-11-27").isoformat() == "2026-11-27T00:00:00+00:00"
+
+
+def test_a_party_that_sees_other_files_does_not_sign_and_nobody_writes(tmp_path, monkeypatch):
+    parties = prepared(tmp_path)
+    original = publishing.Publication._rebuild
+
+    def forged(self, values, facts):
+        made = original(self, values, facts)
+        if self.me == "server":
+            told = dict(made.statement) | {"epsilon_public": 0.01}
+            made.files[files.STATEMENT] = type(made.files[files.STATEMENT])(
+                files.encode_json(told), made.files[files.STATEMENT].event, made.files[files.STATEMENT].made_of
+            )
+        return made
+
+    monkeypatch.setattr(publishing.Publication, "_rebuild", forged)
+    told = parties.all()
+    assert {one.code for one in told.values()} == {1}
+    assert "does not sign: statement.json has another epsilon_public" in told["north"].err + told["south"].err
+    assert not (tmp_path / "out" / "server" / "release").exists()
+    for name in CLIENTS:
+        assert "published" in [row.kind for row in opened_account(tmp_path / name / "ledger.jsonl").rows]
+
+
+def test_no_file_is_opened_before_all_have_registered(tmp_path):
+    parties = prepared(tmp_path)
+    (tmp_path / "registration" / "south.json").unlink()
+    parties.start("north")
+    told = parties.ended("north")["north"]
+    assert told.code == 1 and "registration/south.json is missing: no data are opened" in told.err
+    assert not [name for name in told.open if name.endswith("clients.csv")]
+    assert not (tmp_path / "north" / "ledger.jsonl").exists()
