@@ -32,10 +32,10 @@ def drafted(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_a_draft_has_the_fields_of_the_template(tmp_path):
     release = {"mechanism": "rounded_gaussian", "sampler": "secure", "shares": {"north": "1/2"}}
-    told = {"study": "s", "method": "m", "unit": "row", "accounts": {"north": {}, "river": {}}, "ended": "2026-11-27"}
+    told = {"study": "s", "method": "m", "unit": "row", "accounts": {"north": {}, "river": {}}, "end_day": "2026-11-27"}
     told |= {
         "relation": "replace_one",
-        "unprotected": [],
+        "unprotected_units": [],
         "not_protected": ["sizes"],
         "colluders": 1,
         "trust": "nobody",

@@ -18,9 +18,9 @@ def entry(told: Mapping[str, Any]) -> dict[str, Any]:
     """The template with all that a statement says."""
     made: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
     form, unit, owners = made["deployment"], told["unit"], list(told["accounts"])
-    form["basic"] |= {"publication_date": told["ended"], "description": f"{told['study']}, method {told['method']}"}
+    form["basic"] |= {"publication_date": told["end_day"], "description": f"{told['study']}, method {told['method']}"}
     form["basic"]["data_curators"] = [{"data_curator_name": name, "data_curator_type": OPEN} for name in owners]
-    bare = ", ".join(told["unprotected"]) or "none"
+    bare = ", ".join(told["unprotected_units"]) or "none"
     form["dp_variant"] |= {
         "variant_name": f"(epsilon, delta)-differential privacy, neighbouring by {told['relation']}",
         "unprotected_quantities": "; ".join([f"units without protection: {bare}", *told["not_protected"]]),

@@ -207,7 +207,7 @@ def added(folder: Path, keys: Path) -> None:
 
 def without_registrations(folder: Path, keys: Path) -> None:
     """Only one of the owners registered."""
-    told = json_of(folder, "statement.json") | {"registered": ["north"]}
+    told = json_of(folder, "statement.json") | {"registrations": ["north"]}
     del told["files"]["registration/south.json"]
     (folder / "registration" / "south.json").unlink()
     sealed(folder, keys, told)
@@ -251,7 +251,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "the relation": (field("relation", to="label_flip"), "relation"),
     "trust": (field("trust", to="nobody"), "trust"),
     "colluders": (field("colluders", to=0), "colluders"),
-    "what is unprotected": (field("unprotected", to=["label"]), "unprotected"),
+    "what is unprotected": (field("unprotected_units", to=["label"]), "unprotected_units"),
     "what is not protected": (field("not_protected", to=[]), "not_protected"),
     "a public bound": (field("public", 0, "because", to="it is so"), "public"),
     "the method": (field("method", to="other"), "method"),
@@ -276,7 +276,7 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "a registration less": (without_registrations, "not all of"),
     "another code": (field("code", to="0" * 64), "of another code"),
     "the beginning": (field("began", to="2001-01-01T00:00:00Z"), "later|did not hold"),
-    "the end": (field("ended", to="2999-01-01"), "did not hold"),
+    "the end": (field("end_day", to="2999-01-01"), "did not hold"),
     "an unsigned statement": (text("statement.json", r'"colluders": 1', '"colluders": 0'), "signature"),
     "a signature of another purpose": (other_purpose, "another signature"),
     "another authority": (other_authority, "not of the authority"),

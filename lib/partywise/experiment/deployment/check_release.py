@@ -18,7 +18,7 @@ from ...federation.publication import files
 from ...federation.publication.formulas import sensitivity
 from ...federation.publication.measurements import COLUMNS, values_in
 from ...federation.publication.statement import FORMAT, facts_of, text_of
-from ...federation.transport.credential import Credential, signature_problem
+from ...federation.transport.credential import Credential, signature_problem, validity_problem
 from .comparison import first_difference
 from .release_folder import deployment_in, rebuild
 
@@ -35,12 +35,12 @@ class Published:
     """The files of a folder, and what the statement says."""
 
     files: Mapping[str, bytes]
-    told: Mapping[str, Any]
+    statement: Mapping[str, Any]
 
     @property
     def owners(self) -> tuple[str, ...]:
         """Whose data it is of."""
-        return tuple(self.told["accounts"])
+        return tuple(self.statement["accounts"])
 
     def certificate(self, name: str) -> str:
         """The certificate of an owner as text."""
@@ -59,7 +59,7 @@ def check_release(folder: Path, authority: Path | None, fingerprints: Sequence[s
         print("files: all that are listed, and no others")
         for name, check in CHECKS.items():
             print(f"{name}: {check(published)}")
-        known = _known(published, authority, fingerprints)
+        known = signer_line(published, authority, fingerprints)
     except (Failure, files.FileProblem) as error:
         print(f"FAILED: {error}.", file=sys.stderr)
         return 1
@@ -91,43 +91,43 @@ def _signatures(published: Published) -> str:
     signatures = files.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])
     if set(signatures) != set(published.owners):
         raise Failure(f"{files.SIGNATURES} is of {sorted(signatures)}, the data of {sorted(published.owners)}")
-    at = files.checked_at(published.told["began"], published.told["ended"])
+    at = files.checked_at(published.statement["began"], published.statement["end_day"])
     words = files.statement_words(published.files[files.STATEMENT])
     for name in published.owners:
         certificate = published.certificate(name)
         head = {"certificate": certificate, "signature": signatures[name]}
-        problem = signature_problem(name, words, head, published.authority) or files.validity_problem(certificate, at)
+        problem = signature_problem(name, words, head, published.authority) or validity_problem(certificate, at)
         if problem:
             raise Failure(f"the statement of {name!r} {problem}")
-        if Credential.fingerprint(certificate) != published.told["fingerprints"].get(name):
+        if Credential.fingerprint(certificate) != published.statement["fingerprints"].get(name):
             raise Failure(f"the certificate of {name!r} is not that of the statement")
     return f"{files.STATEMENT} is signed by {', '.join(published.owners)}"
 
 
 def _digests(published: Published) -> str:
-    for name, digest in published.told["files"].items():
+    for name, digest in published.statement["files"].items():
         if files.digest_of(published.files[name]) != digest:
             raise Failure(f"{name} is not the file of the statement: its digest is another one")
-    return f"{len(published.told['files'])} files are those of the statement"
+    return f"{len(published.statement['files'])} files are those of the statement"
 
 
 def _registrations(published: Published) -> str:
-    told = published.told
+    told = published.statement
     names = {name for name in told["files"] if name.startswith(f"{files.REGISTRATION}/")}
-    if names != {f"{files.REGISTRATION}/{name}.json" for name in told["registered"]}:
-        raise Failure(f"the statement says that {told['registered']} registered, the folder has {sorted(names)}")
-    if told["registered"] and set(told["registered"]) != set(published.owners):
-        raise Failure(f"{told['registered']} registered, and not all of {list(published.owners)}")
-    for name in told["registered"]:
+    if names != {f"{files.REGISTRATION}/{name}.json" for name in told["registrations"]}:
+        raise Failure(f"the statement says that {told['registrations']} registered, the folder has {sorted(names)}")
+    if told["registrations"] and set(told["registrations"]) != set(published.owners):
+        raise Failure(f"{told['registrations']} registered, and not all of {list(published.owners)}")
+    for name in told["registrations"]:
         file = f"{files.REGISTRATION}/{name}.json"
         given = (published.files[file], name, registered_digest(published.files), told["code"])
         if problem := files.registration_problem(file, *given, published.authority):
             raise Failure(problem)
         if files.decode_json(file, published.files[file])["time"] > told["began"]:
             raise Failure(f"{file} is later than the first data were opened, {told['began']}")
-    if not told["registered"]:
+    if not told["registrations"]:
         return "none: nothing shows that the method was fixed before data were opened"
-    return f"{', '.join(told['registered'])} before {told['began']}, by their own clocks"
+    return f"{', '.join(told['registrations'])} before {told['began']}, by their own clocks"
 
 
 def registered_digest(published: Mapping[str, bytes]) -> str:
@@ -138,7 +138,7 @@ def registered_digest(published: Mapping[str, bytes]) -> str:
 
 
 def _formulas(published: Published) -> str:
-    for row in published.told["releases"]:
+    for row in published.statement["releases"]:
         try:
             found = sensitivity(row["formula"], row["inputs"])
         except ValueError as error:
@@ -149,11 +149,11 @@ def _formulas(published: Published) -> str:
             raise Failure(f"release {row['id']!r} was not drawn exactly and in secret")
         if row["shares"] and not set(row["shares"]) <= set(row["owners"]):
             raise Failure(f"release {row['id']!r} has shares of {sorted(row['shares'])}, which are not its owners")
-    return f"{len(published.told['releases'])} sensitivities are those of their formulas"
+    return f"{len(published.statement['releases'])} sensitivities are those of their formulas"
 
 
 def _noise(published: Published) -> str:
-    rows = {row["id"]: row for row in published.told["releases"]}
+    rows = {row["id"]: row for row in published.statement["releases"]}
     table = list(csv.reader(io.StringIO(published.files[files.MEASUREMENTS].decode("utf-8"), newline="")))
     counts = dict.fromkeys(rows, 0)
     if not table or tuple(table[0]) != COLUMNS:
@@ -177,14 +177,14 @@ def _noise(published: Published) -> str:
 
 
 def _delta(published: Published) -> str:
-    delta, n = published.told["delta"], published.told["n_protected"]
+    delta, n = published.statement["delta"], published.statement["n_protected"]
     if not delta * n < 1:
         raise Failure(f"delta is {delta}, which is not below one over {n} records")
     return f"{delta} is below one over {n} records"
 
 
 def _program(published: Published) -> str:
-    told, given = published.told, published.files
+    told, given = published.statement, published.files
     deployment = deployment_in(given[files.CONFIGURATION])
     if set(published.owners) != set(deployment.holders):
         raise Failure(f"the statement is of {list(published.owners)}, the configuration of {list(deployment.holders)}")
@@ -203,7 +203,7 @@ def _program(published: Published) -> str:
 
 
 def _text(published: Published) -> str:
-    if published.files[files.TEXT] != text_of(published.told):
+    if published.files[files.TEXT] != text_of(published.statement):
         raise Failure(f"{files.TEXT} is not the text of {files.STATEMENT}")
     return f"{files.TEXT} is that of {files.STATEMENT}"
 
@@ -221,7 +221,7 @@ CHECKS: Mapping[str, Callable[[Published], str]] = {
 }
 
 
-def _known(published: Published, authority: Path | None, fingerprints: Sequence[str]) -> str:
+def signer_line(published: Published, authority: Path | None, fingerprints: Sequence[str]) -> str:
     """Who vouches for the certificates."""
     if authority is not None:
         text = authority.read_text(encoding="ascii")
@@ -234,7 +234,7 @@ def _known(published: Published, authority: Path | None, fingerprints: Sequence[
         return f"signers: certificates of the authority in {authority}"
     given = dict(one.partition("=")[::2] for one in fingerprints)
     for name, digest in given.items():
-        if published.told["fingerprints"].get(name) != digest.lower().replace(":", ""):
+        if published.statement["fingerprints"].get(name) != digest.lower().replace(":", ""):
             raise Failure(f"the certificate of {name!r} has another fingerprint than {digest}")
     if set(given) >= set(published.owners):
         return "signers: certificates with the fingerprints that were given"

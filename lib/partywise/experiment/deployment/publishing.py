@@ -45,7 +45,8 @@ class Publication:
     """One party's part of publishing the result of its run.
 
     n : records of everybody, where the configuration has one number for all
-    opened : when this process began; registrations : files of all owners by name, none where the block asks for none
+    start_time : when this process began
+    registrations : files of all owners by name, none where the block asks for none
     """
 
     deployment: Deployment
@@ -54,10 +55,10 @@ class Publication:
     account: Account
     into: Path
     n: int
-    opened: str
+    start_time: str
     registrations: Mapping[str, bytes]
     recorder: Recorder = field(default_factory=Recorder)
-    written: str = ""
+    summary: str = ""
 
     def conclude(self, session: Session, outcome: Outcome) -> None:
         """Take part; the publisher writes the folder in the end."""
@@ -73,7 +74,7 @@ class Publication:
             session.watch.put(publisher, "publishing", encode(own))
             sent = decode(session.watch.get(publisher, "statement"))
             session.watch.put(publisher, "signature", json.dumps(self._sign(session, sent, own)).encode())
-            self.written = f"signed what {publisher} writes"
+            self.summary = f"signed what {publisher} writes"
 
     def _account_facts(self, session: Session) -> dict[str, Any]:
         """What an owner says of its account, in which the row of publishing stands first."""
@@ -84,14 +85,14 @@ class Publication:
         delta, group = self.deployment.delta, plan.rows_per_user(network.case)
         same = {row.run for row in rows if row.kind == "began" and row.fields.get("study") == network.study}
 
-        def paid(chosen: set[str]) -> float:
+        def total_paid(chosen: set[str]) -> float:
             payments = [(name, event) for name, event in paid_events(rows) if name in chosen]
             return spent_of(payments, delta, group, party=self.me)[plan.spec.unit].epsilon
 
         return {
-            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": paid({run})},
-            "runs": {"begun": len(same & set(runs_of(rows))), "epsilon": paid(same)},
-            "opened": self.opened,
+            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({run})},
+            "runs": {"begun": len(same & set(runs_of(rows))), "epsilon": total_paid(same)},
+            "opened": self.start_time,
             "fingerprint": Credential.fingerprint(self._credential(session).certificate),
         }
 
@@ -108,12 +109,12 @@ class Publication:
         facts = RunFacts(
             run=session.run,
             began=min(told[name]["opened"] for name in owners),
-            ended=files.now()[:10],
+            end_day=files.now()[:10],
             code=library_digest(),
             accounts={name: told[name]["account"] for name in owners},
             runs={name: told[name]["runs"] for name in owners},
             fingerprints={name: told[name]["fingerprint"] for name in owners},
-            registered=list(self.registrations),
+            registrations=list(self.registrations),
         )
         made = self._rebuild(values, facts)
         shown = made.files.get(files.ESTIMATE)
@@ -156,7 +157,7 @@ class Publication:
         for key, name in pairs:
             if not problem and told[key].get(self.me) != own[name]:
                 problem = f"{files.STATEMENT} has other {key} of this party"
-        if not problem and (told["run"] != session.run or told["began"] > self.opened):
+        if not problem and (told["run"] != session.run or told["began"] > self.start_time):
             problem = f"{files.STATEMENT} is of another run"
         if problem:
             raise PartyError(f"{self.me!r} does not sign: {problem}.")
@@ -164,7 +165,7 @@ class Publication:
 
     def _write(self, session: Session, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
         """All files; those that are made of data by the gate alone."""
-        folder, unprotected = self.into / FOLDER, self.deployment.network.unprotected
+        folder, unprotected = self.into / FOLDER, self.deployment.network.unprotected_units
         for name, value in made.files.items():
             publish(value, folder / name, unprotected)
         plain = {files.SIGNATURES: files.encode_json({name: one["signature"] for name, one in signatures.items()})}
@@ -174,16 +175,16 @@ class Publication:
         for name, data in plain.items():
             with replacing(folder / name) as temporary:
                 temporary.write_bytes(data)
-        self.written = (
+        self.summary = (
             f"wrote {folder} (signed by {', '.join(signatures)}); check it with python -m partywise check-release"
         )
 
 
-def publication_row(publisher: str, events: list[Event]) -> Event:
+def publication_row(publisher: str, events: list[Event]) -> Event | None:
     """The row of publishing in the account of an owner: free, seen by everybody, made of all that it paid."""
     from ...privacy.mechanisms.release import Release, derived_event
 
-    return derived_event(ROW, publisher, [Release(None, event) for event in events], "*")
+    return derived_event(ROW, publisher, [Release(None, event) for event in events], "*") if events else None
 
 
 def _terms(event: Event) -> tuple[Any, ...]:

@@ -24,11 +24,12 @@ import numpy as np
 from ...errors import ConfigError
 from ...federation.cipher import Cipher
 from ...federation.deployment.outcome import plain
+from ...federation.exchanges.sharing import DEALER
 from ...federation.identity import Identity
 from ...federation.place_checks import PlacedRun
 from ...federation.publication import files
 from ...federation.publication.formulas import formula_of
-from ...federation.publication.measurements import Planted, table_of
+from ...federation.publication.measurements import MeasurementReplay, table_of
 from ...federation.publication.statement import RunFacts, Statement, text_of
 from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.ledger.event import FIELDS, QUESTIONS, Event, clear_event
@@ -68,8 +69,8 @@ def deployment_in(configuration: bytes) -> Deployment:
 
 
 def publisher_of(deployment: Deployment) -> str:
-    """Who writes the folder: as the configuration says, else the first place without data; empty for nobody."""
-    return deployment.network.publisher or next(iter(deployment.places), "")
+    """Who writes the folder: as the configuration says, else the first place that gets results; empty for nobody."""
+    return deployment.network.publisher or next((name for name in deployment.places if name != DEALER), "")
 
 
 def rebuild(
@@ -84,7 +85,7 @@ def rebuild(
 
     LookupError where a value is missing that the program needs.
     """
-    publisher, planted = publisher_of(deployment), Planted(values)
+    publisher, planted = publisher_of(deployment), MeasurementReplay(values)
     placed, returned = _replay(deployment, planted, facts.run, n)
     if spare := sorted(values.keys() - planted.values.keys()):
         raise LookupError(f"{spare[0]!r} is no release of this program")
@@ -94,7 +95,7 @@ def rebuild(
     published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
     estimate, parts = estimate_of(plain(returned, publisher)), _parts(deployment, placed, publisher, drawn)
     open_units = sorted({unit for part in parts if isinstance(part, Clear) for unit in part.units})
-    shown = not set(open_units) - set(deployment.network.unprotected)
+    shown = not set(open_units) - set(deployment.network.unprotected_units)
     if shown:
         published[files.ESTIMATE] = derive(estimate, parts, name=ROW, owner=publisher)
     ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
@@ -109,7 +110,7 @@ def rebuild(
     return Rebuilt(published, told, {event.release_id: event for event in rows})
 
 
-def _replay(deployment: Deployment, planted: Planted, run: str, n: int) -> tuple[PlacedRun, Any]:
+def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int) -> tuple[PlacedRun, Any]:
     """The program once more, with published values, nothing drawn and nothing paid."""
     rows = deployment.rows or dict.fromkeys(deployment.holders, n)
     with warnings.catch_warnings():
@@ -165,7 +166,7 @@ def _numbers(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 def _statement(
     deployment: Deployment,
     ledger: Ledger,
-    planted: Planted,
+    planted: MeasurementReplay,
     facts: RunFacts,
     digests: Mapping[str, str],
     unprotected: Sequence[str],
@@ -194,7 +195,7 @@ def _statement(
         delta_below_1_over_n=delta * records < 1,
         trust=total.trust,
         colluders=total.colluders,
-        unprotected=unprotected,
+        unprotected_units=unprotected,
         epsilon={one: found.epsilon_certified for one, found in totals.items()},
         epsilon_public=total.epsilon_public,
         epsilon_any=total.epsilon_any,
@@ -209,11 +210,11 @@ def _statement(
     )
 
 
-def _in_order(planted: Planted) -> list[Event]:
+def _in_order(planted: MeasurementReplay) -> list[Event]:
     return [planted.events[name] for name in sorted(planted.events)]
 
 
-def _release_row(planted: Planted, event: Event) -> dict[str, Any]:
+def _release_row(planted: MeasurementReplay, event: Event) -> dict[str, Any]:
     """A release as the statement has it."""
     formula, inputs = formula_of(event, planted.statistics[event.release_id])
     row = {name: getattr(event, name) for name in ("mechanism", "mu", "rho", "epsilon", "count", "sensitivity")}

@@ -43,7 +43,7 @@ class Start:
 
     configuration : digest of the shared configuration; me : its name; data, certificates, into : folders
     account : file of its account over all runs, by default beside its data, or its outputs where it has none
-    shared : the shared configuration itself, as it is published
+    configuration_file : the shared configuration itself, as it is published
     """
 
     deployment: Deployment
@@ -53,7 +53,7 @@ class Start:
     certificates: Path
     into: Path
     account: Path | None = None
-    shared: bytes = b""
+    configuration_file: bytes = b""
 
     @property
     def ledger(self) -> Path:
@@ -129,7 +129,7 @@ def _run(start: Start) -> RunReport:
         publication = None
         if network.mode == "release" and plan_draws(deployment) and publisher_of(deployment):
             n = len(own.run.fold.of)
-            given = start.shared, start.me, account, start.into, n, opened, registrations
+            given = start.configuration_file, start.me, account, start.into, n, opened, registrations
             publication = Publication(deployment, *given)
             watched.enter_context(publication.recorder.watching())
         outcome = run_party(
@@ -148,7 +148,7 @@ def _run(start: Start) -> RunReport:
             conclude=None if publication is None else publication.conclude,
         )
         report = _write_files(start, account, outcome)
-        return report if publication is None else replace(report, published=publication.written)
+        return report if publication is None else replace(report, published=publication.summary)
 
 
 def plan_draws(deployment: Deployment) -> bool:

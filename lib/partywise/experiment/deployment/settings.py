@@ -74,7 +74,7 @@ class Network:
     certificates : SHA-256 of the certificate of each of them, as the verb ``certificates`` prints it: keys that parties
         agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
     publisher : who writes the folder ``release``, with mode ``release``; by default the first place without data
-    unprotected : units of which an estimate that is made of the publisher's own data may cost everything
+    unprotected_units : units of which an estimate that is made of the publisher's own data may cost everything
     registration : folder with the registrations of all data holders, without which no party opens its file
     """
 
@@ -94,7 +94,7 @@ class Network:
     parties: dict[str, object]
     certificates: dict[str, str] | None = None
     publisher: str | None = None
-    unprotected: tuple[Literal["label", "features"], ...] = ()
+    unprotected_units: tuple[Literal["label", "features"], ...] = ()
     registration: str | None = None
 
     def __post_init__(self) -> None:

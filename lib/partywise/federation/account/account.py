@@ -148,13 +148,13 @@ class Account:
         """The registrations of all parties that were there before any data were opened, by their digests."""
         self._append(("registered", "", {"digests": dict(digests)}))
 
-    def record_publication(self, event: Event, nonce: bytes) -> None:
-        """What is about to be published of this run: free, and seen by everybody from now on.
+    def record_publication(self, event: Event | None, nonce: bytes) -> None:
+        """What is about to be published of this run: free, and seen by everybody; None where the party paid nothing.
 
         The nonce opens what the publication holds of this account (`partywise.federation.publication.files`).
         """
-        self.charge(event)
-        self._append(("published", self._began("published"), {"event": event.to_row(), "nonce": nonce.hex()}))
+        row = None if event is None else event.to_row()
+        self._append(("published", self._began("published"), {"event": row, "nonce": nonce.hex()}))
 
     @property
     def head(self) -> tuple[int, str]:

@@ -124,18 +124,6 @@ def is_time(text: object) -> bool:
         return False
 
 
-def validity_problem(certificate: str, at: datetime) -> str:
-    """Why a certificate did not hold at a time, as the end of a sentence; empty if it did."""
-    from cryptography import x509
-
-    try:
-        chain = x509.load_pem_x509_certificates(certificate.encode())
-    except ValueError:
-        return "has a certificate that cannot be read"
-    held = all(one.not_valid_before_utc <= at <= one.not_valid_after_utc for one in chain)
-    return "" if held else f"has a certificate that did not hold at {at.strftime(TIME)}"
-
-
 def checked_at(began: str, ended: str) -> datetime:
     """When certificates must hold: when the last day began, or the run if that was later."""
     return max(datetime.strptime(f"{ended}T00:00:00Z", TIME), datetime.strptime(began, TIME)).replace(tzinfo=UTC)

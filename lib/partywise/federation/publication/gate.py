@@ -23,7 +23,7 @@ def publish(value: AccountedValue, file: Path, unprotected: Collection[str] = ()
         Of bytes: a release that is exact, secure and certified, or a function of such and of public values.
     file : Path
     unprotected : collection of str
-        Units of which somebody has said, by name, that nothing protects them (``network.unprotected``).
+        Units of which somebody has said, by name, that nothing protects them (``network.unprotected_units``).
 
     Raises
     ------
@@ -49,7 +49,7 @@ def require_publishable(value: object, name: str, unprotected: Collection[str] =
         if open_units:
             raise CertificationError(
                 f"{name} is made of values in the clear, so that nothing protects the unit {open_units[0]}: publish "
-                "the measurements alone, or name the unit in network.unprotected."
+                "the measurements alone, or name the unit in network.unprotected_units."
             )
     elif isinstance(value, Release):
         _require_release(value, name)
@@ -64,7 +64,7 @@ def _require_release(release: Release, name: str) -> None:
         named = {part.event.release_id for part in _nearest(release)}
         if not named or not set(event.data_dependent_parameters) <= named:
             raise CertificationError(f"{name} is computed from {event.data_dependent_parameters}, which it lacks.")
-    elif reason := _unproved(event):
+    elif reason := missing_proof(event):
         raise CertificationError(f"{name} would hold release {event.release_id!r}, {reason}.")
 
 
@@ -76,7 +76,7 @@ def _nearest(release: Release) -> list[Release]:
     return [part for part in parts if isinstance(part, Release)]
 
 
-def _unproved(event: Event) -> str:
+def missing_proof(event: Event) -> str:
     """Why nothing finite is proved of a release, as the end of a sentence; empty where something is."""
     if not event.certified or UNPROVED in event.data_dependent_parameters:
         return "of which nothing finite is proved"

@@ -43,8 +43,8 @@ class Recorder:
 
     def add_key(self, key: object) -> None:
         """Keys and noise stay where they are; who adds noise to an entry is public."""
-        if isinstance(key, NoiseKey) and key.held is not None:
-            self._copies[key.name] = self._copies.get(key.name, 0) + key.held.ravel().astype(int)
+        if isinstance(key, NoiseKey) and key.entries is not None:
+            self._copies[key.name] = self._copies.get(key.name, 0) + key.entries.ravel().astype(int)
 
     def add_event(self, event: Event) -> None:
         """Name what was drawn last."""
@@ -72,7 +72,7 @@ class Recorder:
             OBSERVER.reset(token)
 
 
-class Planted(Recorder):
+class MeasurementReplay(Recorder):
     """Gives published values in place of draws, and draws nothing; it is asked to pay first, and so told the name."""
 
     def __init__(self, values: Mapping[str, np.ndarray]) -> None:

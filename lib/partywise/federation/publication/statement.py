@@ -24,20 +24,21 @@ WIDTH = 100
 class RunFacts:
     """What only the parties of a run can say.
 
-    run, began, ended, code : id; when the first data were opened, by its owner's clock; day of the end; of the library
+    run, began, end_day : id; when the first data were opened, by its owner's clock; day of the end
+    code : digest of the library
     accounts : by owner a commitment to its account, and what it paid in this run
     runs : by owner how often this study was run on its data, and what it paid in all of these
-    fingerprints : SHA-256 of the certificates of the owners; registered : who registered before data were opened
+    fingerprints : SHA-256 of the certificates of the owners; registrations : who registered before data were opened
     """
 
     run: str
     began: str
-    ended: str
+    end_day: str
     code: str
     accounts: Mapping[str, Mapping[str, Any]]
     runs: Mapping[str, Mapping[str, Any]]
     fingerprints: Mapping[str, str]
-    registered: Sequence[str]
+    registrations: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class Statement(RunFacts):
     delta_below_1_over_n: bool
     trust: str
     colluders: int
-    unprotected: Sequence[str]
+    unprotected_units: Sequence[str]
     epsilon: Mapping[str, Any]
     epsilon_public: Any
     epsilon_any: Any
@@ -98,7 +99,7 @@ def text_of(told: Mapping[str, Any]) -> bytes:
 def _who(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"# What was published: {told['study']}, method {told['method']}"
     yield ""
-    yield f"Run {told['run'][:12]}, which ended on {told['ended']}; case {told['case']}."
+    yield f"Run {told['run'][:12]}, which ended on {told['end_day']}; case {told['case']}."
     yield f"Estimate: {'estimate.csv' if 'estimate.csv' in told['files'] else 'none'}; measurements: measurements.csv."
     owners = list(told["accounts"])
     yield f"Data of {', '.join(owners)}: {told['n_protected']} records are protected (unit {told['unit']})."
@@ -135,8 +136,8 @@ def _costs(told: Mapping[str, Any]) -> Iterator[str]:
 def _limits(told: Mapping[str, Any]) -> Iterator[str]:
     yield "## What is not protected"
     yield ""
-    if told["unprotected"]:
-        yield f"- at all, by decision of the parties: {', '.join(told['unprotected'])}"
+    if told["unprotected_units"]:
+        yield f"- at all, by decision of the parties: {', '.join(told['unprotected_units'])}"
     for text in told["not_protected"]:
         yield f"- {text}"
     yield ""
@@ -154,7 +155,7 @@ def _checks(told: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for name, fingerprint in list(told["fingerprints"].items())[:12]:
         yield f"- {name}: {fingerprint}"
-    registered = ", ".join(told["registered"]) or "nobody"
+    registered = ", ".join(told["registrations"]) or "nobody"
     yield f"Registered before any data were opened, by the clocks of the parties: {registered}."
     yield f"Intervals: {told['intervals']}."
     yield ""

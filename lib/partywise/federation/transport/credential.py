@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,17 @@ def signature_problem(name: str, told: bytes, head: Mapping[str, Any], authority
     except (ValueError, TypeError, LookupError, AttributeError):
         return "has no certificate and signature that can be read"
     return ""
+
+
+def validity_problem(certificate: str, at: datetime) -> str:
+    """Why a certificate did not hold at a time, as the end of a sentence; empty if it did."""
+    x509, _, _ = _cryptography()
+    try:
+        chain = x509.load_pem_x509_certificates(certificate.encode())
+    except ValueError:
+        return "has a certificate that cannot be read"
+    held = all(one.not_valid_before_utc <= at <= one.not_valid_after_utc for one in chain)
+    return "" if held else f"has a certificate that did not hold at {at:%Y-%m-%d %H:%M}"
 
 
 def _is_issued(chain: list[Any], authorities: list[Any], failed: tuple[type[Exception], ...]) -> bool:

@@ -31,12 +31,12 @@ MECHANISM = "shared_rounded_gaussian"
 class NoiseKey:
     """The noise of one release, or one share of it, which nobody but its dealer or the owner of the share has.
 
-    held : the entries that the owner has a part of, where these are not all; public
+    entries : the ones that the owner has a part of, where these are not all; public
     """
 
     name: str
     integers: np.ndarray
-    held: np.ndarray | None = None
+    entries: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
