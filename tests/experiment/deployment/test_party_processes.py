@@ -134,7 +134,7 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     second = parties.all()
     assert {one.code for one in second.values()} == {0}, second
     paid = re.search(r"budget: epsilon (\S+) of 5 \(unit features, delta 1e-05, 2 runs added; ", second["shop"].out)
-    left = re.search(r"or epsilon (\S+) of pure distributions\)", second["shop"].out)
+    left = re.search(r"or epsilon (\S+) of pure profiles\)", second["shop"].out)
     assert paid and left and float(paid[1]) == pytest.approx(4, abs=2e-4)
     assert float(left[1]) == pytest.approx(5 - float(paid[1]), abs=1e-5)
     before = read_record(tmp_path / "out" / "shop")
