@@ -13,6 +13,7 @@ from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_rows
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
+from .loss_bound import loss_bound
 from .model import PublicFacts
 from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
 from .protocols import certified, published, reference, whitened
@@ -90,6 +91,9 @@ class SlicedInverseRegression(Estimator):
     noise_errors_ : ndarray of shape (d, p), or None
         Standard deviation that the noise of privacy alone gives each entry of ``components_``, to first order; NaN in a
         direction that cannot be told from noise. Of ``certified`` with its standard options and ``whitened``.
+    loss_bound_ : float, or None
+        Upper 95 % bound of the projection loss to the true subspace, by parametric bootstrap from what was released; of
+        ``certified`` with its standard options, and of no other.
     columns_ : ndarray of int or None
         Columns that screening kept.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -172,6 +176,9 @@ class SlicedInverseRegression(Estimator):
         found = self._simulate(clients, n, rng, public=public, settings=self._settings())
         self.components_, self.columns_, self.n_features_in_ = found.basis.T, found.columns, p
         self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
+        released, self.loss_bound_ = found.released, None
+        if released is not None:
+            self.loss_bound_ = loss_bound(released, self.n_directions)
         self._keep_names(frame)
         return self
 
@@ -185,6 +192,10 @@ class SlicedInverseRegression(Estimator):
             rows += [f"direction {place}: not distinguishable from noise" for place in lost]
         elif self._options().uses_epsilon and np.isfinite(found.epsilon_claimed):
             rows.append("noisy: the standard deviation of its noise is not computed for this fit")
+        if self.loss_bound_ is not None:
+            rows.append(f"projection loss to the true subspace: at most {self.loss_bound_:.3g} (95 %)")
+        elif self._options().uses_epsilon:
+            rows.append("no bound of the loss: its bootstrap is of 'certified' with its standard options alone")
         given = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
         titles = [f"{title} {place + 1}" for place in range(self.n_directions) for title, _ in given]
         rows += ["", f"{'':6} " + " ".join(f"{title:>11}" for title in titles)]

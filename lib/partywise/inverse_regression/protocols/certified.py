@@ -31,6 +31,7 @@ from ..certified import (
     release_second,
     release_slices,
 )
+from ..loss_bound import ReleasedMoments
 from ..model import Estimate
 from ..slices import case_clip
 from .budgets import CertifiedPlan, user_epsilon
@@ -96,16 +97,19 @@ def server_fit(
     covariance, aggregation = covariance_of(weighted_mean(seconds, weights), mean), spec.options.aggregation
     # Kernel and projector are made of every client's matrix, about its own mean.
     stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
-    found, errors = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation), None
+    found = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation)
+    errors = released = None
     if aggregation == "mean" and spec.options.second == "goe" and np.all(np.isfinite(found.basis)):
         sd = merged_sd(releases[0], weights)
         length = case_clip(spec.settings.radius).length(len(M))
         sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
         errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
+        released = ReleasedMoments(M, covariance, sds.means, sds.second, sum(weights))
     return server_estimate(
         found,
         spec,
         errors=errors,
+        released=released,
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
         clients=clients[0],

@@ -17,6 +17,7 @@ from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.mechanisms.release import Release, derive
 from ...randomness import Rng, once
 from ..estimate import Subspace, aggregate, dp_lda
+from ..loss_bound import ReleasedMoments
 from ..model import Estimate, PublicFacts
 from ..moments import Moments, large_enough
 from ..records import Records
@@ -195,6 +196,7 @@ def server_estimate(
     clients: int,
     columns: np.ndarray | None = None,
     errors: np.ndarray | None = None,
+    released: ReleasedMoments | None = None,
     **numbers: float | int | bool | None,
 ) -> Estimate:
     """The estimate in all p columns, with its flags; ``errors`` of the basis, from noise."""
@@ -212,4 +214,4 @@ def server_estimate(
         "unidentified": found.unidentified,
     }
     errors = None if errors is None else spread(errors)
-    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, flags | numbers, errors)
+    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, flags | numbers, errors, released)

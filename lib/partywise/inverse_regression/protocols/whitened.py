@@ -131,10 +131,10 @@ def server_fit(
     """
     counted = sum(weights), plan.variance(clients[1])
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
-    found, errors, numbers = failed_subspace(len(covariance), d), None, dict[str, float]()
+    found, errors, sd_means = failed_subspace(len(covariance), d), None, None
     if whitens(covariance):
         found = unwhiten(np.stack(means), weights, covariance, d)
-        numbers["sd_means"] = noise_sd(releases[1])
+        sd_means = noise_sd(releases[1])
         sds = deviations(plan, releases, weights, counted)
         errors = basis_errors(weighted_mean(means, weights), covariance, answer.value[-1], d, sds)
     return server_estimate(
@@ -147,7 +147,7 @@ def server_fit(
         errors=errors,
         skipped_clients=clients[0] - clients[1],
         epsilon_user=user_epsilon(spec, plan.budget),
-        **numbers,
+        sd_means=sd_means,
         sd_second=noise_sd(releases[0]),
         clip_radius=public_radius(plan, plan.n_kept, counted),
     )
@@ -176,7 +176,7 @@ def with_both(
 
 def with_shrunk(estimate: Estimate, shrunk: Sequence[float]) -> Estimate:
     """The estimate, with the share of records that shrank, which stays with the clients."""
-    if "sd_means" not in estimate.numbers:
+    if estimate.numbers["sd_means"] is None:
         return estimate
     return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean(shrunk))})
 
