@@ -177,7 +177,7 @@ def test_a_second_moment_that_whitens_nothing_changes_no_message_but_what_it_say
     for replicate in range(20):
         run = run_of("whitened", data, settings, 2, 0.01, replicate)
         estimate = simulate(fit, run)
-        seen.setdefault("sd_means" in estimate.numbers, (replicate, run, estimate))
+        seen.setdefault(estimate.numbers["sd_means"] is not None, (replicate, run, estimate))
     assert set(seen) == {True, False}
     names = [[(m.sender, m.receiver, m.name) for m in run.channel.messages] for _, run, _ in seen.values()]
     assert names[0] == names[1]
