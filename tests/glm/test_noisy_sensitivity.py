@@ -18,7 +18,7 @@ from partywise.glm.noisy_statistics.blocks import (
     whole_blocks,
     with_intercept,
 )
-from partywise.glm.noisy_statistics.scores import clip_of, mean_score, moments_certificate, second_moments
+from partywise.glm.noisy_statistics.scores import ScoreClip, clip_of, mean_score, moments_certificate, second_moments
 from partywise.randomness import stream
 
 P = 5
@@ -63,6 +63,13 @@ def test_a_score_of_many_records_moves_by_an_nth():
     )
     assert before.certificate.value == pytest.approx(2 * clipping.size / 20, rel=1e-15)
     assert NEAR * before.certificate.value <= gap <= before.certificate.value * WHOLE
+
+
+def test_a_score_that_overflows_is_clipped_and_infinity_times_nothing_is_nothing():
+    clipping, x = ScoreClip(public(2.0)), np.array([[1.0, 0.0, -3.0], [1.0, 1.0, 0.0]])
+    found = clipping.of_scores(x, np.array([-np.inf, np.nan]))
+    assert found.records[0].tolist() == pytest.approx(np.array([-1.0, 0.0, 1.0]) * 2**20 / np.sqrt(2), abs=1)
+    assert not found.records[1].any() and found.number == 1
 
 
 def orthogonal(p, radius):

@@ -144,6 +144,28 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     assert read_record(tmp_path / "out" / "shop") == before
 
 
+@pytest.mark.parametrize(
+    ("protocol", "place", "words"),
+    [("noisy_newton", "aggregator", "sees every record"), ("noisy_predictor", "dealer", "knows the noise")],
+)
+def test_a_trusted_place_is_on_every_screen_and_nothing_is_proved_against_it(
+    protocol, place, words, started, tmp_path, monkeypatch
+):
+    case = Apart(GLM)
+    places = (*case.files, "analyst", place)
+    monkeypatch.setattr(Apart, "names", places)
+    case.method = {"protocol": protocol}
+    case.network["parties"][place] = case.network["parties"].pop("dealer")
+    case.network |= {"mode": "release", "trusted": {place: "Statistics Office"}}
+    told = started(case).all()
+    for name, one in told.items():
+        assert one.code == 0, f"{name}: {one.err}"
+        assert f"Statistics Office runs the {place}, which {words}: epsilon inf against it" in one.out
+    total = join_results([tmp_path / "out" / name for name in places]).total
+    assert total.epsilon_certified == pytest.approx(2.0, abs=1e-9) and total.epsilon_any == math.inf
+    assert total.trust == f"{place} does not collude" and total.sampler == "secure"
+
+
 def released(**keys: Any) -> Apart:
     """Trees on randomised bins, with noise of the operating system."""
     case = Apart(TREES)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from deployment_cases import Apart
-from partywise.errors import ConfigError
+from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment import rehearsal
+from partywise.experiment.deployment import rehearsal, running
+from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
 from partywise.experiment.deployment.running import RunReport, Start
 from partywise.experiment.deployment.screen import screen
 from partywise.experiment.study import EXACT, NO_NOISE, available, load
+from partywise.federation.cipher import Cipher
 from partywise.federation.deployment.forms import form_of
 from partywise.federation.run import simulate
+from partywise.privacy.accounted_values import Clear
 from partywise.privacy.mechanisms.random import SecureRandom
 from release_table import PAGE, page
 
@@ -192,3 +197,25 @@ def test_the_screen_says_who_is_trusted(tmp_path):
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
     told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), True, "", {}))
     assert "Statistics Office runs the aggregator, which sees every record: epsilon inf against it" in told
+
+
+def test_records_go_to_the_place_that_is_trusted_with_them_and_to_nobody_else():
+    """Neither to one that is no trusted place, nor to one that is trusted with the noise."""
+    run, _, _ = whole(newton(trusted={"aggregator": "Statistics Office"}).deployment(), "", Path())
+    shares = Cipher(np.ones(3), "nobody", "additive shares", knows=("aggregator",))
+    run.channel.send("shop", "aggregator", "shares", shares)
+    for trusted in (("aggregator",), ("aggregator", "analyst")):
+        run.channel.trusted = frozenset(trusted)
+        with pytest.raises(CertificationError, match="closes nothing in a run that is not an experiment"):
+            run.channel.send("shop", "analyst", "shares", shares)
+    run.channel.trusted = frozenset()
+    assert isinstance(run.channel.leaving("shop", shares), Clear)
+
+
+def test_what_costs_too_much_or_trusts_nobody_by_name_is_refused_before_data_are_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "part", lambda *given: pytest.fail("opened data"))
+    named = {"trusted": {"aggregator": "Statistics Office"}}
+    for given, words in (({}, "say who runs it"), (named | {"largest_epsilon": 1.5}, "network.largest_epsilon")):
+        start = Start(newton(**given).deployment(), "c" * 64, "shop", tmp_path, tmp_path, tmp_path)
+        with pytest.raises(running.PartyRunError, match=words):
+            running.run(start)

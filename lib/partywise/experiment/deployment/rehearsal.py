@@ -130,7 +130,7 @@ def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
 def _check_cost(deployment: Deployment, run: Run) -> None:
     """ConfigError where a rehearsed run costs more than the largest epsilon; of one that was cut short, so far."""
     network, plan = deployment.network, deployment.plan
-    unit, delta = plan.spec.unit, plan.delta(network.case)
+    unit, delta = plan.spec.unit, deployment.delta
     total = run.channel.ledger.worst_total(run.names, unit, delta, rows_per_user=plan.rows_per_user(network.case))
     if total.epsilon_certified > network.largest_epsilon:
         raise ConfigError(

@@ -118,10 +118,14 @@ def _run(start: Start) -> RunReport:
     deployment, network = start.deployment, start.deployment.network
     if start.me not in deployment.names:
         raise ConfigError(f"--me is {start.me!r}: {choices(start.me, deployment.names)}.")
-    # Before any data are opened.
+    release, forms = network.mode == "release", None
+    # What is refused is refused before data are opened, but where only they say how many records there are.
+    if release and deployment.rows:
+        forms = rehearse(deployment, 0)
     opened, registrations = now(), registrations_of(deployment, start)
     own = part(deployment, start.configuration, start.me, start.data)
-    forms = rehearse(deployment, len(own.run.fold.of)) if network.mode == "release" else None
+    if release and forms is None:
+        forms = rehearse(deployment, len(own.run.fold.of))
     _folder(start.into)
     with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account, ExitStack() as watched:
         if registrations:

@@ -39,7 +39,10 @@ class ScoreClip(BallClip):
 
     def of_scores(self, x: np.ndarray, r: np.ndarray) -> ClipResult:
         """x r (n, 1 + p) of records and the scores (n,) of their responses, clipped, in whole steps."""
-        return self.steps(x * np.clip(r, -self.residual, self.residual)[:, None], step_bits(len(x)))
+        # Means overflow at coefficients far off, and infinity times 0 counts as 0.
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = x * np.clip(r, -self.residual, self.residual)[:, None]
+        return self.steps(terms, step_bits(len(x)))
 
 
 def mean_weight(public: PublicFacts) -> float:
