@@ -7,8 +7,7 @@ import pytest
 
 import partywise as pw
 from partywise.inverse_regression.estimate import aggregate
-from partywise.inverse_regression.loss_bound import ReleasedMoments, loss_bound
-from partywise.inverse_regression.subspace import projection_loss
+from partywise.inverse_regression.subspace import ReleasedMoments, loss_bound, projection_loss
 from partywise.privacy.statistics.isometry import to_matrix
 from partywise.randomness import stream
 

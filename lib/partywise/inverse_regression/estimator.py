@@ -13,11 +13,11 @@ from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_rows
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
-from .loss_bound import loss_bound
 from .model import PublicFacts
 from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
 from .protocols import certified, published, reference, whitened
 from .slices import Slices, class_slices, public_slices
+from .subspace import loss_bound
 
 FIXED = "edges or classes of the estimator, fixed before the data were seen"
 
@@ -176,7 +176,7 @@ class SlicedInverseRegression(Estimator):
         found = self._simulate(clients, n, rng, public=public, settings=self._settings())
         self.components_, self.columns_, self.n_features_in_ = found.basis.T, found.columns, p
         self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
-        released, self.loss_bound_ = found.released, None
+        released, self.loss_bound_ = found.moments, None
         if released is not None:
             self.loss_bound_ = loss_bound(released, self.n_directions)
         self._keep_names(frame)

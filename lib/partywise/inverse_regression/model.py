@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from ..privacy.statistics.whole import step_bits
-from .loss_bound import ReleasedMoments
 from .records import ArrayRecords, Records
 from .slices import Slices
+from .subspace import ReleasedMoments
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Estimate:
     noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
         from releases alone, given the columns that were kept; NaN in a direction that cannot be told from noise; None
         without noise, or where it is not computed
-    released : what a bound of its loss follows from (`partywise.inverse_regression.loss_bound`); None of others
+    moments : what a bound of its loss follows from (`partywise.inverse_regression.subspace.loss_bound`); None of others
     """
 
     basis: np.ndarray
@@ -68,4 +68,4 @@ class Estimate:
     columns: np.ndarray | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
     noise_errors: np.ndarray | None = None
-    released: ReleasedMoments | None = None
+    moments: ReleasedMoments | None = None

@@ -31,9 +31,9 @@ from ..certified import (
     release_second,
     release_slices,
 )
-from ..loss_bound import ReleasedMoments
 from ..model import Estimate
 from ..slices import case_clip
+from ..subspace import ReleasedMoments
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     local_clip_share,
@@ -109,7 +109,7 @@ def server_fit(
         found,
         spec,
         errors=errors,
-        released=released,
+        moments=released,
         epsilon_claimed=plan.epsilon_claimed,
         epsilon=plan.epsilon,
         clients=clients[0],

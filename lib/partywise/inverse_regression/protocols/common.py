@@ -17,11 +17,11 @@ from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.mechanisms.release import Release, derive
 from ...randomness import Rng, once
 from ..estimate import Subspace, aggregate, dp_lda
-from ..loss_bound import ReleasedMoments
 from ..model import Estimate, PublicFacts
 from ..moments import Moments, large_enough
 from ..records import Records
 from ..screening import ccmd_multiplicity
+from ..subspace import ReleasedMoments
 
 R = TypeVar("R")
 
@@ -214,4 +214,4 @@ def server_estimate(
         "unidentified": found.unidentified,
     }
     errors = None if errors is None else spread(errors)
-    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, flags | numbers, errors, released)
+    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, flags | numbers, errors, moments)
