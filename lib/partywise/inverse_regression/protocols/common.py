@@ -196,7 +196,7 @@ def server_estimate(
     clients: int,
     columns: np.ndarray | None = None,
     errors: np.ndarray | None = None,
-    released: ReleasedMoments | None = None,
+    moments: ReleasedMoments | None = None,
     **numbers: float | int | bool | None,
 ) -> Estimate:
     """The estimate in all p columns, with its flags; ``errors`` of the basis, from noise."""
