@@ -150,4 +150,6 @@ def _guarantee(plan: Plan) -> str:
     for case in plan.cases:
         deltas.setdefault(plan.delta(case), []).append(case)
     shown = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
-    return f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"
+    joint = any(getattr(method.options, "shares_noise", False) for method in plan.methods.values())
+    rest = " (with shared noise at the smaller delta of all records together: delta in the cube)" if joint else ""
+    return f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}{rest}; inf: nothing can be certified"
