@@ -119,6 +119,15 @@ def test_the_statement_says_what_the_parties_paid_and_nothing_else_of_their_data
         assert outcome not in plain and row.digest not in plain and row.fields["nonce"] not in plain
 
 
+def test_how_often_a_study_was_run_is_said(copied):
+    told = json_of(copied, "statement.json")
+    assert {one["begun"] for one in told["runs"].values()} == {1} and "was run" not in text_of(told).decode()
+    told["runs"]["north"] = {"begun": 3, "epsilon": 5.5}
+    assert (
+        "north: this study was run 3 times, at epsilon 5.5 together; the owners could choose" in text_of(told).decode()
+    )
+
+
 def json_of(folder: Path, name: str) -> Any:
     return json.loads((folder / name).read_text())
 
@@ -306,8 +315,8 @@ def test_a_party_that_sees_other_files_does_not_sign_and_nobody_writes(tmp_path,
     parties = prepared(tmp_path)
     original = publishing.Publication._rebuild
 
-    def forged(self, values, facts):
-        made = original(self, values, facts)
+    def forged(self, *given):
+        made = original(self, *given)
         if self.me == "server":
             told = dict(made.statement) | {"epsilon_public": 0.01}
             made.files[files.STATEMENT] = type(made.files[files.STATEMENT])(
@@ -332,3 +341,21 @@ def test_no_file_is_opened_before_all_have_registered(tmp_path):
     assert told.code == 1 and "registration/south.json is missing: no data are opened" in told.err
     assert not [name for name in told.open if name.endswith("clients.csv")]
     assert not (tmp_path / "north" / "ledger.jsonl").exists()
+
+
+def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named(tmp_path, capsys):
+    """Labels by randomised response: their codes are published; what the holder of the features makes of them is not."""
+    for run, units in (("first", []), ("second", ["features"])):
+        case = Apart("label_private")
+        case.method = {"protocol": "walr", "noise": "rr", "ridge": "fixed"}
+        case.network |= {"mode": "release", "publisher": "shop", "unprotected_units": units}
+        folder = tmp_path / run
+        case.write(folder)
+        told = Parties(case, folder).all()
+        assert {one.code for one in told.values()} == {0}, told
+        release = folder / "out" / "shop" / "release"
+        assert (release / "estimate.csv").exists() == bool(units)
+        stated = json_of(release, "statement.json")
+        assert stated["unprotected_units"] == units and 0 < stated["epsilon"]["label"] <= 2
+        assert stated["epsilon"]["features"] == "inf" or not units
+        assert checked(release, folder, capsys)[0] == 0

@@ -191,7 +191,8 @@ def _program(published: Published) -> str:
     beside = {name: digest for name, digest in told["files"].items() if name.startswith(f"{files.REGISTRATION}/")}
     values, n = values_in(given[files.MEASUREMENTS]), told["n_protected"]
     try:
-        made = rebuild(deployment, given[files.CONFIGURATION], values, facts_of(told), beside, n)
+        estimate = given.get(files.ESTIMATE, b"")
+        made = rebuild(deployment, given[files.CONFIGURATION], values, facts_of(told), beside, n, estimate)
     except LookupError as error:
         raise Failure(f"{files.MEASUREMENTS} is not what the program releases: {error}") from None
     if problem := first_difference(given, made):

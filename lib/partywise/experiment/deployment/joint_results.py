@@ -9,7 +9,7 @@ from pathlib import Path
 from ...errors import AccountError, PartyError
 from ...federation.account.agreement import terms_of
 from ...federation.account.chain import Row
-from ...federation.account.reading import heads_of, messages_of, mode_of, opened_extract, party_of
+from ...federation.account.reading import event_of, heads_of, messages_of, mode_of, opened_extract, party_of
 from ...federation.channel import Channel
 from ...federation.deployment.account import RELEASE
 from ...federation.deployment.union import check_heads, union
@@ -61,6 +61,9 @@ def join_results(folders: Sequence[Path], authority: Path | None = None) -> Join
     certificates = check_heads(heads, digests, first.run, _text(authority))
     channel = union(names, messages, steps=first.steps)
     _check_paid(channel.ledger, accounts)
+    # What was to be published, everybody sees.
+    for row in (row for rows in accounts.values() for row in rows if row.kind == "published" and row.fields["event"]):
+        channel.ledger.append(event_of(row))
     # What an account paid as unproved is so in the union: no key of a study vouches for it here.
     channel.ledger = doubt_unknown(channel.ledger, ())
     total = channel.ledger.worst_total(names, first.unit, first.delta, rows_per_user=first.rows_per_user)

@@ -27,6 +27,7 @@ from ...federation.codec import decode, encode
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.session import Session, library_digest
 from ...federation.publication import files
+from ...federation.publication.estimate import estimate_of
 from ...federation.publication.gate import publish
 from ...federation.publication.measurements import Recorder, values_in
 from ...federation.publication.statement import RunFacts, facts_of
@@ -34,7 +35,7 @@ from ...federation.transport.credential import Credential, signature_problem
 from ...files import replacing
 from ...privacy.ledger.event import Event
 from .comparison import estimate_differs, first_difference
-from .release_folder import ROW, Rebuilt, estimate_of, publisher_of, rebuild
+from .release_folder import ROW, Rebuilt, publisher_of, rebuild
 from .settings import Deployment
 
 FOLDER = "release"
@@ -80,7 +81,7 @@ class Publication:
         """What an owner says of its account, in which the row of publishing stands first."""
         run, rows, nonce = session.run, self.account.rows(), secrets.token_bytes(32)
         events = [event for name, event in paid_events(rows) if name == run and event.mechanism != "none"]
-        self.account.record_publication(publication_row(publisher_of(self.deployment), events), nonce)
+        self.account.record_publication(publication_row(self.me, events), nonce)
         network, plan = self.deployment.network, self.deployment.plan
         delta, group = self.deployment.delta, plan.rows_per_user(network.case)
         same = {row.run for row in rows if row.kind == "began" and row.fields.get("study") == network.study}
@@ -116,9 +117,10 @@ class Publication:
             fingerprints={name: told[name]["fingerprint"] for name in owners},
             registrations=list(self.registrations),
         )
-        made = self._rebuild(values, facts)
+        estimate = estimate_of(outcome.plain_values)
+        made = self._rebuild(values, facts, estimate)
         shown = made.files.get(files.ESTIMATE)
-        if shown is not None and estimate_differs(shown.value, estimate_of(outcome.plain_values)):
+        if shown is not None and estimate_differs(shown.value, estimate):
             raise PartyError(f"the estimate of {self.me!r} is not what its program makes of what was released.")
         sent = {name: one.value for name, one in made.files.items()}
         for name in owners:
@@ -133,10 +135,10 @@ class Publication:
             signatures[name] = signed
         self._write(session, made, signatures)
 
-    def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts) -> Rebuilt:
+    def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
         beside = {f"{files.REGISTRATION}/{n}.json": files.digest_of(data) for n, data in self.registrations.items()}
         try:
-            return rebuild(self.deployment, self.configuration, values, facts, beside, self.n)
+            return rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
         except LookupError as error:
             raise PartyError(f"what was measured is not what the program releases: {error}.") from None
 
@@ -144,7 +146,7 @@ class Publication:
         """Sign files that are those that this party makes itself; PartyError for others."""
         told = files.decode_json(files.STATEMENT, sent[files.STATEMENT])
         values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(told)
-        made = self._rebuild(values, facts)
+        made = self._rebuild(values, facts, sent.get(files.ESTIMATE, b""))
         problem = first_difference(sent, made)
         for name, drawn in self.recorder.values.items():
             if not problem and not np.array_equal(values.get(name, np.empty(0)), drawn.ravel()):
@@ -157,8 +159,9 @@ class Publication:
         for key, name in pairs:
             if not problem and told[key].get(self.me) != own[name]:
                 problem = f"{files.STATEMENT} has other {key} of this party"
-        if not problem and (told["run"] != session.run or told["began"] > self.start_time):
-            problem = f"{files.STATEMENT} is of another run"
+        days = [told["began"][:10], told["end_day"], files.now()[:10]]
+        if not problem and (told["run"] != session.run or told["began"] > self.start_time or days != sorted(days)):
+            problem = f"{files.STATEMENT} is of another run or time"
         if problem:
             raise PartyError(f"{self.me!r} does not sign: {problem}.")
         return self._credential(session).sign(files.statement_words(sent[files.STATEMENT]))
@@ -180,11 +183,12 @@ class Publication:
         )
 
 
-def publication_row(publisher: str, events: list[Event]) -> Event | None:
+def publication_row(owner: str, events: list[Event]) -> Event | None:
     """The row of publishing in the account of an owner: free, seen by everybody, made of all that it paid."""
     from ...privacy.mechanisms.release import Release, derived_event
 
-    return derived_event(ROW, publisher, [Release(None, event) for event in events], "*") if events else None
+    paid = [Release(None, event) for event in events]
+    return derived_event(f"{ROW} of {owner}", owner, paid, "*") if paid else None
 
 
 def _terms(event: Event) -> tuple[Any, ...]:

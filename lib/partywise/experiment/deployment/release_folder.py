@@ -7,10 +7,7 @@ noise are those that the program states and not those that somebody wrote down.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,10 +25,12 @@ from ...federation.exchanges.sharing import DEALER
 from ...federation.identity import Identity
 from ...federation.place_checks import PlacedRun
 from ...federation.publication import files
+from ...federation.publication.estimate import estimate_of
 from ...federation.publication.formulas import formula_of
 from ...federation.publication.measurements import MeasurementReplay, table_of
 from ...federation.publication.statement import RunFacts, Statement, text_of
-from ...privacy.accounted_values import AccountedValue, Clear
+from ...federation.roles import UNITS
+from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.ledger.event import FIELDS, QUESTIONS, Event, clear_event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
@@ -43,7 +42,6 @@ from .settings import Deployment, deployment_of
 NOBODY, ROW = "", "publication"
 # Names of which all coalitions are listed; of more only how many join.
 FEW = 6
-COLUMNS = ("quantity", "entry", "value")
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,11 @@ def rebuild(
     facts: RunFacts,
     beside: Mapping[str, str],
     n: int,
+    stated_estimate: bytes,
 ) -> Rebuilt:
     """All files but signatures and certificates; ``beside`` are digests of registrations, ``n`` records of everybody.
 
+    An estimate that is also made of the publisher's own data nobody else can make: it is as the publisher states it.
     LookupError where a value is missing that the program needs.
     """
     publisher, planted = publisher_of(deployment), MeasurementReplay(values)
@@ -97,14 +97,16 @@ def rebuild(
     open_units = sorted({unit for part in parts if isinstance(part, Clear) for unit in part.units})
     shown = not set(open_units) - set(deployment.network.unprotected_units)
     if shown:
-        published[files.ESTIMATE] = derive(estimate, parts, name=ROW, owner=publisher)
+        published[files.ESTIMATE] = derive(
+            stated_estimate if open_units else estimate, parts, name=ROW, owner=publisher
+        )
     ledger = Ledger(event for event in (*placed.channel.ledger.rows, *planted.events.values()))
     ledger.append(derived_event(ROW, publisher, drawn, "*"))
     digests = {name: files.digest_of(one.value) for name, one in published.items()}
     digests |= {files.CONFIGURATION: files.digest_of(configuration), **beside}
     stated = _statement(deployment, ledger, planted, facts, digests, open_units if shown else [], n)
     told = json.loads(stated.encode())
-    published[files.CONFIGURATION] = derive(configuration, drawn, name=ROW, owner=publisher)
+    published[files.CONFIGURATION] = Public(configuration, because="all parties share it before data are opened")
     published[files.STATEMENT] = derive(stated.encode(), drawn, name=ROW, owner=publisher)
     published[files.TEXT] = derive(text_of(told), drawn, name=ROW, owner=publisher)
     return Rebuilt(published, told, {event.release_id: event for event in rows})
@@ -129,38 +131,9 @@ def _parts(
     """All that the publisher's estimate can be a function of: what was released, what reached it, and its own data."""
     heard = placed.payloads_of(publisher)
     own = publisher in deployment.holders or any(isinstance(p, Cipher) and p.key_holder == publisher for p in heard)
-    clear = [Clear(None, FIELDS, owner=publisher)] if own else []
+    units = next((UNITS.get(party.role, FIELDS) for party in placed.parties if party.name == publisher), FIELDS)
+    clear = [Clear(None, units, owner=publisher)] if own else []
     return (*drawn, *(part for part in heard if isinstance(part, AccountedValue)), *clear)
-
-
-def estimate_of(held: Any) -> bytes:
-    """What a place holds, number by number; text and what is held elsewhere are left out."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for path, value in _numbers(held, ()):
-        for entry, number in np.ndenumerate(np.asarray(value)):
-            writer.writerow((".".join(path), " ".join(map(str, entry)), repr(number.item())))
-    return text.getvalue().encode()
-
-
-def _numbers(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    if isinstance(value, Mapping):
-        # Names of what stands around a value say nothing about it.
-        for key, item in value.items():
-            if key == "mapping":
-                for name, inner in item:
-                    yield from _numbers(inner, (*path, str(name)))
-            elif key == "from":
-                # What is assembled of values of several places, without the public arguments beside them.
-                yield from _numbers([one for one in item if isinstance(one, Mapping) and "value" in one], path)
-            elif key not in ("type", "places", "assembled by", "party", "function"):
-                yield from _numbers(item, path if key in ("value", "each") else (*path, key))
-    elif isinstance(value, list | tuple):
-        for k, item in enumerate(value):
-            yield from _numbers(item, path if len(value) == 1 or isinstance(item, Mapping) else (*path, str(k)))
-    elif isinstance(value, np.ndarray | np.generic | bool | int | float) and np.asarray(value).dtype.kind in "biuf":
-        yield path, value
 
 
 def _statement(
@@ -187,7 +160,7 @@ def _statement(
         study=network.study,
         case=network.case,
         method=network.method,
-        options=_plain_options(method.options) | {"epsilon": network.epsilon, "fold": network.fold},
+        options=_plain(method.options) | {"epsilon": network.epsilon, "fold": network.fold},
         unit=unit,
         relation=total.relation,
         delta=delta,
@@ -201,17 +174,17 @@ def _statement(
         epsilon_any=total.epsilon_any,
         true_positives={one: found.tpr_at_1_percent for one, found in totals.items()},
         coalitions=list(_coalitions(deployment, ledger, total, group)),
-        releases=[_release_row(planted, event) for event in _in_order(planted)],
-        public=list(_bounds(json.loads(_setting_text(plan.cases[network.case].settings)), ())),
+        releases=[_release_row(planted, event) for _, event in sorted(planted.events.items())],
+        public=list(_bounds(_plain(plan.cases[network.case].settings), ())),
         files=digests,
         configuration=digests[files.CONFIGURATION],
-        estimator={"function": f"{method.protocol.fit.module}:fit", "version": version("partywise")},
+        estimator={
+            "function": f"{method.protocol.fit.module}:fit",
+            "version": version("partywise"),
+            "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
+        },
         intervals="standard errors or intervals stand in the estimate where the method gives any; it says why not",
     )
-
-
-def _in_order(planted: MeasurementReplay) -> list[Event]:
-    return [planted.events[name] for name in sorted(planted.events)]
 
 
 def _release_row(planted: MeasurementReplay, event: Event) -> dict[str, Any]:
@@ -254,10 +227,7 @@ def _bounds(settings: Any, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
             yield from _bounds(item, (*path, str(k)))
 
 
-def _setting_text(settings: Any) -> str:
-    return json.dumps(asdict(settings), default=str, sort_keys=True)
-
-
-def _plain_options(options: Any) -> dict[str, Any]:
-    plain_options: dict[str, Any] = json.loads(_setting_text(options).replace("Infinity", '"inf"'))
-    return {key: "inf" if value == math.inf else value for key, value in plain_options.items()}
+def _plain(settings: Any) -> dict[str, Any]:
+    """Settings as JSON has them."""
+    plain_settings: dict[str, Any] = json.loads(json.dumps(asdict(settings), default=str, sort_keys=True))
+    return plain_settings
