@@ -142,7 +142,7 @@ def test_every_fit_reads_the_one_file_that_has_its_replicates(replicates):
     cases |= {"real": {"source": "dataset", "settings": {"dataset": "beijing"}}}
     grid = {"methods": ["m"], "replicates": replicates, "parties": [3], "folds": 1, "epsilon": [1.0]}
     block = {
-        "methods": {"m": {"protocol": "moments"}},
+        "methods": {"m": {"protocol": "moments", "cipher": "sized"}},
         "cases": {name: case | {"grid": grid} for name, case in cases.items()},
         "batch": {"cases_per_job": 2, "replicates_per_job": 3},
     }

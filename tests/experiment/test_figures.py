@@ -36,7 +36,7 @@ def block():
         "oracle": {"protocol": "baseline", "kind": "oracle"},
         "published": {"protocol": "published"},
         "local": {"protocol": "boosting", "s_mode": "calibrated", "max_steps": 10},
-        "moments": {"protocol": "moments", "max_steps": 10},
+        "moments": {"protocol": "moments", "cipher": "sized", "max_steps": 10},
         "published_noise": {
             "protocol": "published",
             "s_mode": "calibrated",

@@ -19,7 +19,7 @@ PERSONS = {"user": "person", "rows_per_user": 3}
 # Certified for all records of a person, at the target.
 FINITE = {
     "vertical_glm": [
-        {"protocol": "moments"},
+        {"protocol": "moments", "cipher": "sized"},
         {"protocol": "noisy_newton"},
         {"protocol": "noisy_gradient"},
         {"protocol": "noisy_predictor"},
@@ -172,7 +172,9 @@ def test_a_person_moves_no_statistic_of_columns_by_more_than_is_certified(made, 
 
 
 @pytest.mark.parametrize(
-    "method", [{"protocol": "noisy_newton"}, {"protocol": "moments"}], ids=lambda one: one["protocol"]
+    "method",
+    [{"protocol": "noisy_newton"}, {"protocol": "moments", "cipher": "sized"}],
+    ids=lambda one: one["protocol"],
 )
 def test_a_bound_on_the_records_of_a_person_that_is_too_small_is_seen(made, method):
     own = made("vertical_glm", method)

@@ -105,7 +105,7 @@ def columns(case: Apart) -> None:
     case.method = {
         "vertical_trees": {"protocol": "feature_gathering", "protect": "dp", "num_of_trees": 2},
         "vertical_linear": {"protocol": "certified", "cipher": "sized", "total_round_num": 3, "eval_freq": 1},
-        "vertical_glm": {"protocol": "moments"},
+        "vertical_glm": {"protocol": "moments", "dealer": "dealer"},
     }[case.study]
     case.network |= {"rows": PEOPLE}
     if case.study == "vertical_linear":
@@ -204,6 +204,6 @@ def curves(case: Apart) -> None:
         "n_basis_y": 5,
         "smoothing": 1e-5,
     }  # fmt: skip
-    case.spec, case.method = {"unit": "features"}, {"protocol": "moments"}
+    case.spec, case.method = {"unit": "features"}, {"protocol": "moments", "dealer": "dealer"}
     case.grid |= {"folds": 3, "epsilon": [1000.0]}
     case.network |= {"epsilon": 1000.0, "fold": 1, "rows": DAYS}

@@ -26,7 +26,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "Joint, Newton": {"protocol": "joint"},
     "Joint, L-BFGS": {"protocol": "joint", "solver": "lbfgs"},
     "Joint, L-BFGS, shared link": {"protocol": "joint", "solver": "lbfgs", "link": "shared"},
-    "`moments`": {"protocol": "moments"},
+    "`moments`": {"protocol": "moments", "dealer": "dealer"},
     "`noisy_newton`": {"protocol": "noisy_newton"},
     "`noisy_gradient`": {"protocol": "noisy_gradient"},
     "`noisy_predictor`": {"protocol": "noisy_predictor"},

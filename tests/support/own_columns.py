@@ -17,7 +17,7 @@ STUDIES = ("vertical_trees", "vertical_linear", "vertical_glm")
 METHOD = {
     "vertical_trees": {"protocol": "feature_gathering", "protect": "dp", "num_of_trees": 2},
     "vertical_linear": {"protocol": "exact"},
-    "vertical_glm": {"protocol": "moments"},
+    "vertical_glm": {"protocol": "moments", "cipher": "sized"},
 }
 IDS = [f"c{1000 + i}" for i in range(40)]
 

@@ -25,7 +25,7 @@ METHODS = {
     "least_squares": {"protocol": "baseline", "kind": "least_squares"},
     "predictor_none": {"protocol": "boosting", "noise": "none"},
     "local": {"protocol": "boosting", "s_mode": "calibrated"},
-    "moments": {"protocol": "moments"},
+    "moments": {"protocol": "moments", "cipher": "sized"},
 }
 
 

@@ -80,7 +80,7 @@ class Own:
     def plan(self) -> Plan:
         grid = {"methods": ["m"], "replicates": 1, "parties": [2], "folds": 2, "epsilon": [1.0]}
         block = {
-            "methods": {"m": {"protocol": "moments"}},
+            "methods": {"m": {"protocol": "moments", "cipher": "sized"}},
             "cases": {"own": {**self.case, "settings": self.settings, "grid": grid}},
         }
         return plan("functional_boosting", block, 1)

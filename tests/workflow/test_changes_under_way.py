@@ -32,7 +32,7 @@ def write_configuration(folder: Path) -> None:
     simulated = {"n": 150, "p": 2, "n_basis_x": 6, "n_basis_y": 6, "active": [0]}
     grid = {"replicates": 3, "parties": [2], "folds": 1, "epsilon": [8.0]}
     curves = {
-        "methods": {"moments": {"protocol": "moments", "max_steps": 3}},
+        "methods": {"moments": {"protocol": "moments", "cipher": "sized", "max_steps": 3}},
         "cases": {"one": {"source": "simulated", "settings": simulated, "grid": grid | {"methods": ["moments"]}}},
     }
     shipped = read_configuration(ROOT / "config" / "my_labels.example.yaml")

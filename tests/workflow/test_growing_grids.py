@@ -15,7 +15,7 @@ from partywise.experiment.plans import plans, read_configuration
 from pipeline import ROOT, Planned, copy_project, copy_run, planned, results, snakemake
 
 SIZES = [60, 70, 80, 90]
-METHODS = {f"steps_{i}": {"protocol": "moments", "max_steps": i} for i in (2, 3, 4)}
+METHODS = {f"steps_{i}": {"protocol": "moments", "cipher": "sized", "max_steps": i} for i in (2, 3, 4)}
 BATCH = {"cases_per_job": 2, "methods_per_job": 2, "replicates_per_job": 2, "folds_per_job": 10, "parties_per_job": 10}
 GRID = {"replicates": 2, "parties": [2], "folds": 1, "epsilon": [8.0]}
 WORDS = ("--configfile", "several.yaml", "--cores", "2")
@@ -126,7 +126,9 @@ def test_a_new_method_computes_the_block_that_it_joins(grown, at):
     study = config["studies"]["functional_boosting"]
     order = list(METHODS)
     order.insert(at, "new")
-    study["methods"] = {label: METHODS.get(label, {"protocol": "moments", "max_steps": 9}) for label in order}
+    study["methods"] = {
+        label: METHODS.get(label, {"protocol": "moments", "cipher": "sized", "max_steps": 9}) for label in order
+    }
     study["grid"]["methods"] = order
     write(grown, config)
     found, touched = planned(grown, *WORDS), set()

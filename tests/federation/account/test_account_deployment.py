@@ -27,11 +27,11 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.accounting.calibration import gaussian_epsilon
-from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
+from partywise.privacy.ledger.event import POST_PROCESSING, SEVERAL, UNNAMED, Event
 
 STUDY, CASE = "vertical_glm", "aligned"
-# Noise of a functionality, of a dealer, and of the parties themselves with a dealer's.
-METHODS = ("private_newton", "private_moments", "private_predictor")
+# Noise of a functionality, of a dealer, of either party of a product, and of the parties themselves with a dealer's.
+METHODS = ("private_newton", "private_moments_dealer", "private_moments", "private_predictor")
 
 
 def apart(
@@ -78,7 +78,7 @@ def test_the_union_of_accounts_is_the_simulation_and_every_party_pays_the_whole_
     assert whole.transcript() == plain.channel.transcript()
     ledger = [row for row in plain.channel.ledger.rows if row.mechanism not in (POST_PROCESSING, "budget", "cipher")]
     own = {party.name: [row for row in ledger if row.owner == party.name] for party in plain.parties}
-    shared = [row for row in ledger if row.owner == UNNAMED]
+    shared = [row for row in ledger if row.owner in (UNNAMED, SEVERAL)]
     for name, drawn in own.items():
         paid = {event.release_id for _, event in paid_events(rows(tmp_path, name))}
         assert {row.release_id for row in drawn} <= paid <= {row.release_id for row in (*drawn, *shared)}
@@ -86,7 +86,7 @@ def test_the_union_of_accounts_is_the_simulation_and_every_party_pays_the_whole_
     assert mu(tmp_path, active) == pytest.approx(math.hypot(*(row.profile.mu for row in (*own[active], *shared))))
 
 
-@pytest.mark.parametrize("method", METHODS[:2])
+@pytest.mark.parametrize("method", METHODS[:3])
 def test_a_party_whose_budget_is_too_small_gives_nothing_away_and_nothing_is_released(tmp_path, method):
     plain = fresh(method)
     poor = plain.parties[-1].name

@@ -27,7 +27,7 @@ def block() -> dict:
             "products": {"protocol": "correlation", "title": "products"},
             "blocks": {"protocol": "bcd", "title": "blocks"},
             "jointly": {"protocol": "joint", "title": "jointly"},
-            "noised": {"protocol": "moments", "title": "noise"},
+            "noised": {"protocol": "moments", "cipher": "sized", "title": "noise"},
             "stepwise": {"protocol": "noisy_newton", "title": "noisy steps"},
         },
         "cases": {

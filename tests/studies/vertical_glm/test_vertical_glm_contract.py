@@ -14,7 +14,11 @@ SHARED = {"protocol": "joint", "solver": "lbfgs", "link": "shared"}
 # Gaussian data: the others differ in numerics only, which tests of the protocols try.
 CERTAIN = [{"protocol": "reference"}, {"protocol": "bcd", "variant": "corrected"}, {"protocol": "joint"}, SHARED]
 CERTAIN += [{"protocol": "correlation"}]
-PRIVATE = [{"protocol": "moments"}, {"protocol": "noisy_newton"}, {"protocol": "noisy_gradient", "steps": 4}]
+PRIVATE = [
+    {"protocol": "moments", "cipher": "sized"},
+    {"protocol": "noisy_newton"},
+    {"protocol": "noisy_gradient", "steps": 4},
+]
 
 
 def tried(method, family="gaussian"):

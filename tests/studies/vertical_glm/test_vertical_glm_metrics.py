@@ -172,7 +172,8 @@ def vectors(run, viewer, n):
 
 READ = ("clear", "release")
 SHARED = {"protocol": "joint", "solver": "lbfgs", "link": "shared"}
-PRIVATE = [{"protocol": name} for name in ("moments", "noisy_newton", "noisy_gradient", "noisy_predictor")]
+NOISY = ("noisy_newton", "noisy_gradient", "noisy_predictor")
+PRIVATE = [{"protocol": "moments", "cipher": "sized"}, *({"protocol": name} for name in NOISY)]
 
 
 @pytest.mark.parametrize(
@@ -219,8 +220,14 @@ def test_what_is_shown_of_a_fit_has_fixed_sizes_and_begins_at_the_start():
 
 def test_a_matrix_that_noise_has_made_indefinite_is_told():
     grid = {"epsilon": [0.05]}
-    noisy, _ = cell(settings={"n": 60, "p": 5, "rho": 0.9}, method={"protocol": "moments"}, grid=grid)
-    plain, _ = cell(settings={"n": 60, "p": 5, "rho": 0.9}, method={"protocol": "moments"}, grid={"epsilon": [np.inf]})
+    noisy, _ = cell(
+        settings={"n": 60, "p": 5, "rho": 0.9}, method={"protocol": "moments", "cipher": "sized"}, grid=grid
+    )
+    plain, _ = cell(
+        settings={"n": 60, "p": 5, "rho": 0.9},
+        method={"protocol": "moments", "cipher": "sized"},
+        grid={"epsilon": [np.inf]},
+    )
     assert noisy.scalars["projected"] and not plain.scalars["projected"]
     assert plain.scalars["noise_sd"] == 0 < noisy.scalars["noise_sd"]
 
@@ -243,7 +250,9 @@ def test_generalised_models_against_the_intercept_alone():
 
 
 def test_records_that_a_private_fit_clips_are_counted():
-    found, data = cell(method={"protocol": "moments"}, settings={"family": "gaussian", "n": 400, "p": 6})
+    found, data = cell(
+        method={"protocol": "moments", "cipher": "sized"}, settings={"family": "gaussian", "n": 400, "p": 6}
+    )
     location, scale = data.constants.location, data.constants.scale
     z = (data.X - location) / scale
     own = [clip_curves(part, None, 1.4 * np.sqrt(3))[0] != part for part in (z[:, :3], z[:, 3:])]

@@ -95,14 +95,14 @@ def test_files_become_the_fit_of_the_persons_in_all_of_them(files, records):
 def test_private_methods_scale_by_what_is_declared(files):
     declared = {"clinic": {"columns": [{"name": "a", "bounds": [-3, 3]}, {"name": "c", "levels": list("xyz")}]}}
     declared |= {"insurer": {"columns": [{"name": "b", "bounds": [-2, 4]}], "radius": 2.0}, "response_bounds": [0, 10]}
-    scalars, data = cell(given(**declared), {"protocol": "moments"})
+    scalars, data = cell(given(**declared), {"protocol": "moments", "cipher": "sized"})
     public = data.public()
     np.testing.assert_allclose(public.location.value, [0, 1 / 3, 1 / 3, 1])
     np.testing.assert_allclose(public.scale.value, [6 / 12**0.5, 2**0.5 / 3, 2**0.5 / 3, 6 / 12**0.5])
     assert public.radii["insurer"].value == 2.0 and public.eta_start.value == np.log(5)
     # Who takes part is disclosed, the released matrix is not.
     assert scalars["epsilon_certified"] == np.inf and scalars["epsilon_certified_part"] == pytest.approx(1, abs=1e-9)
-    aligned, _ = cell(given(**declared, records="aligned", match="common"), {"protocol": "moments"})
+    aligned, _ = cell(given(**declared, records="aligned", match="common"), {"protocol": "moments", "cipher": "sized"})
     assert aligned["epsilon_certified"] == pytest.approx(1, abs=1e-9)
 
 
@@ -214,7 +214,7 @@ def test_settings_that_contradict_themselves_are_named(more, says):
 )
 def test_a_private_method_without_constants_is_refused_before_any_job(more, says):
     with pytest.raises(ConfigError, match=says):
-        cell(given(**more), {"protocol": "moments"})
+        cell(given(**more), {"protocol": "moments", "cipher": "sized"})
 
 
 def test_every_cell_of_the_shipped_example(tmp_path, monkeypatch):
