@@ -122,6 +122,7 @@ def test_every_reference_of_every_study_exists():
 
 
 EPSILON = [4, inf]
+MOMENTS = {"protocol": "moments", "cipher": "sized"}
 BLOCK = {
     "spec": {"delta": 1e-5},
     "methods": {
@@ -148,7 +149,7 @@ def test_a_part_of_a_plan_is_what_a_job_may_depend_on():
     assert made.epsilons("simulated", "quiet") == (inf,)
     assert made.epsilons("simulated", "target") == (4.0, inf)
     part = made.part({"simulated": ["target"]})
-    assert part["block"]["methods"] == {"target": {"protocol": "moments", "cipher": "sized"}}
+    assert part["block"]["methods"] == {"target": MOMENTS}
     assert part["block"]["cases"]["simulated"]["grid"] == {"folds": 2, "epsilon": [4.0, inf], "methods": ["target"]}
     again = plan(**part, complete=False)
     assert again.methods["target"] == made.methods["target"]

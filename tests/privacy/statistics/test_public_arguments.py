@@ -161,7 +161,15 @@ ORDERS = {
 }
 TABLES = {"certified_tables", "certified_rr", "quarter"}
 
-PRIVATE = {"private_moments", "private_predictor", "private_newton", "private_gradient", "exact_own", "by_record"}
+PRIVATE = {
+    "private_moments",
+    "private_moments_dealer",
+    "private_predictor",
+    "private_newton",
+    "private_gradient",
+    "exact_own",
+    "by_record",
+}
 
 # What is certified of these cases, by unit, of which methods; an infinite epsilon is kept by every neighbour.
 # A study that is not here keeps what it certifies for any unit.
@@ -181,7 +189,7 @@ CERTIFIED = {
                 "party_rho",
                 "local",
             ),
-            *("moments", "published_noise", "corrected_noise", "roundwise", "central", "mean_curve"),
+            *("moments", "moments_dealer", "published_noise", "corrected_noise", "roundwise", "central", "mean_curve"),
             *("public_rounds", "private_radius", "noisy_response", "raw"),
         },
         "label": {"noisy_response", "mean_curve", "least_squares", "oracle"},
