@@ -26,6 +26,8 @@ MADE = {
     "make_loans.py",
     "mine.yaml",
     "grid.yaml",
+    "statement.md",
+    "study.yaml",
     "again.yaml",
     "theirs.yaml",
     "elnino.yaml",

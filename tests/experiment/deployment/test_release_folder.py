@@ -8,11 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from deployment_cases import Apart
 from deployment_processes import Parties
@@ -24,8 +26,8 @@ from partywise.federation.account.reading import opened_account
 from partywise.federation.deployment.session import library_digest
 from partywise.federation.publication import files
 from partywise.federation.publication.statement import text_of
-from partywise.federation.transport.authority import make
-from partywise.federation.transport.credential import Credential
+from partywise.federation.transport.authority import certificate, make, new_authority
+from partywise.federation.transport.credential import Credential, validity_problem
 
 CLIENTS = ("north", "south")
 
@@ -222,6 +224,26 @@ def without_registrations(folder: Path, keys: Path) -> None:
     sealed(folder, keys, told)
 
 
+def foreign_code(folder: Path, keys: Path) -> None:
+    """Whoever checks it would run a module that lies in the folder."""
+    (folder / "evil.py").write_text("raise SystemExit('it ran')\n")
+    told = json_of(folder, "statement.json")
+    told["files"]["evil.py"] = ""
+    sealed(folder, keys, told)
+
+
+def foreign_address(folder: Path, keys: Path) -> None:
+    """As `foreign_code`, of a module that lies elsewhere."""
+    config = json_of(folder, "configuration.json")
+    config["studies"]["sliced_inverse_regression"]["methods"]["m"]["protocol"] = "antigravity:PROTOCOL"
+    write_json(folder, "configuration.json", config)
+    told = json_of(folder, "statement.json") | {"registrations": []}
+    for name in CLIENTS:
+        del told["files"][f"registration/{name}.json"]
+        (folder / "registration" / f"{name}.json").unlink()
+    sealed(folder, keys, told)
+
+
 def without_estimate(folder: Path, keys: Path) -> None:
     told = json_of(folder, "statement.json")
     del told["files"]["estimate.csv"]
@@ -289,6 +311,8 @@ FORGERIES: Mapping[str, tuple[Callable[[Path, Path], None], str]] = {
     "an unsigned statement": (text("statement.json", r'"colluders": 1', '"colluders": 0'), "signature"),
     "a signature of another purpose": (other_purpose, "another signature"),
     "another authority": (other_authority, "not of the authority"),
+    "a module in the folder": (foreign_code, "lists 'evil.py'"),
+    "a module from elsewhere": (foreign_address, "antigravity:PROTOCOL, a module from outside"),
     "a file more": (added, "outcome.json is not listed"),
     "a file less": (removed("certificates/north.pem"), "certificates/north.pem is missing"),
     "a key twice": (text("statement.json", r'("colluders": 1,)', r'\1 "colluders": 1,'), "occurs twice"),
@@ -309,6 +333,15 @@ def test_certificates_that_expired_after_the_run_still_pass():
     """They are asked at the end of the run, and by nobody's clock of today."""
     assert files.checked_at("2026-11-27T01:00:00Z", "2026-11-27").hour == 1
     assert files.checked_at("2026-11-26T23:00:00Z", "2026-11-27").isoformat() == "2026-11-27T00:00:00+00:00"
+
+
+def test_a_certificate_is_asked_at_the_end_of_the_run_and_not_today(published):
+    begin, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    made, _ = certificate("north", new_authority(begin, end), begin, end)
+    text = made.public_bytes(Encoding.PEM).decode()
+    assert validity_problem(text, files.checked_at("2026-01-01T10:00:00Z", "2026-01-01")) == ""
+    for day in ("2025-12-31", "2026-01-03"):
+        assert "did not hold at" in validity_problem(text, files.checked_at(f"{day}T01:00:00Z", day))
 
 
 def test_a_party_that_sees_other_files_does_not_sign_and_nobody_writes(tmp_path, monkeypatch):
@@ -344,7 +377,7 @@ def test_no_file_is_opened_before_all_have_registered(tmp_path):
 
 
 def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named(tmp_path, capsys):
-    """Labels by randomised response: their codes are published; what the holder of the features makes of them is not."""
+    """Codes of labels are published; what the holder of the features makes of them is not."""
     for run, units in (("first", []), ("second", ["features"])):
         case = Apart("label_private")
         case.method = {"protocol": "walr", "noise": "rr", "ridge": "fixed"}

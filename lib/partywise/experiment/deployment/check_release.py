@@ -12,15 +12,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ...errors import ConfigError
 from ...federation.deployment.session import library_digest
 from ...federation.publication import files
 from ...federation.publication.formulas import sensitivity
 from ...federation.publication.measurements import COLUMNS, values_in
 from ...federation.publication.statement import FORMAT, facts_of, text_of
 from ...federation.transport.credential import Credential, signature_problem, validity_problem
-from .comparison import first_difference
-from .release_folder import deployment_in, rebuild
+from .comparison import deployment_in, first_difference
+from .release_folder import rebuild
 
 # How far a deviation may be from what it must be.
 DEVIATION = 1e-12
@@ -63,7 +62,8 @@ def check_release(folder: Path, authority: Path | None, fingerprints: Sequence[s
     except (Failure, files.FileProblem) as error:
         print(f"FAILED: {error}.", file=sys.stderr)
         return 1
-    except (KeyError, TypeError, ValueError, AttributeError, OSError, ConfigError) as error:
+    # What others made up may break any rule.
+    except Exception as error:
         print(f"FAILED: the folder cannot be read: {type(error).__name__} ({error}).", file=sys.stderr)
         return 1
     print(known)
@@ -81,6 +81,9 @@ def _read(folder: Path) -> Published:
         raise Failure(f"{files.STATEMENT} is not of format {FORMAT}")
     certificates = {f"{files.CERTIFICATES}/{name}.pem" for name in told["accounts"]}
     certificates.add(f"{files.CERTIFICATES}/{files.AUTHORITY}")
+    allowed = {*files.DATA, *(f"{files.REGISTRATION}/{name}.json" for name in told["accounts"])}
+    for name in sorted(told["files"].keys() - allowed):
+        raise Failure(f"{files.STATEMENT} lists {name!r}, which is no file of such a folder")
     listed = {files.STATEMENT, files.SIGNATURES, files.TEXT, *certificates, *told["files"]}
     for name in sorted(listed ^ found.keys()):
         raise Failure(f"{name} is {'missing' if name in listed else 'not listed'}")

@@ -7,11 +7,43 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ...errors import ConfigError
 from ...federation.publication import files
+from ..plans import plans
 from .release_folder import Rebuilt
+from .settings import Deployment, deployment_of
 
 # How far a number may be from the one that is computed again: of an estimate, and of a cost.
 ESTIMATE, COST = 1e-8, 1e-9
+# Keys whose values may be the address of a user's module.
+ADDRESSES = ("address", "protocol", "source")
+
+
+def deployment_in(configuration: bytes) -> Deployment:
+    """The block ``network`` of a published configuration."""
+    config = files.decode_json(files.CONFIGURATION, configuration)
+    _refuse_foreign_code(config)
+    found = deployment_of(config, plans(config))
+    if found is None or found.network.mode != "release":
+        raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release.")
+    return found
+
+
+def _refuse_foreign_code(config: Any, key: str = "") -> None:
+    """ConfigError for a configuration that names modules or files: whoever checks it would run or read them."""
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            if name == "studies" and not all(isinstance(one, Mapping) and "file" not in one for one in value.values()):
+                raise ConfigError(f"{files.CONFIGURATION} names a file of a study: it must hold the study itself.")
+            _refuse_foreign_code(value, str(name))
+    elif isinstance(config, list):
+        for value in config:
+            _refuse_foreign_code(value, key)
+    elif key in ADDRESSES and ":" in str(config):
+        raise ConfigError(
+            f"{files.CONFIGURATION} has {key}: {config!s:.80}, a module from outside of partywise: whoever checks a "
+            "folder of others runs none."
+        )
 
 
 def first_difference(given: Mapping[str, bytes], made: Rebuilt) -> str:

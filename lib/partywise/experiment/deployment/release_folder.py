@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ConfigError
 from ...federation.cipher import Cipher
 from ...federation.deployment.outcome import plain
 from ...federation.exchanges.sharing import DEALER
@@ -35,9 +34,8 @@ from ...privacy.ledger.event import FIELDS, QUESTIONS, Event, clear_event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
 from ...privacy.mechanisms.release import Release, derive, derived_event
-from ..plans import plans
 from .part import whole
-from .settings import Deployment, deployment_of
+from .settings import Deployment
 
 NOBODY, ROW = "", "publication"
 # Names of which all coalitions are listed; of more only how many join.
@@ -55,15 +53,6 @@ class Rebuilt:
     files: Mapping[str, AccountedValue]
     statement: Mapping[str, Any]
     events: Mapping[str, Event]
-
-
-def deployment_in(configuration: bytes) -> Deployment:
-    """The block ``network`` of a published configuration."""
-    config = files.decode_json(files.CONFIGURATION, configuration)
-    found = deployment_of(config, plans(config))
-    if found is None or found.network.mode != "release":
-        raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release.")
-    return found
 
 
 def publisher_of(deployment: Deployment) -> str:

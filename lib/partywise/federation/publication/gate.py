@@ -23,7 +23,7 @@ def publish(value: AccountedValue, file: Path, unprotected: Collection[str] = ()
         Of bytes: a release that is exact, secure and certified, or a function of such and of public values.
     file : Path
     unprotected : collection of str
-        Units of which somebody has said, by name, that nothing protects them (``network.unprotected_units``).
+        Units of which somebody has said, by name, that nothing protects them (a key of the block ``network``).
 
     Raises
     ------
