@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +75,9 @@ class Publication:
         elif self.me in owners:
             session.watch.put(publisher, "publishing", encode(own))
             sent = decode(session.watch.get(publisher, "statement"))
+            if not sent:
+                self.summary = f"{publisher} publishes nothing: its screen says why"
+                return
             session.watch.put(publisher, "signature", json.dumps(self._sign(session, sent, own)).encode())
             self.summary = f"signed what {publisher} writes"
 
@@ -118,7 +122,14 @@ class Publication:
             registrations=list(self.registrations),
         )
         estimate = estimate_of(outcome.plain_values)
-        made = self._rebuild(values, facts, estimate)
+        try:
+            made = self._rebuild(values, facts, estimate)
+        except LookupError as error:
+            self.summary = f"nothing is published: what was measured does not make the program run again ({error})"
+            for name in owners:
+                if name != self.me:
+                    session.watch.put(name, "statement", encode({}))
+            return
         shown = made.files.get(files.ESTIMATE)
         if shown is not None and estimate_differs(shown.value, estimate):
             raise PartyError(f"the estimate of {self.me!r} is not what its program makes of what was released.")
@@ -137,10 +148,7 @@ class Publication:
 
     def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
         beside = {f"{files.REGISTRATION}/{n}.json": files.digest_of(data) for n, data in self.registrations.items()}
-        try:
-            return rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
-        except LookupError as error:
-            raise PartyError(f"what was measured is not what the program releases: {error}.") from None
+        return rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
 
     def _sign(self, session: Session, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
         """Sign files that are those that this party makes itself; PartyError for others."""
@@ -169,6 +177,8 @@ class Publication:
     def _write(self, session: Session, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
         """All files; those that are made of data by the gate alone."""
         folder, unprotected = self.into / FOLDER, self.deployment.network.unprotected_units
+        if folder.exists():
+            shutil.rmtree(folder)
         for name, value in made.files.items():
             publish(value, folder / name, unprotected)
         plain = {files.SIGNATURES: files.encode_json({name: one["signature"] for name, one in signatures.items()})}

@@ -23,9 +23,12 @@ def screen(start: Start, report: RunReport) -> list[str]:
     """At most `MOST` lines."""
     network = start.deployment.network
     target = "" if network.epsilon is None else f", epsilon {network.epsilon:g}"
+    registered = ""
+    if network.mode == "release" and network.registration:
+        registered = f"; registered by {', '.join(start.deployment.holders)} before any data were opened"
     lines = [
         f"{start.me}: {network.study}, {network.case}, {network.method}{target}, fold {network.fold}, mode "
-        f"{network.mode}; run {report.outcome.run[:12]}"
+        f"{network.mode}; run {report.outcome.run[:12]}{registered}"
     ]
     if network.mode == "experiment":
         lines.append(f"WARNING: {SEEDED}.")

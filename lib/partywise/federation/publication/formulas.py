@@ -11,33 +11,40 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ...privacy.ledger.event import Event
 from ...privacy.statistics.whole import Whole, gram_squares, root_up
 
-# Squared move in steps of records of squared length L; the words with which the sources of certificates begin.
-FORMULAS: Mapping[str, tuple[Callable[[int], int], str]] = {
-    "gram": (gram_squares, "2 S^4"),
-    "sum": (lambda length: 4 * length, "slice sums"),
-    "dots": (lambda length: length, ""),
+# Squared move in steps of records of squared length L; how the sources of certificates begin.
+FORMULAS: Mapping[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
+    "gram": (gram_squares, ("2 S^4", "sqrt(2)")),
+    "sum": (lambda length: 4 * length, ("slice sums",)),
+    "dots": (lambda length: length, ("",)),
 }
 # Of a mechanism whose noise is no Gaussian: entries that a unit can move, each of which is noised by itself.
 ENTRIES = "entries"
+# How far a printed sensitivity may be from what its formula gives, relatively.
+PRINTED = 1e-12
 
 
 def formula_of(event: Event, statistic: object) -> tuple[str, dict[str, Any]]:
     """Name of the formula behind the sensitivity of a release, and what goes in."""
-    squares, step = getattr(statistic, "squares", None), getattr(statistic, "step", None)
     if event.mu is None or event.sensitivity is None:
         return ENTRIES, {"entries": event.sensitivity}
-    if not isinstance(statistic, Whole):
-        step = float(min(statistic.units.ravel())) * (1 << _finer(event)) if hasattr(statistic, "units") else 0.0
-        squares = None
+    if isinstance(statistic, Whole):
+        step, squares = statistic.step, statistic.squares
+    else:
+        step = float(np.min(getattr(statistic, "units", 1.0))) * (1 << _finer(event))
+        squares = Fraction(event.sensitivity) ** 2 / Fraction(step) ** 2
     for name, (formula, words) in FORMULAS.items():
-        if not words or event.certificate.startswith(words):
-            wanted = Fraction(event.sensitivity) ** 2 / Fraction(step) ** 2 if squares is None and step else squares
-            length = _inverse(formula, wanted or Fraction(0))
-            if sensitivity(name, {"squared_length": length, "step": step}) == event.sensitivity:
-                return name, {"squared_length": length, "step": step}
+        if event.certificate.startswith(words):
+            length: int | str = _inverse(formula, squares)
+            if name == "dots" and isinstance(statistic, Whole):
+                length = str(squares)
+            inputs = {"squared_length": length, "step": step}
+            if is_printed(event.sensitivity, sensitivity(name, inputs)):
+                return name, inputs
     return "stated", {}
 
 
@@ -51,9 +58,17 @@ def sensitivity(name: str, inputs: Mapping[str, Any]) -> float:
     if name not in FORMULAS:
         raise ValueError(f"{name!r} is not in the list of formulas")
     length, step = inputs["squared_length"], inputs["step"]
-    if type(length) is not int or length < 0 or not isinstance(step, float) or not 0 <= step < math.inf:
+    if type(length) not in (int, str) or not isinstance(step, float) or not 0 <= step < math.inf:
         raise ValueError(f"squared_length={length!r}, step={step!r} are no squared length and step")
-    return root_up(Fraction(FORMULAS[name][0](length)), step) if length and step else 0.0
+    squares = Fraction(FORMULAS[name][0](Fraction(length)))
+    if squares < 0:
+        raise ValueError(f"squared_length={length!r} is negative")
+    return root_up(squares, step) if squares and step else 0.0
+
+
+def is_printed(printed: float, computed: float) -> bool:
+    """Whether a sensitivity is what its formula gives, but for its last digits."""
+    return abs(printed - computed) <= PRINTED * computed
 
 
 def deviation_of(event: Event, copies: int = 1) -> float | None:

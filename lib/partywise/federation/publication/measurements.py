@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ...errors import CertificationError
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.release import OBSERVER
 from ...privacy.mechanisms.shared_gaussian import NoiseKey, SharedSum
@@ -54,7 +54,8 @@ class Recorder:
         shared = isinstance(getattr(statistic, "content", None), SharedSum)
         scaled = np.asarray(value, dtype=float) * statistic.units if shared else np.asarray(value)
         if scaled.dtype.kind not in "iuf":
-            raise CertificationError(f"release {name!r} is closed where it is drawn, so that it cannot be published.")
+            # Closed where it is drawn: nobody can publish it here.
+            return
         self.values[name], self.statistics[name], self.events[name] = scaled, statistic, event
 
     def copies(self, name: str) -> list[int]:
@@ -88,7 +89,9 @@ class MeasurementReplay(Recorder):
         content = getattr(statistic, "content", None)
         if not isinstance(content, SharedSum):
             flat = self._published[self._next]
-            return flat.reshape(np.shape(getattr(statistic, "value", flat)))
+            shape = np.shape(getattr(statistic, "value", flat))
+            # Rounds over one statistic are drawn together.
+            return flat.reshape(shape if flat.size == math.prod(shape) else (-1, *shape))
         flat = self._published[content.name]
         integers = [round(value / unit) for value, unit in zip(flat.ravel(), statistic.units.ravel(), strict=True)]
         return np.array(integers, dtype=np.int64 if max(map(abs, integers), default=0) < 1 << 62 else object).reshape(
