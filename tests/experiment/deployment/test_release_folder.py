@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -22,12 +25,16 @@ from partywise.__main__ import main
 from partywise.experiment.deployment import publishing
 from partywise.experiment.deployment.joint_results import join_results
 from partywise.experiment.deployment.settings import digest
+from partywise.federation.account.account import Account
 from partywise.federation.account.reading import opened_account
 from partywise.federation.deployment.session import library_digest
 from partywise.federation.publication import files
 from partywise.federation.publication.statement import text_of
 from partywise.federation.transport.authority import certificate, make, new_authority
 from partywise.federation.transport.credential import Credential, validity_problem
+from partywise.privacy.mechanisms.integer import IntegerGaussian
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.statistics.whole import whole
 
 CLIENTS = ("north", "south")
 
@@ -344,6 +351,29 @@ def test_a_certificate_is_asked_at_the_end_of_the_run_and_not_today(published):
         assert "did not hold at" in validity_problem(text, files.checked_at(f"{day}T01:00:00Z", day))
 
 
+def test_what_an_owner_says_of_its_account_is_no_function_of_what_nobody_paid_for(published, tmp_path):
+    """Two accounts that differ in what the party held and received only: the same facts, but for the commitment."""
+    case = Apart("sliced_inverse_regression")
+    event = IntegerGaussian(mu=0.5)(whole(np.array([3]), 4, 1.0, "slice sums"), SecureRandom(), owner="north").event
+    credential = Credential(published / "certificates", "north")
+    session = SimpleNamespace(run="second", transport=SimpleNamespace(credential=credential))
+    found = []
+    for held in ("a", "b"):
+        with Account(tmp_path / f"{held}.jsonl", party="north") as account:
+            for run in ("first", "second"):
+                account.began(run, "c", "release", "sliced_inverse_regression")
+                account.charge(replace(event, release_id=f"sums of {run}"))
+                account.record_received(0, "server", "x", {"kind": held, "made_of": []}, held * 64)
+                if run == "first":
+                    account.record_end(held * 64)
+            given = account, tmp_path, 60, "2026-01-01T00:00:00Z", {}
+            part = publishing.Publication(case.deployment(), b"", "north", *given)
+            found.append(part._account_facts(session))
+    commitments = [one["account"].pop("commitment") for one in found]
+    assert found[0] == found[1] and len(set(commitments)) == 2
+    assert found[0]["runs"]["begun"] == 2 and found[0]["runs"]["epsilon"] > found[0]["account"]["paid"] > 0
+
+
 def test_a_party_that_sees_other_files_does_not_sign_and_nobody_writes(tmp_path, monkeypatch):
     parties = prepared(tmp_path)
     original = publishing.Publication._rebuild
@@ -392,3 +422,16 @@ def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named
         assert stated["unprotected_units"] == units and 0 < stated["epsilon"]["label"] <= 2
         assert stated["epsilon"]["features"] == "inf" or not units
         assert checked(release, folder, capsys)[0] == 0
+
+
+def test_what_is_closed_where_it_is_drawn_is_not_published_and_the_run_stands(tmp_path):
+    """Noise under encryption: whoever adds it cannot read what it releases."""
+    case = Apart("vertical_trees")
+    case.method = {"protocol": "tables", "cipher": "paillier", "num_of_trees": 1}
+    case.network |= {"mode": "release", "publisher": "bank"}
+    case.write(tmp_path)
+    told = Parties(case, tmp_path).all()
+    assert {one.code for one in told.values()} == {0}, told
+    assert "nothing is published: what was measured does not make the program run again" in told["bank"].out
+    assert "bank publishes nothing: its screen says why" in told["shop"].out
+    assert not (tmp_path / "out" / "bank" / "release").exists()

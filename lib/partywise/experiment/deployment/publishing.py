@@ -168,8 +168,9 @@ class Publication:
             if not problem and told[key].get(self.me) != own[name]:
                 problem = f"{files.STATEMENT} has other {key} of this party"
         days = [told["began"][:10], told["end_day"], files.now()[:10]]
-        if not problem and (told["run"] != session.run or told["began"] > self.start_time or days != sorted(days)):
-            problem = f"{files.STATEMENT} is of another run or time"
+        same = told["run"] == session.run and told["code"] == library_digest()
+        if not problem and not (same and told["began"] <= self.start_time and days == sorted(days)):
+            problem = f"{files.STATEMENT} is of another run, code or time"
         if problem:
             raise PartyError(f"{self.me!r} does not sign: {problem}.")
         return self._credential(session).sign(files.statement_words(sent[files.STATEMENT]))
