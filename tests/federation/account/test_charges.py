@@ -44,8 +44,8 @@ class Announcing(PlacedRun):
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
         assert not self.place, "what is announced is public: the program itself says it"
         self.told += [(name_of(place), event, len(self.watch.draws)) for place in holders for event in events]
-        # A sum with noise in shares is paid here.
-        super().charge(holders, *[event for event in events if event.shares])
+        # A sum whose noise several parties add is paid here.
+        super().charge(holders, *[event for event in events if event.owners])
 
 
 class Watch:
@@ -65,7 +65,7 @@ class Watch:
         for event in events:
             if event.mechanism == "none":
                 self.clear.append(event)
-            elif event.shares:
+            elif event.owners:
                 assert not self.run.place and event.release_id not in self.shares
                 self.shares[event.release_id] = list(event.owners)
                 self.draws.append((SEVERAL, event, event))
@@ -87,7 +87,7 @@ class Watch:
 
     def add_event(self, event: Event) -> None:
         """The event of what was drawn."""
-        if self.depth == 0 and event.mechanism != MECHANISM and not event.shares:
+        if self.depth == 0 and event.mechanism != MECHANISM and not event.owners:
             self.draws.append((self.run.place, self.pending.pop(), event))
 
     def add_key(self, key: Any) -> None:
@@ -171,7 +171,7 @@ def test_whoever_has_the_data_draws_and_pays_or_was_told_before(fit):
         if place in parties:
             assert paid.owner in (place, EXPERIMENTER)
             continue
-        assert paid.owner == place if paid.shares else paid.owner == UNNAMED
+        assert paid.owner == place if paid.owners else paid.owner == UNNAMED
         told = [one for one in announced if one[1].release_id == paid.release_id]
         assert told and {name for name, _, _ in told} <= parties
         assert watch.run.parties[0].name in {name for name, _, _ in told} or len(told) > 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.federation.secure_streams import SecureStreams
 from partywise.federation.transport import authority
-from partywise.privacy.ledger.event import UNNAMED
+from partywise.privacy.ledger.event import UNNAMED, Event
 from release_table import PAGE
 
 ROW = re.compile(r"^\| (\w+) \| (\w+) \| \w+ \| ([^|]*) \| [^|]* \| [^|]* \| ([^|]*) \|$", re.MULTILINE)
@@ -143,18 +143,28 @@ def apart(folder: Path, make: Callable[[], Run], fit: Any) -> tuple[Channel, dic
 
 
 def check_accounts(channel: Channel, accounts: dict[str, Notes], holders: set[str]) -> None:
-    """What every party paid is what the union charges it for: values in the clear, and the noise on its data."""
-    rows = channel.ledger.rows
+    """What every party paid is what the union charges it for: values in the clear, and the noise on its data.
+
+    Noise on the data of some parties that nobody owns is charged to every view, and paid by those whose data it is of.
+    """
+    rows, unowned = channel.ledger.rows, Counter[tuple[Any, Any]]()
     for name, notes in accounts.items():
         paid = {event.release_id for event in notes.paid if event.mechanism == "none"}
         sent = {m.event for m in channel.messages if m.sender == name and m.kind == "clear" and m.event}
         assert paid == {row.release_id for row in rows if row.mechanism == "none" and f"/{name}>" in row.release_id}
         assert sent <= paid | {row.release_id for row in rows if row.mechanism == "post_processing"}
         if name in holders:
-            drawn = Counter((e.mechanism, e.profile) for e in notes.paid if e.mechanism != "none")
-            charged = [row for row in rows if row.owner in (name, UNNAMED) and row.profile is not None]
-            kept = [row for row in charged if row.mechanism not in ("post_processing", "budget")]
-            assert drawn == Counter((row.mechanism, row.profile) for row in kept), name
+            drawn = [event for event in notes.paid if event.mechanism != "none"]
+            owned = counted(event for event in drawn if event.owner != UNNAMED)
+            assert owned == counted(row for row in rows if name in (row.owner, *row.owners)), name
+            unowned |= counted(event for event in drawn if event.owner == UNNAMED)
+    assert unowned == counted(row for row in rows if row.owner == UNNAMED)
+
+
+def counted(events: Iterable[Event]) -> Counter[tuple[Any, Any]]:
+    """How often a mechanism was applied at a privacy profile."""
+    kept = [one for one in events if one.profile is not None and one.mechanism not in ("post_processing", "budget")]
+    return Counter((one.mechanism, one.profile) for one in kept)
 
 
 def test_every_method_that_the_page_accepts_is_tapped():
