@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import PartyError
+from ...errors import ConfigError, PartyError
 from ...federation.account.account import Account
 from ...federation.account.reading import paid_events, runs_of
 from ...federation.account.spending import spent_of
@@ -192,6 +192,26 @@ class Publication:
         self.summary = (
             f"wrote {folder} (signed by {', '.join(signatures)}); check it with python -m partywise check-release"
         )
+
+
+def registrations_of(deployment: Deployment, configuration: str, certificates: Path) -> dict[str, bytes]:
+    """The registrations of all data holders for this very run; ConfigError for one that is missing, or of another."""
+    network, found = deployment.network, dict[str, bytes]()
+    if network.registration is None or network.mode != "release":
+        return found
+    authority = (certificates / files.AUTHORITY).read_text(encoding="ascii")
+    for name in deployment.holders:
+        path = Path(network.registration) / f"{name}.json"
+        if not path.is_file():
+            raise ConfigError(
+                f"{path} is missing: no data are opened before every data holder has registered this configuration; "
+                f"ask {name} for it (python -m partywise register)."
+            )
+        found[name] = path.read_bytes()
+        given = name, configuration, library_digest(), authority
+        if problem := files.registration_problem(str(path), found[name], *given):
+            raise ConfigError(f"{problem}: register again (python -m partywise register).")
+    return found
 
 
 def publication_row(owner: str, events: list[Event]) -> Event | None:

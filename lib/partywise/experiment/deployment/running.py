@@ -16,13 +16,12 @@ from ...federation.account.reading import extract_of, messages_of, paid_events
 from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import run_party
-from ...federation.deployment.session import library_digest
 from ...federation.deployment.union import SentMessage
-from ...federation.publication.files import AUTHORITY, digest_of, now, registration_problem
+from ...federation.publication.files import digest_of, now
 from ...federation.transport.interface import Transport
 from ..configuration.build import choices
 from .part import part
-from .publishing import Publication
+from .publishing import Publication, registrations_of
 from .rehearsal import floating_point, rehearse
 from .release_folder import publisher_of
 from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
@@ -122,7 +121,7 @@ def _run(start: Start) -> RunReport:
     # What is refused is refused before data are opened, but where only they say how many records there are.
     if release and deployment.rows:
         forms = rehearse(deployment, 0)
-    opened, registrations = now(), registrations_of(deployment, start)
+    opened, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
     own = part(deployment, start.configuration, start.me, start.data)
     if release and forms is None:
         forms = rehearse(deployment, len(own.run.fold.of))
@@ -158,26 +157,6 @@ def _run(start: Start) -> RunReport:
 def plan_draws(deployment: Deployment) -> bool:
     """Whether the method of a deployment adds noise."""
     return deployment.plan.methods[deployment.network.method].draws_noise
-
-
-def registrations_of(deployment: Deployment, start: Start) -> dict[str, bytes]:
-    """The registrations of all data holders for this very run; ConfigError for one that is missing, or of another."""
-    network, found = deployment.network, dict[str, bytes]()
-    if network.registration is None or network.mode != "release":
-        return found
-    authority = (start.certificates / AUTHORITY).read_text(encoding="ascii")
-    for name in deployment.holders:
-        path = Path(network.registration) / f"{name}.json"
-        if not path.is_file():
-            raise ConfigError(
-                f"{path} is missing: no data are opened before every data holder has registered this configuration; "
-                f"ask {name} for it (python -m partywise register)."
-            )
-        found[name] = path.read_bytes()
-        given = name, start.configuration, library_digest(), authority
-        if problem := registration_problem(str(path), found[name], *given):
-            raise ConfigError(f"{problem}: register again (python -m partywise register).")
-    return found
 
 
 def _connect(start: Start) -> Transport:
