@@ -6,11 +6,12 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
 from ..federation.channel import TranscriptRow
+from ..federation.folds import Fold
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
 from ..federation.run import Run, by_place, simulate
@@ -43,7 +44,7 @@ class Alignment:
 
 
 def align(
-    identifiers: Mapping[str, Any],
+    identifiers: Mapping[str, object],
     mode: Mode = "psi",
     *,
     as_text: str | None = None,
@@ -112,7 +113,14 @@ def align(
     parties = [
         Party(name, role, {"ids": np.array(texts)}) for (name, (texts, _)), role in zip(own.items(), roles, strict=True)
     ]
-    run = Run(parties, epsilon=math.inf, fold=None, rng_for=addresses_of(rng), spec=None, extra=(ANALYST,))
+    run = Run(
+        parties,
+        epsilon=math.inf,
+        fold=Fold(np.zeros(0, dtype=int), 0, 1),
+        rng_for=addresses_of(rng),
+        spec=None,
+        extra=(ANALYST,),
+    )
     found, n = simulate(lambda run: matched_rows(run, mode), run)
     rows = {name: kept[by_place(found)[name]] for name, (_, kept) in own.items()}
     transcript = run.channel.transcript()

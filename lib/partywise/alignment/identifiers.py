@@ -21,7 +21,7 @@ def hash_identifiers(identifiers: Iterable[str]) -> list[str]:
 
 
 def prepare_identifiers(
-    values: Any, rules: IdentifierRules, owner: str, where: str = "of align"
+    values: object, rules: IdentifierRules, owner: str, where: str = "of align"
 ) -> tuple[list[str], np.ndarray]:
     """Identifiers as they are compared, and which records they belong to."""
     given = list_identifiers(values, owner)
@@ -54,7 +54,7 @@ def list_identifiers(values: Any, owner: str) -> list[Any]:
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether there is no identifier: None, NaN of any kind, empty text."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True

@@ -26,7 +26,7 @@ ENTRIES = 2**22
 EMPTY = 2**28
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     """A value as bytes.
 
     Notes
@@ -55,7 +55,7 @@ def decode(data: bytes) -> Any:
     return value
 
 
-def _describe(value: Any, raw: list[bytes]) -> Any:
+def _describe(value: object, raw: list[bytes]) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in KINDS:
@@ -84,7 +84,7 @@ def _describe(value: Any, raw: list[bytes]) -> Any:
     raise TypeError(f"value of type {type(value).__name__} cannot be a message; send arrays, numbers, text or lists.")
 
 
-def _restore(form: Any, data: bytes, at: int) -> tuple[Any, int]:
+def _restore(form: object, data: bytes, at: int) -> tuple[Any, int]:
     """A described value and where the next array begins."""
     if isinstance(form, list):
         return _sequence(form, data, at)
@@ -118,7 +118,7 @@ def _restore(form: Any, data: bytes, at: int) -> tuple[Any, int]:
     return (array if tag == ARRAY else array[()]), end
 
 
-def _count(number: Any) -> int:
+def _count(number: object) -> int:
     """A number of bytes or entries: one below 0 would have the same bytes read again and again."""
     if type(number) is not int or number < 0:
         raise ValueError(f"a size or length is {number!r}: it must be a whole number from 0.")
@@ -142,7 +142,7 @@ def _axes(array: np.ndarray) -> list[int]:
     return [next(slowest) if axis in long else axis for axis in range(array.ndim)]
 
 
-def _sequence(forms: list[Any], data: bytes, at: int) -> tuple[list[Any], int]:
+def _sequence(forms: list[object], data: bytes, at: int) -> tuple[list[Any], int]:
     items = []
     for form in forms:
         item, at = _restore(form, data, at)
@@ -166,7 +166,7 @@ def row_of(payload: Payload) -> dict[str, Any]:
     return plain
 
 
-def payload_of(row: Mapping[str, Any]) -> Any:
+def payload_of(row: Mapping[str, object]) -> Any:
     """Inverse of `row_of`: the payload without its value."""
     return _payload(row)
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .estimator import column_labels, groups_of, numbers, party
 from .parties import Party, split_columns
@@ -72,7 +73,7 @@ def blocks_of(
     return blocks, [tuple(range(*pair)) for pair in pairwise(ends)], names_of(X, blocks, names)
 
 
-def names_of(given: Sequence[Any], blocks: Sequence[np.ndarray], names: Sequence[str] | None) -> tuple[str, ...]:
+def names_of(given: Sequence[ArrayLike], blocks: Sequence[np.ndarray], names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of all columns: as given, else those of data frames, else x0, x1, ..."""
     p = sum(block.shape[1] for block in blocks)
     shown = column_labels(given) if names is None else tuple(map(str, names))
@@ -97,7 +98,7 @@ def column_numbers(parties: int | Sequence[Sequence[int | str]], names: Sequence
 def holders(
     blocks: Sequence[np.ndarray],
     groups: Sequence[tuple[int, ...]],
-    given: Mapping[str, Any],
+    given: Mapping[str, ArrayLike | None],
     ids: Sequence[Sequence[str]] | None,
 ) -> list[Party]:
     """The parties in order, the active one first, with y and what else is given of its records."""

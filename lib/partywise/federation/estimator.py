@@ -10,17 +10,26 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .folds import Fold
 from .parties import Party
 from .run import Run, simulate
 from .secure_streams import Randomness, addresses_of
+from .spec import Spec
+
+
+class Claim(Protocol):
+    """An estimate, of which the estimator reads what its source claims."""
+
+    @property
+    def epsilon_claimed(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -28,21 +37,8 @@ class Method:
     """A protocol that an estimator may run: its options, its program, the places without data, but for their own."""
 
     options: type
-    fit: Callable[[Run], Any]
+    fit: Callable[[Run], Claim]
     extra: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Spec:
-    """What a protocol may know besides the data.
-
-    options : of the method; study, settings : constants that hold for all methods; public : what everyone knows
-    """
-
-    options: Any
-    study: Any
-    settings: Any
-    public: Any
 
 
 class Estimator:
@@ -79,7 +75,7 @@ class Estimator:
     n_features_in_: int
     unit: ClassVar[str] = "row"
 
-    def __init__(self, protocol: str, epsilon: float | None, delta: float, options: Mapping[str, Any]) -> None:
+    def __init__(self, protocol: str, epsilon: float | None, delta: float, options: Mapping[str, object]) -> None:
         self.protocol, self.epsilon, self.delta = protocol, epsilon, delta
         if protocol in self.methods:
             self._check(options)
@@ -98,7 +94,7 @@ class Estimator:
         found = inspect.signature(type(self).__init__).parameters.values()
         return [one.name for one in found if one.kind is not one.VAR_KEYWORD and one.name != "self"]
 
-    def _check(self, names: Mapping[str, Any] | Sequence[str]) -> None:
+    def _check(self, names: Iterable[str]) -> None:
         known = [*self._own(), *(one.name for one in fields(self._method.options))]
         for name in names:
             if name not in known:
@@ -151,7 +147,7 @@ class Estimator:
             raise ValueError(f"epsilon={self.epsilon!r} must be positive.")
         return float(self.epsilon)
 
-    def _simulate(self, parties: Sequence[Any], n: int, rng: Randomness, *, public: Any, settings: Any) -> Any:
+    def _simulate(self, parties: Sequence[Party], n: int, rng: Randomness, *, public: object, settings: object) -> Any:
         """Run the protocol on all ``n`` records and keep what it left behind."""
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
@@ -184,14 +180,14 @@ class Estimator:
             )
         return self.estimate_
 
-    def _keep_names(self, X: Any, names: Sequence[str] | None = None) -> None:
+    def _keep_names(self, X: ArrayLike, names: Sequence[str] | None = None) -> None:
         """Keep the names of the columns of a fit: as given, else those of a data frame, else none."""
         self.__dict__.pop("feature_names_in_", None)
         labels = column_labels(X) if names is None else tuple(map(str, names))
         if labels is not None:
             self.feature_names_in_ = np.array(labels, dtype=object)
 
-    def _records(self, X: Any, ndim: int, like: str) -> np.ndarray:
+    def _records(self, X: ArrayLike, ndim: int, like: str) -> np.ndarray:
         """Records with the columns of the fit; ValueError for other names, another order or another number of them."""
         self._fitted_estimate()
         given, names = column_labels(X), getattr(self, "feature_names_in_", None)
@@ -213,7 +209,7 @@ class Estimator:
         return self.estimate_
 
 
-def numbers(name: str, value: Any, ndim: int, like: str) -> np.ndarray:
+def numbers(name: str, value: ArrayLike, ndim: int, like: str) -> np.ndarray:
     """A finite float array of so many dimensions; ValueError that names it otherwise."""
     try:
         array = np.ascontiguousarray(value, dtype=float)
@@ -243,7 +239,7 @@ def column_labels(X: Any) -> tuple[str, ...] | None:
 
 
 def groups_of(
-    parties: int | Sequence[Sequence[int]], count: int, split: Callable[[int, int], Any]
+    parties: int | Sequence[Sequence[int]], count: int, split: Callable[[int, int], Iterable[Sequence[int]]]
 ) -> list[tuple[int, ...]]:
     """Columns or rows of each party: as given, a partition of ``0 .. count - 1``, or ``split(count, parties)``."""
     if isinstance(parties, int | np.integer):

@@ -30,7 +30,7 @@ def measure(payload: Payload, name: str = "value") -> tuple[tuple[int, ...], int
     return carried.shape if isinstance(carried, np.ndarray | Cipher) else (), payload_bytes(carried, name)
 
 
-def payload_bytes(value: Any, name: str = "value") -> int:
+def payload_bytes(value: object, name: str = "value") -> int:
     """Size of a value as serialised: arrays 8 bytes a double, numbers 8, text UTF-8, containers their sum."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return value.nbytes
@@ -74,7 +74,7 @@ def in_the_clear(payload: Payload, sender: str) -> Payload:
     return Clear(replace(payload, size=payload_bytes(payload.content), made_of=()), units, made_of=parts)
 
 
-def read_only(value: Any) -> Any:
+def read_only(value: object) -> Any:
     """The received form of a value: a copy that nobody can write, so that neither side reaches the other's arrays."""
     if isinstance(value, np.ndarray):
         # On bytes, numpy refuses to set the write flag again.  The order of axes stays: sums depend on it.

@@ -6,17 +6,18 @@ A person may have several records, as many as a public bound says; they are prot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..privacy.accounted_values import Clear
+from .parties import Party
 from .run import Place, Run, name_of
+from .spec import ProtocolSpec
 
 # Steers and has the result; holds no data.
 ANALYST = "analyst"
 UNITS = {"active": ("label", "features"), "passive": ("features",)}
 
 
-def roles(parties: Sequence[Any], *, bare: bool = False) -> tuple[Any, tuple[Any, ...]]:
+def roles(parties: Sequence[Party], *, bare: bool = False) -> tuple[Party, tuple[Party, ...]]:
     """The active party, and the passive ones in their order.
 
     bare : whether a party may be without columns, as an active one is that holds the labels alone
@@ -33,7 +34,7 @@ def roles(parties: Sequence[Any], *, bare: bool = False) -> tuple[Any, tuple[Any
     return active[0], passive
 
 
-def check_holders(parties: Sequence[Any]) -> None:
+def check_holders(parties: Sequence[Party]) -> None:
     """ValueError if a party holds no column."""
     for party in parties:
         if not party.columns:
@@ -47,7 +48,7 @@ def others_than(run: Run, *places: Place) -> tuple[Place, ...]:
     return tuple(holders.get(name, name) for name in run.names if name not in left)
 
 
-def parts_of(parties: Sequence[Any], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
+def parts_of(parties: Sequence[Party], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
     """What a function of the blocks of some parties is made of, for the ledger.
 
     units : of every party; by default the labels too of an active one, and whole records of a client
@@ -55,13 +56,13 @@ def parts_of(parties: Sequence[Any], units: tuple[str, ...] | None = None) -> tu
     return tuple(Clear(None, units=units or UNITS.get(party.role, ("row",)), owner=party.name) for party in parties)
 
 
-def unprotected_value(value: Any, parts: Sequence[Clear]) -> Clear:
+def unprotected_value(value: object, parts: Sequence[Clear]) -> Clear:
     """A value in the clear, charged to everybody whose data it was computed from."""
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
     return Clear(value, units=units, made_of=parts)
 
 
-def records_together(spec: Any) -> int:
+def records_together(spec: ProtocolSpec[object, object, object, object]) -> int:
     """Records in all of which neighbours may differ: those of one person, at most, for the unit ``user``; else 1.
 
     spec : MethodSpec, whose ``study`` has the unit and whose ``settings`` may have ``rows_per_user``

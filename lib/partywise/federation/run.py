@@ -11,7 +11,7 @@ every value checked, or with one process per party.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
 
@@ -21,6 +21,7 @@ from ..privacy.ledger.event import Event
 from ..privacy.payer import PaidShares, Payer
 from ..randomness import Streams
 from .channel import Channel
+from .folds import Fold
 from .identity import Identity
 from .parties import Party
 from .payloads import Payload, visible
@@ -95,7 +96,7 @@ class Run:
         parties: Sequence[Party],
         *,
         epsilon: float,
-        fold: Any,
+        fold: Fold,
         rng_for: Callable[..., np.random.Generator],
         spec: Any,
         extra: tuple[str, ...] = (),
@@ -330,7 +331,7 @@ class Run:
             self.channel.payer.charge(*shared)
         self.announced += shared
 
-    def assemble(self, function: Callable[..., R], *values: Any) -> R:
+    def assemble(self, function: Callable[..., R], *values: object) -> R:
         """What is reported about a run, from values of several places: after the last message, in simulations only.
 
         A value of several places is a mapping from their names.
@@ -344,37 +345,37 @@ class Run:
             raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
         return name
 
-    def _at(self, place: Place, function: Callable[..., R], values: Sequence[Any]) -> R:
+    def _at(self, place: Place, function: Callable[..., R], values: Sequence[object]) -> R:
         """`at`, of places and functions of any kind."""
         name = self.check_place(place)
         own = [_own(value, name) for value in values]
         return function(place, *own) if isinstance(place, Party) else function(*own)
 
-    def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
+    def _payloads_received(self, receiver: str, name: str) -> Sequence[Payload]:
         return self.channel.received_payloads(receiver, name)
 
-    def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
+    def _payload(self, sender: Place, payload: Any, values: Sequence[object]) -> Any:
         return self._at(sender, payload, values) if callable(payload) else payload
 
 
-def address_of(rng_for: Callable[..., Any]) -> str:
+def address_of(rng_for: Callable[..., object]) -> str:
     """What tells the draws of one run from those of others: in an experiment the address of its streams."""
     if isinstance(rng_for, SecureStreams):
         return secrets.token_hex(16)
     return rng_for.address if isinstance(rng_for, Streams) else ""
 
 
-def simulate(fit: Callable[[Any], R], run: Run) -> R:
+def simulate(fit: Callable[[Run], R], run: Run) -> R:
     """Run a protocol in one process and return its estimate."""
     return fit(run)
 
 
-def names_of(name: Names, sender: Any) -> tuple[str, ...]:
+def names_of(name: Names, sender: Place) -> tuple[str, ...]:
     """Names of the messages of a sender."""
     return (name,) if isinstance(name, str) else name if isinstance(name, tuple) else tuple(name(sender))
 
 
-def check_count(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
+def check_count(names: tuple[str, ...], payloads: object) -> tuple[Any, ...]:
     """As many payloads as names; ValueError otherwise."""
     if not isinstance(payloads, tuple) or len(payloads) != len(names):
         count = len(payloads) if isinstance(payloads, tuple) else f"one {type(payloads).__name__}"
@@ -384,7 +385,7 @@ def check_count(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
     return payloads
 
 
-def check_shared(values: Sequence[Any]) -> None:
+def check_shared(values: Iterable[Any]) -> None:
     """PlaceError if one of the values is not one, but another at every place."""
     for value in values:
         if isinstance(value, PlaceValues):

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from ...errors import AccountError, BudgetExceeded, CertificationError
 from ...privacy.ledger.event import Event
@@ -117,7 +116,7 @@ class Account:
         step: int,
         receiver: str,
         name: str,
-        payload: Mapping[str, Any],
+        payload: Mapping[str, object],
         shape: tuple[int, ...],
         size: int,
         digest: str = "",
@@ -135,7 +134,7 @@ class Account:
             )
         self._append(("sent", self._began("sent"), message))
 
-    def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+    def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, object], digest: str) -> None:
         """A message has come, as in `record_sent`; it is on disk with the next row: nothing is paid or sent by it."""
         told = {"step": step, "sender": sender, "name": name, "digest": digest, "payload": cost_digest(payload)}
         self._waiting.append(("received", self._began("received"), told))
@@ -162,7 +161,7 @@ class Account:
         self._append()
         return self._file.end
 
-    def record_heads(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+    def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
         """How long the accounts of all parties were and how they ended when the program had, each as it said so.
 
         By party, this one included: ``rows``, ``digest``, and ``certificate`` and ``signature`` where parties have

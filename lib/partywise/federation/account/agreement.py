@@ -103,7 +103,7 @@ class Agreement:
             del self._paid[name][place]
             self._carried.add(event["release_id"])
 
-    def _own(self, form: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    def _own(self, form: Mapping[str, object]) -> list[Mapping[str, Any]]:
         """Rows of the party's own releases that a message is the first to carry, each once."""
         own = {event["release_id"]: event for event in releases_in(form) if event["owner"] == self.party}
         return [event for name, event in own.items() if name not in self._carried]
@@ -136,7 +136,7 @@ class Agreement:
         budgeted = bool(parents) and parents[-1] in self._budgets and parents[:-1] == own and not sent["mu"]
         return budgeted and terms_of(paid, *PROFILE_TERMS) == terms_of(sent, *PROFILE_TERMS)
 
-    def _clear_problem(self, message: Mapping[str, Any], payload: Clear) -> str:
+    def _clear_problem(self, message: Mapping[str, object], payload: Clear) -> str:
         """As `unpaid`, of a value in the clear: every owner's units have their row."""
         for owner, units in payload.charges(self.party).items():
             begin, end = f"clear/{owner}/{self.party}>", f"/{message['name']}/{'+'.join(sorted(units))}"
@@ -149,7 +149,7 @@ class Agreement:
         return AccountError(f"row {row.number} ({row.kind}) of {self.path} {what}: the file was changed; {REMEDY}.")
 
 
-def terms_of(event: Mapping[str, Any], *without: str) -> dict[str, Any]:
+def terms_of(event: Mapping[str, object], *without: str) -> dict[str, Any]:
     """What a payment and its release have alike, of the row of an event."""
     return {name: value for name, value in event.items() if name not in (*AFTERWARDS, *without)}
 

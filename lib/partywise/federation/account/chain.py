@@ -99,7 +99,7 @@ class Scan:
         return row
 
 
-def line_of(number: int, previous: str, kind: str, run: str, fields: Mapping[str, Any]) -> tuple[bytes, Row]:
+def line_of(number: int, previous: str, kind: str, run: str, fields: Mapping[str, object]) -> tuple[bytes, Row]:
     """A line with its line feed, and the row that it holds."""
     told = {"number": number, "previous": previous, "kind": kind, "run": run, "fields": fields}
     body = json.dumps(told, separators=(",", ":")).encode()[:-1]

@@ -92,7 +92,7 @@ def _heads(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def cost_digest(payload: Mapping[str, Any]) -> str:
+def cost_digest(payload: Mapping[str, object]) -> str:
     """SHA-256 of what a payload cost: what its sender and its receivers write down alike."""
     return hashlib.sha256(json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -129,7 +129,7 @@ def messages_of(rows: Sequence[Row], run: str) -> list[SentMessage | ReceivedMes
     return [_read(row, partial(_message, sender, row.kind)) for row in rows if row.run == run and row.kind in kinds]
 
 
-def _read(row: Row, read: Callable[[Mapping[str, Any]], T]) -> T:
+def _read(row: Row, read: Callable[[Mapping[str, object]], T]) -> T:
     """What a row tells; AccountError for one that no account wrote, whose digests somebody made anew."""
     try:
         return read(row.fields)
@@ -153,13 +153,13 @@ def _event(told: Mapping[str, Any]) -> Event:
     return Event.from_row(told["event"])
 
 
-def _count(number: Any) -> int:
+def _count(number: object) -> int:
     if type(number) is not int or number < 0:
         raise ValueError("no number of anything")
     return number
 
 
-def _text(text: Any) -> str:
+def _text(text: object) -> str:
     if not isinstance(text, str):
         raise TypeError("no text")
     return text

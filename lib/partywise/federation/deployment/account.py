@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from ...privacy.ledger.event import Event
 
@@ -25,7 +25,7 @@ class Account(Protocol):
         step: int,
         receiver: str,
         name: str,
-        payload: Mapping[str, Any],
+        payload: Mapping[str, object],
         shape: tuple[int, ...],
         size: int,
         digest: str,
@@ -35,7 +35,7 @@ class Account(Protocol):
         digest : SHA-256 of its frame
         """
 
-    def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+    def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, object], digest: str) -> None:
         """A message that has come, as in `record_sent`."""
 
     def record_reservation(self, step: int, event: Event) -> None:
@@ -45,7 +45,7 @@ class Account(Protocol):
     def head(self) -> tuple[int, str]:
         """How many rows there are, and the digest of the last one."""
 
-    def record_heads(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+    def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
         """The heads of all parties when the program had ended, each as its party said it, signed where it can be."""
 
     def record_end(self, outcome: str) -> None:

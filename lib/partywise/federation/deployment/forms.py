@@ -56,7 +56,7 @@ def is_finite(payload: Payload) -> bool:
     return isinstance(payload, Cipher) or _finite(content_of(payload))
 
 
-def _form(value: Any) -> str:
+def _form(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.ndim}-dimensional array of {_number(value.dtype)}"
     if isinstance(value, np.generic):
@@ -80,7 +80,7 @@ def _forms_of(values: Any) -> str:
     return f"({', '.join(sorted({_form(value) for value in values}))})"
 
 
-def _finite(value: Any) -> bool:
+def _finite(value: object) -> bool:
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.kind not in "fc" or bool(np.isfinite(value).all())
     if isinstance(value, float):

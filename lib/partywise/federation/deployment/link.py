@@ -127,7 +127,7 @@ def inner_releases(payload: Payload) -> list[Release]:
     """The releases that a payload is made of, each after those that it is made of itself."""
     found: dict[int, Release] = {}
 
-    def visit(part: Any) -> None:
+    def visit(part: object) -> None:
         for inner in getattr(part, "made_of", ()):
             visit(inner)
             if isinstance(inner, Release):

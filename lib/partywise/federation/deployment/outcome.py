@@ -52,7 +52,7 @@ class Outcome:
         return hashlib.sha256(encode(self.plain_values)).hexdigest()
 
 
-def outcomes(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:
+def outcomes(fit: Callable[[object], object], run: Run) -> dict[str, Outcome]:
     """What every place would hold, from a simulation in one process with the place of every value checked."""
     placed = PlacedRun(run, whole=False)
     value = fit(placed)
@@ -64,7 +64,7 @@ def estimate_of(found: Sequence[Outcome]) -> Any:
     return together([outcome.value for outcome in found])
 
 
-def plain(value: Any, place: str) -> Any:
+def plain(value: object, place: str) -> Any:
     """What a place holds of a value that ``fit`` returned; TypeError for what has no plain form."""
     if isinstance(value, Report):
         return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values]}
@@ -94,5 +94,5 @@ def plain(value: Any, place: str) -> Any:
     raise TypeError(f"a {type(value).__name__} at {place!r} has no plain form; let fit return arrays and numbers.")
 
 
-def _title(of: Any) -> str:
+def _title(of: object) -> str:
     return getattr(of, "__qualname__", type(of).__qualname__)

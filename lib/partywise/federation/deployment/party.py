@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from ...errors import PartyError
 from ..identity import Identity
@@ -19,7 +18,7 @@ from .session import Session
 
 
 def run_party(
-    fit: Callable[[Any], Any],
+    fit: Callable[[object], object],
     run: Run,
     me: str,
     transport: Transport,

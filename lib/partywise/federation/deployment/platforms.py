@@ -36,7 +36,7 @@ def platform_of_process() -> dict[str, str]:
     }
 
 
-def differences(platforms: Mapping[str, Any]) -> str:
+def differences(platforms: Mapping[str, object]) -> str:
     """How the platforms of parties differ, by what each says of its own: ``Python 3.11.7 (north, river), ...``."""
     told = []
     for name in platform_of_process():

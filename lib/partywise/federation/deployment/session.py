@@ -105,7 +105,7 @@ class Session:
         told = self._all("done", {"run": self.run, "steps": steps}, {"head": own})
         return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
 
-    def _head(self, peer: str, told: Any) -> dict[str, Any]:
+    def _head(self, peer: str, told: object) -> dict[str, Any]:
         """What a peer says of the end of its account; RefusalError unless signed where parties have certificates."""
         kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
         if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
@@ -173,7 +173,7 @@ class Session:
             raise
         return True
 
-    def _check(self, peer: str, hello: Mapping[str, Any]) -> None:
+    def _check(self, peer: str, hello: Mapping[str, object]) -> None:
         """PartyError if a peer does not run the same."""
         own = self._hello
         if hello.get("party") != peer:
@@ -198,7 +198,7 @@ class Session:
                     f"{peer!r} has another {name} than {self.me!r}: their digests differ, so compare the files."
                 )
 
-    def _compare_platforms(self, hellos: Mapping[str, Mapping[str, Any]]) -> None:
+    def _compare_platforms(self, hellos: Mapping[str, Mapping[str, object]]) -> None:
         """Keep how platforms differ; PartyError where they must not."""
         every = {**hellos, self.me: self._hello}
         self.platforms = differences({name: hello.get("platform") for name, hello in every.items()})
@@ -208,7 +208,7 @@ class Session:
                 "or let last bits differ."
             )
 
-    def _all(self, tag: str, notice: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _all(self, tag: str, notice: Mapping[str, object], own: Mapping[str, object] | None = None) -> dict[str, Any]:
         """Say something to all and hear the same from all, each with something of its own beside it: what was heard.
 
         Whoever has said it need not be there any longer.
@@ -225,7 +225,7 @@ class Session:
                 waiting = self._late(waiting, since, tag, notice)
         return self._said
 
-    def _late(self, waiting: list[str], since: dict[str, float], tag: str, notice: Mapping[str, Any]) -> list[str]:
+    def _late(self, waiting: list[str], since: dict[str, float], tag: str, notice: Mapping[str, object]) -> list[str]:
         """Who is still waited for, after a look around; PartyError if one of them will not come."""
         gone = self.watch.find_missing(waiting[0], waiting)
         if gone and not self._same(gone, tag, notice, 0.0):
@@ -259,7 +259,7 @@ class Session:
         return True
 
 
-def _check_hellos(theirs: Mapping[str, Any], own: Mapping[str, str], peer: str, me: str) -> None:
+def _check_hellos(theirs: Mapping[str, object], own: Mapping[str, str], peer: str, me: str) -> None:
     """PartyError if somebody said another hello to a peer than here."""
     for name, digest in own.items():
         if theirs.get(name) != digest:

@@ -176,7 +176,7 @@ def read_notice(peer: str, tag: str, data: bytes) -> dict[str, Any]:
     return found
 
 
-def printable(told: Any, most: int) -> str:
+def printable(told: object, most: int) -> str:
     """What a peer said as a piece of a sentence: no more than so many signs, and none that a terminal obeys."""
     text = str(told) if isinstance(told, str | int | float) else type(told).__name__
     return "".join(sign if sign.isprintable() else " " for sign in text[:most])

@@ -46,7 +46,7 @@ class Credential:
         """Certificate and signature (hexadecimal) of some bytes."""
         return {"certificate": self.certificate, "signature": self._key.sign(told, *_scheme(self._key)).hex()}
 
-    def problem(self, name: str, told: bytes, head: Mapping[str, Any]) -> str:
+    def problem(self, name: str, told: bytes, head: Mapping[str, object]) -> str:
         """As `signature_problem`, of a certificate that this party's authority must have issued."""
         return signature_problem(name, told, head, self.authority)
 
@@ -62,7 +62,7 @@ class Credential:
             return ""
 
 
-def statement(run: str, party: str, head: Mapping[str, Any]) -> bytes:
+def statement(run: str, party: str, head: Mapping[str, object]) -> bytes:
     """What a party signs: how many rows its account had when the program of a run had ended, and the last digest."""
     told = {"run": run, "party": party, "rows": head["rows"], "digest": head["digest"]}
     return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
@@ -100,7 +100,7 @@ def validity_problem(certificate: str, at: datetime) -> str:
     return "" if held else f"has a certificate that did not hold at {at:%Y-%m-%d %H:%M}"
 
 
-def _is_issued(chain: list[Any], authorities: list[Any], failed: tuple[type[Exception], ...]) -> bool:
+def _is_issued(chain: list[object], authorities: list[object], failed: tuple[type[Exception], ...]) -> bool:
     """Whether every certificate of a chain is issued by the next, and the last by an authority."""
     for one, issuers in [*((a, [b]) for a, b in pairwise(chain)), (chain[-1], authorities)]:
         if not any(_directly(one, issuer, failed) for issuer in issuers):

@@ -110,7 +110,7 @@ def _line(header: Header) -> bytes:
     return json.dumps(asdict(header), separators=(",", ":")).encode()
 
 
-def _compare(address: Address, field: str, found: Any, expected: Any) -> None:
+def _compare(address: Address, field: str, found: object, expected: object) -> None:
     if type(found) is not type(expected) or found != expected:
         raise _refusal(address, f"its {field} is {found!r:.80} where the program has {expected!r:.80}")
 

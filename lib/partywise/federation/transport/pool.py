@@ -36,7 +36,7 @@ class FramePacker(Packer):
             raise ValueError(f"tag={msg_id!r} has more than {TAG} bytes: shorten it.")
         return b"".join((len(tag).to_bytes(LENGTH, "big"), tag, content))
 
-    def pack_multiple(self, content: Any, msg_ids: Iterable[str]) -> tuple[bytes, ...]:
+    def pack_multiple(self, content: object, msg_ids: Iterable[str]) -> tuple[bytes, ...]:
         """One packet for each tag."""
         return tuple(self.pack(content, tag) for tag in msg_ids)
 
