@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
+from ..federation.spec import DeltaConstant, ProtocolSpec
 from ..models.criteria import Criterion
 from ..privacy.accounted_values import AccountedValue
 
@@ -38,6 +40,15 @@ class PublicFacts:
 
     columns: tuple[Column, ...]
     criterion: Criterion
+
+
+Options = TypeVar("Options", covariant=True)
+# What a protocol of trees may know besides the data, by its options.
+TreeSpec = ProtocolSpec[Options, DeltaConstant, object, PublicFacts]
+# Name and global columns of every party, in order.
+ColumnGroups = Sequence[tuple[str, tuple[int, ...]]]
+# What is reported of a fit.
+Numbers = dict[str, float | int | bool | str | None]
 
 
 @dataclass(frozen=True)
@@ -153,5 +164,5 @@ class Estimate:
     ensemble: Ensemble
     epsilon_claimed: float
     scores: np.ndarray | None = None
-    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict)
     arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = field(default_factory=dict)

@@ -67,7 +67,7 @@ class SourceRun:
         return [f"# {note}" for note in self.notes]
 
 
-def from_source(mapping: Mapping[str, Any]) -> SourceRun:
+def from_source(mapping: Mapping[str, object]) -> SourceRun:
     """Read a configuration of the source.
 
     Parameters

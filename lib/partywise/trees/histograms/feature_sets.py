@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from ...federation.roles import records_together
 from ...privacy.accounted_values import AccountedValue
 from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.strata import cell_of
+from ..model import Column, ColumnGroups, TreeSpec
 from ..options import LocalTablesOptions
 
 
@@ -78,7 +78,7 @@ class FeatureSets:
 
 
 def feature_sets(
-    spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float, rng_for: Callable
+    spec: TreeSpec[LocalTablesOptions], groups: ColumnGroups, n: int, epsilon: float, rng_for: Callable
 ) -> FeatureSets:
     """The sets of n records, from settings, declared facts and public randomness.
 
@@ -148,7 +148,7 @@ def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: floa
     return min(grouped_epsilon(one, epsilon, delta, group) for one in releases)
 
 
-def _declaration(column: Any) -> AccountedValue:
+def _declaration(column: Column) -> AccountedValue:
     if column.edges is None:
         raise CertificationError(
             f"edges of column {column.name!r} are not declared: certified histograms need public bins; declare the "

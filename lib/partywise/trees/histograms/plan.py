@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ...errors import CertificationError
 from ...federation.exchanges.homomorphic.slots import per_cipher, slot_bits
@@ -17,8 +16,8 @@ from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...privacy.statistics.newton import GRID, Cells, free_ratio, newton_certificate, residual_certificate
-from ..model import PublicFacts
-from ..options import TableOptions
+from ..model import ColumnGroups, PublicFacts, TreeSpec
+from ..options import TableOptions, TablesOptions
 
 # A mask is so many bits longer than what it hides.
 MASK_BITS = 40
@@ -96,7 +95,7 @@ def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOpt
         )
 
 
-def histogram_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float) -> HistogramPlan:
+def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:
     """The plan from public things alone.
 
     Notes
@@ -109,7 +108,7 @@ def histogram_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: 
     options, facts, delta = spec.options, spec.public, float(spec.study.delta)
     require_public(facts, [column for _, columns in groups for column in columns], options)
     regression = facts.criterion == "RegressionMSELoss"
-    bound = float(options.residual_bound) if regression else 1.0
+    bound = float(options.residual_bound) if regression and options.residual_bound is not None else 1.0
     # No bound of its size leaves a slot for one record.
     _require_integers(math.log2(bound) + 34, 0.0, bound, n, epsilon)
     hessian = 1.0 if regression else QUARTER if options.algo == "gbdt" else None
@@ -164,7 +163,7 @@ def _certificate(d: int, bound: float, hessian: float | None, ratio: float) -> S
     )
 
 
-def of_persons(certificate: SensitivityCertificate, group: int, study: Any) -> SensitivityCertificate:
+def of_persons(certificate: SensitivityCertificate, group: int, study: object) -> SensitivityCertificate:
     """The certificate of all records of a person, where persons are protected: sums move by each of them in turn."""
     if getattr(study, "unit", None) != "user":
         return certificate

@@ -6,17 +6,17 @@ The floor of every comparison: what federation adds is what exceeds it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ..model import Estimate
+from ..model import Estimate, TreeSpec
+from ..options import ActiveOnlyOptions
 from .common import active_of, local_codes, local_own_ensemble
 
 
-def local_estimate(active: Party, train: np.ndarray, spec: Any, rng_for: Callable) -> Estimate:
+def local_estimate(active: Party, train: np.ndarray, spec: TreeSpec[ActiveOnlyOptions], rng_for: Callable) -> Estimate:
     """Trees on the active party's columns; they cost nobody anything, so 0 is what this claims."""
     data = local_codes(active, train, spec.options)
     return Estimate(local_own_ensemble(active, train, data, spec.options, spec.public.criterion, rng_for), 0.0)

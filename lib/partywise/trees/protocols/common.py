@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from ...federation.folds import Fold
 from ...federation.parties import Party
 from ...models.criteria import Criterion
 from ..codes import CodedColumns, dense_ranks, quantile_bins
 from ..ensemble import Draws, grow_trees, renumber
-from ..model import Ensemble
+from ..model import ColumnGroups, Ensemble
 from ..options import TreeOptions
 
 
-def active_of(parties: Sequence[Any]) -> Any:
+def active_of(parties: Sequence[Party]) -> Party:
     """The party that holds the labels."""
     return next(party for party in parties if party.role == "active")
 
 
-def passive_of(parties: Sequence[Any]) -> tuple[Any, ...]:
+def passive_of(parties: Sequence[Party]) -> tuple[Party, ...]:
     """The parties that hold features only, in order."""
     return tuple(party for party in parties if party.role == "passive")
 
 
-def columns_of(parties: Sequence[Any]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def columns_of(parties: Sequence[Party]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Name and global columns of every party: public."""
     return tuple((party.name, tuple(party.columns)) for party in parties)
 
 
-def held_out(fold: Any) -> np.ndarray:
+def held_out(fold: Fold) -> np.ndarray:
     """(N,) bool, the rows that are scored: none where all train."""
     return (fold.of == fold.held_out) & ~fold.train
 
@@ -57,17 +57,13 @@ def local_own_ensemble(
     return renumber(ensemble, active.columns)
 
 
-def draws_of(
-    groups: Sequence[tuple[str, tuple[int, ...]]], n: int, options: TreeOptions, rng_for: Callable
-) -> tuple[Draws, ...]:
+def draws_of(groups: ColumnGroups, n: int, options: TreeOptions, rng_for: Callable) -> tuple[Draws, ...]:
     """What is drawn for every tree, at the active party: columns of each party, and rows of a forest."""
     trees = range(options.num_of_trees)
     return tuple((_columns(groups, options, rng_for, tree), _times(n, options, rng_for, tree)) for tree in trees)
 
 
-def _columns(
-    groups: Sequence[tuple[str, tuple[int, ...]]], options: TreeOptions, rng_for: Callable, tree: int
-) -> tuple[int, ...]:
+def _columns(groups: ColumnGroups, options: TreeOptions, rng_for: Callable, tree: int) -> tuple[int, ...]:
     drawn: list[int] = []
     for name, columns in groups:
         # A product such as .1 * 30 must not lose a column to rounding.

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -106,8 +105,12 @@ def local_opened(active: Party, key: PrivateKey, slots: Cipher, n: int) -> list[
 
 
 def encrypted_scores(
-    run: Run, layout: Any, splits: PerPlace[np.ndarray], thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
-) -> Any:
+    run: Run,
+    layout: Layout,
+    splits: PerPlace[np.ndarray],
+    thresholds: PerPlace[tuple[np.ndarray, ...]],
+    rows: np.ndarray,
+) -> list[np.ndarray]:
     """What all trees and tables that cross add to each score, at the active party."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     owners = tuple(party.name for party in passive)

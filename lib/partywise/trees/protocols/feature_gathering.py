@@ -10,7 +10,6 @@ the active party. What the active party's own columns show it keeps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from ..ensemble import Draws, grow_trees, with_thresholds
 from ..gathering.protection import Protection, protection
 from ..gathering.ranks import RankCodes, message_of, rank, rank_codes
 from ..gathering.routing import pooled_difference, rows_rerouted
-from ..model import Ensemble, Estimate
+from ..model import ColumnGroups, Ensemble, Estimate, Numbers, TreeSpec
 from ..options import GatheringOptions
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import score_held_out
@@ -32,7 +31,7 @@ from .inference import score_held_out
 NAMES = {"none": "dense ranks", "dp": "bin indices", "op_boost": "noisy codes"}
 
 
-def local_ranks(passive: Party, train: np.ndarray, spec: Any) -> tuple[RankCodes, ...]:
+def local_ranks(passive: Party, train: np.ndarray, spec: TreeSpec[GatheringOptions]) -> tuple[RankCodes, ...]:
     """The columns of a passive party, coded; they stay there."""
     X, facts = passive.block["X"][train], spec.public.columns
     return tuple(
@@ -55,7 +54,7 @@ def local_data(
     active: Party,
     own: CodedColumns,
     messages: Sequence[np.ndarray],
-    groups: Any,
+    groups: ColumnGroups,
     plan: Protection,
     options: GatheringOptions,
 ) -> tuple[CodedColumns, ...]:
@@ -75,13 +74,19 @@ def local_data(
     return tuple(found)
 
 
-def local_draws(active: Party, train: np.ndarray, groups: Any, spec: Any, rng_for: Callable) -> tuple[Draws, ...]:
+def local_draws(
+    active: Party, train: np.ndarray, groups: ColumnGroups, spec: TreeSpec[GatheringOptions], rng_for: Callable
+) -> tuple[Draws, ...]:
     """What is drawn for every tree."""
     return draws_of(groups, int(train.sum()), spec.options, rng_for)
 
 
 def local_ensemble(
-    active: Party, train: np.ndarray, data: Sequence[CodedColumns], draws: Sequence[Draws], spec: Any
+    active: Party,
+    train: np.ndarray,
+    data: Sequence[CodedColumns],
+    draws: Sequence[Draws],
+    spec: TreeSpec[GatheringOptions],
 ) -> Ensemble:
     """Trees on all columns; cuts of passive columns are codes whose raw values the active party does not know."""
     y = active.block["y"][train]
@@ -93,7 +98,9 @@ def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:
     return {name: values[train] for name, values in party.block.items()}
 
 
-def active_plan(train: np.ndarray, columns: tuple[int, ...], epsilon: float, spec: Any) -> Protection:
+def active_plan(
+    train: np.ndarray, columns: tuple[int, ...], epsilon: float, spec: TreeSpec[GatheringOptions]
+) -> Protection:
     """Mechanisms of all passive columns, by anyone: which rows train is public."""
     n, group = int(train.sum()), records_together(spec)
     return protection(spec.options, spec.public, n, columns, epsilon, spec.study.delta, group)
@@ -123,9 +130,9 @@ def to_estimate(
     rows: Mapping[str, Mapping[str, np.ndarray]],
     data: Sequence[CodedColumns],
     draws: Sequence[Draws],
-    groups: Any,
+    groups: ColumnGroups,
     plan: Protection,
-    spec: Any,
+    spec: TreeSpec[GatheringOptions],
 ) -> Estimate:
     """The estimate, as only an evaluator sees it: thresholds of all owners, and all rows."""
     columns = dict(groups)
@@ -134,7 +141,7 @@ def to_estimate(
     X = np.empty((len(data[0].codes), len(data[0].sizes)))
     for name, own in rows.items():
         X[:, columns[name]] = own["X"]
-    numbers: dict[str, Any] = {
+    numbers: Numbers = {
         "rows_rerouted": rows_rerouted(whole, _by_tree(data), X),
         "features_released": len(raw),
         "epsilon_per_index": plan.epsilon,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...federation.parties import Party
@@ -46,7 +44,7 @@ def own_form(layout: Layout) -> Skeleton:
     return skeleton(layout.inner, layout.bins)
 
 
-def forms_of(run: Run, layout: Any) -> PerPlace[Skeleton]:
+def forms_of(run: Run, layout: Layout) -> PerPlace[Skeleton]:
     """The form of what crosses, at every party."""
     active, names = active_of(run.parties), tuple(party.name for party in passive_of(run.parties))
     sent = run.broadcast(active, names, "form of trees and tables", local_form, layout, names)

@@ -13,7 +13,6 @@ party's own columns, are its own business and cross in no form.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -78,8 +77,12 @@ def local_scores(
 
 
 def shown_scores(
-    run: Run, layout: Any, splits: PerPlace[np.ndarray], thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
-) -> Any:
+    run: Run,
+    layout: Layout,
+    splits: PerPlace[np.ndarray],
+    thresholds: PerPlace[tuple[np.ndarray, ...]],
+    rows: np.ndarray,
+) -> list[np.ndarray]:
     """What every tree and table that crosses adds to each score, at the active party, from indicators in the clear."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     indicators = run.gather(passive, active, "left indicators", local_indicators, splits, thresholds, rows)
@@ -87,10 +90,11 @@ def shown_scores(
     return run.at(active, local_chosen, layout, sent, indicators, rows)
 
 
-WAYS: dict[str, Callable[..., Any]] = {"plain": shown_scores, "he": encrypted_scores, "ss": shared_scores}
+# What each way of inference gives: at the active party, what trees and tables that cross add.
+WAYS: dict[str, Callable[..., list[np.ndarray]]] = {"plain": shown_scores, "he": encrypted_scores, "ss": shared_scores}
 
 
-def score_held_out(run: Run, ensemble: Any, thresholds: Any) -> Any:
+def score_held_out(run: Run, ensemble: Ensemble, thresholds: PerPlace[tuple[np.ndarray, ...]]) -> np.ndarray | None:
     """Scores (n_test,) of held-out rows by the option ``inference``, at the active party; None where it is ``none``.
 
     The ensemble is at the active party: cuts of all splits, thresholds of its own columns, tables with raw edges that
@@ -108,7 +112,7 @@ def score_held_out(run: Run, ensemble: Any, thresholds: Any) -> Any:
             for party in passive
         }
     )
-    joint: Any = ()
+    joint = list[np.ndarray]()
     if passive and len(rows):
         joint = WAYS[run.spec.options.inference](run, layout, splits, thresholds, rows)
     return run.at(active, local_scores, ensemble, columns, joint, rows)

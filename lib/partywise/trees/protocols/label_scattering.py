@@ -11,16 +11,17 @@ back is `Clear`. The loop over trees and levels is public; a level without open 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic.keys import shared_key
+from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.parties import Party
-from ...federation.run import Run, per_place
+from ...federation.run import PerPlace, Run, per_place
 from ..codes import CodedColumns
 from ..ensemble import begin
-from ..model import Estimate
+from ..model import ColumnGroups, Estimate, TreeSpec
 from ..options import ScatteringOptions
 from ..scattering.active import (
     Training,
@@ -35,6 +36,7 @@ from ..scattering.active import (
     local_root,
     local_splits,
 )
+from ..scattering.branches import Branches
 from ..scattering.passive import (
     local_answer,
     local_bins,
@@ -45,22 +47,26 @@ from ..scattering.passive import (
     local_worked,
 )
 from ..scattering.plan import Plan, plan_of
-from ..scattering.report import to_estimate
+from ..scattering.report import Work, to_estimate
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import score_held_out
 
+# The key of the active party, and its public half at the others; none where encryption is one in name only.
+Keys = tuple[PrivateKey | None, PerPlace[PublicKey | None]]
+# Of the passive parties.
+State = tuple[PerPlace[CodedColumns], PerPlace[Work]]
 FREE_KEY = "drawn for this run, without data"
 
 
 def local_training(
-    active: Party, train: np.ndarray, groups: Any, options: ScatteringOptions, rng_for: Callable
+    active: Party, train: np.ndarray, groups: ColumnGroups, options: ScatteringOptions, rng_for: Callable
 ) -> Training:
     """No tree yet."""
     n = int(train.sum())
     return Training(local_codes(active, train, options), draws_of(groups, n, options, rng_for), begin(n))
 
 
-def local_all_codes(party: Party, train: np.ndarray, spec: Any) -> CodedColumns:
+def local_all_codes(party: Party, train: np.ndarray, spec: TreeSpec[ScatteringOptions]) -> CodedColumns:
     """A party's columns as it coded them, for what is reported of the run."""
     if party.role == "active":
         return local_codes(party, train, spec.options)
@@ -77,7 +83,7 @@ def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
     return party.block["X"][train]
 
 
-def keys_of(run: Run, active: Any, passive: Sequence[Any]) -> tuple[Any, Any]:
+def keys_of(run: Run, active: Party, passive: Sequence[Party]) -> Keys:
     """The active party's key and the public half at the others; none where encryption is one in name only."""
     options = run.spec.options
     if options.cipher == "identity":
@@ -86,7 +92,9 @@ def keys_of(run: Run, active: Any, passive: Sequence[Any]) -> tuple[Any, Any]:
     return shared_key(run, active, passive, options, kind=options.cipher, address=address, because=FREE_KEY)
 
 
-def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys: tuple[Any, Any]) -> tuple[Any, Any]:
+def one_tree(
+    run: Run, number: int, training: Training, state: State, plan: Plan, keys: Keys
+) -> tuple[Branches, PerPlace[Work]]:
     """Grow one tree.
 
     state : codes, and work so far, of the passive parties
@@ -94,13 +102,14 @@ def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys:
     options, train, groups = run.spec.options, run.fold.train, columns_of(run.parties)
     active, passive = active_of(run.parties), passive_of(run.parties)
     names, (private, public), (codes, work) = tuple(party.name for party in passive), keys, state
-    drawn = tuple(range(len(run.spec.public.columns)))
+    drawn: Sequence[int] = tuple(range(len(run.spec.public.columns)))
     if options.feature_subsample_ratio < 1:
         drawn = run.broadcast(active, passive, "drawn columns", local_drawn, training, number)
     tree = run.at(active, local_root, training, train, number, run.spec)
-    gradients = None
+    gradients: np.ndarray | Cipher | None = None
     for depth in range(options.max_tree_depth):
-        place, marks = (number, depth), None
+        marks: np.ndarray | None = None
+        place = number, depth
         if options.hide_instances or not depth:
             given = training, tree, private, plan, place, options.hide_instances, run.rng_for
             gradients = run.broadcast(active, passive, "gradients", local_gradients, *given)

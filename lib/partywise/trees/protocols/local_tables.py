@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,8 @@ from ..codes import public_bins
 from ..gradient_histograms import fit_tables, noise_of_steps
 from ..histograms.debias import debias_histograms
 from ..histograms.feature_sets import FeatureSets, feature_sets
-from ..model import Ensemble, Estimate, Table
+from ..model import ColumnGroups, Ensemble, Estimate, Table, TreeSpec
+from ..options import LocalTablesOptions
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import score_held_out
 
@@ -70,7 +70,9 @@ def local_randomised_codes(passive: Party, train: np.ndarray, plan: FeatureSets,
     return derive(sent, parts, name=f"codes of {passive.name}", owner=passive.name) if parts else Public(sent, SETS)
 
 
-def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec: Any) -> tuple[np.ndarray, ...]:
+def local_statistics(
+    active: Party, train: np.ndarray, ensemble: Ensemble, spec: TreeSpec[LocalTablesOptions]
+) -> tuple[np.ndarray, ...]:
     """Gradients, hessians and quarters (n,) of the scores of the trees; they stay at the active party."""
     X = np.full((int(train.sum()), len(spec.public.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
@@ -91,7 +93,7 @@ def local_cuts(passive: Party, plan: FeatureSets) -> tuple[np.ndarray, ...]:
 
 
 def active_plan(
-    spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float, rng_for: Callable
+    spec: TreeSpec[LocalTablesOptions], groups: ColumnGroups, n: int, epsilon: float, rng_for: Callable
 ) -> FeatureSets:
     """Which features are released and at what epsilon, by anyone."""
     return feature_sets(spec, groups, n, epsilon, rng_for)
@@ -102,9 +104,9 @@ def active_model(
     statistics: tuple[np.ndarray, ...],
     messages: Sequence[np.ndarray],
     plan: FeatureSets,
-    groups: Any,
-    spec: Any,
-) -> tuple[Ensemble, dict[str, Any]]:
+    groups: ColumnGroups,
+    spec: TreeSpec[LocalTablesOptions],
+) -> tuple[Ensemble, dict[str, float]]:
     """The trees with a table for every passive column, from the randomised codes."""
     codes = np.zeros(plan.released_features.shape, dtype=np.int64)
     for (_, columns), message in zip(groups, messages, strict=True):
@@ -122,19 +124,19 @@ def active_model(
 
 
 def to_estimate(
-    model: tuple[Ensemble, dict[str, Any]], scores: np.ndarray | None, plan: FeatureSets, epsilon: float
+    model: tuple[Ensemble, dict[str, float]], scores: np.ndarray | None, plan: FeatureSets, epsilon: float
 ) -> Estimate:
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
-    numbers = numbers | {
+    told = {
         "features_released": plan.per_record,
         "epsilon_per_index": plan.epsilon,
         "bytes_formula": int(plan.released_features.sum()) * plan.code_type.itemsize,
     }
-    return Estimate(ensemble, epsilon, scores, numbers)
+    return Estimate(ensemble, epsilon, scores, {**numbers, **told})
 
 
-def active_ensemble(model: tuple[Ensemble, dict[str, Any]]) -> Ensemble:
+def active_ensemble(model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
     """The model alone, for inference."""
     return model[0]
 

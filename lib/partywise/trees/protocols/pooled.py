@@ -7,7 +7,6 @@ quantile bins of the active party's own, so that a federated fit without protect
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from ...federation.run import Run
 from ...privacy.accounted_values import Clear
 from ..codes import dense_ranks, side_by_side
 from ..ensemble import grow_trees
-from ..model import Estimate
+from ..model import ColumnGroups, Estimate, TreeSpec
+from ..options import PooledOptions
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 
 
@@ -26,7 +26,12 @@ def local_features(passive: Party, train: np.ndarray) -> Clear:
 
 
 def local_estimate(
-    active: Party, train: np.ndarray, features: Sequence[np.ndarray], groups: Any, spec: Any, rng_for: Callable
+    active: Party,
+    train: np.ndarray,
+    features: Sequence[np.ndarray],
+    groups: ColumnGroups,
+    spec: TreeSpec[PooledOptions],
+    rng_for: Callable,
 ) -> Estimate:
     """Trees on all columns.
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -120,7 +119,7 @@ def local_opened_scores(active: Party, terms: np.ndarray, others: Sequence[np.nd
 
 def reached_ends(
     run: Run, levels: list[int], forms: PerPlace[Skeleton], indicators: PerPlace[np.ndarray], n: int
-) -> Any:
+) -> PerPlace[np.ndarray]:
     """Products of the indicators along all paths: shares of every end of every split."""
     holders, first = run.parties, run.parties[0].name
     reached = run.each(holders, local_sides, indicators, 0, levels[min(1, len(levels) - 1)], first)
@@ -134,14 +133,18 @@ def reached_ends(
 
 
 def shared_scores(
-    run: Run, layout: Any, splits: PerPlace[np.ndarray], thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
-) -> Any:
+    run: Run,
+    layout: Layout,
+    splits: PerPlace[np.ndarray],
+    thresholds: PerPlace[tuple[np.ndarray, ...]],
+    rows: np.ndarray,
+) -> list[np.ndarray]:
     """What all trees and tables that cross add to each score, at the active party."""
     active, passive, holders, n = active_of(run.parties), passive_of(run.parties), run.parties, len(rows)
     others = tuple(name for name in run.names if name != active.name)
     *levels, leaves = run.agreed(run.broadcast(active, others, "products", local_sizes, layout, others)).tolist()
     if not leaves:
-        return ()
+        return []
     forms = forms_of(run, layout)
     words = [run.at(active, local_own_indicator_words, forms, layout, rows)]
     words += [run.at(party, local_indicator_words, forms, splits, thresholds, rows) for party in passive]

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -42,7 +41,7 @@ from ..gradient_histograms import fit_tables, noise_of_steps
 from ..histograms.assemble import assemble_histograms, integers_of, tables_of
 from ..histograms.plan import HistogramPlan, histogram_plan
 from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
-from ..model import Ensemble, Estimate, PublicFacts
+from ..model import ColumnGroups, Ensemble, Estimate, PublicFacts, TreeSpec
 from ..options import TablesOptions
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import score_held_out
@@ -50,7 +49,7 @@ from .inference import score_held_out
 FREE_KEY = "a public key, drawn before any data were read"
 
 
-def local_boosted(active: Party, train: np.ndarray, spec: Any, rng_for: Callable) -> Ensemble:
+def local_boosted(active: Party, train: np.ndarray, spec: TreeSpec[TablesOptions], rng_for: Callable) -> Ensemble:
     """Trees on the active party's own columns."""
     data = local_codes(active, train, spec.options)
     return local_own_ensemble(active, train, data, spec.options, spec.public.criterion, rng_for)
@@ -133,7 +132,7 @@ def local_model(
     replies: Sequence[Cipher],
     plan: HistogramPlan,
     options: TablesOptions,
-) -> tuple[Ensemble, dict[str, Any]]:
+) -> tuple[Ensemble, dict[str, float]]:
     """The trees with a table for every passive column, from what was decrypted."""
     released = [read(paillier.decrypt(key, one), share, plan) for one, share in zip(replies, plan.shares, strict=True)]
     sums = assemble_histograms(released, *records, plan)
@@ -147,7 +146,7 @@ def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
 
 
 def to_estimate(
-    model: tuple[Ensemble, dict[str, Any]],
+    model: tuple[Ensemble, dict[str, float]],
     scores: np.ndarray | None,
     sums: dict[str, tuple[Cipher, int]],
     n: int,
@@ -158,22 +157,22 @@ def to_estimate(
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
     returned = sum(sum(plan.ciphertexts(share)) for share in plan.shares)
-    numbers = numbers | {
+    told = {
         "sigma": plan.sigma,
         "encryptions": n,
         "additions": sum(additions for _, additions in sums.values()),
         "decryptions": returned,
         "bytes_formula": (n * len(plan.shares) + returned) * options.key_size // 4,
     }
-    return Estimate(ensemble, epsilon, scores, numbers)
+    return Estimate(ensemble, epsilon, scores, {**numbers, **told})
 
 
-def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, Any]]) -> Ensemble:
+def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
     """The model alone, for inference."""
     return model[0]
 
 
-def active_plan(spec: Any, groups: Any, n: int, epsilon: float) -> HistogramPlan:
+def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:
     """What everybody knows before a record is seen."""
     return histogram_plan(spec, groups, n, epsilon)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier, slots
+from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey
 from ...federation.parties import Party
 from ...federation.roles import parts_of
 from ...privacy.accounted_values import Clear, Public
@@ -17,7 +18,7 @@ from ...privacy.ledger.event import UNNAMED
 from ..codes import CodedColumns
 from ..ensemble import Draws, Growing, ensemble_of, round_to_grid, rule_of, statistics
 from ..growth.level import Splits, close_level
-from ..model import Ensemble
+from ..model import ColumnGroups, Ensemble, TreeSpec
 from ..options import ScatteringOptions
 from .branches import Branches, own_bins
 from .cells import by_column, integers_of, marks_of
@@ -45,7 +46,9 @@ def local_drawn(active: Party, training: Training, number: int) -> Public:
     return Public(np.array(training.draws[number][0], dtype=np.int64), because="drawn without data")
 
 
-def local_root(active: Party, training: Training, train: np.ndarray, number: int, spec: Any) -> Branches:
+def local_root(
+    active: Party, training: Training, train: np.ndarray, number: int, spec: TreeSpec[ScatteringOptions]
+) -> Branches:
     """A tree of no splits: gradients and hessians on the grid of the slots."""
     drawn, times = training.draws[number]
     y, scores = active.block["y"][train], training.growing.scores
@@ -58,7 +61,7 @@ def local_gradients(
     active: Party,
     training: Training,
     branches: Branches,
-    key: Any,
+    key: PrivateKey | None,
     plan: Plan,
     place: tuple[int, int],
     hidden: bool,
@@ -86,7 +89,13 @@ def local_nodes(active: Party, branches: Branches, plan: Plan, audience: tuple[s
 
 
 def local_chosen(
-    active: Party, branches: Branches, answers: Sequence[Any], groups: Any, key: Any, plan: Plan, options: Any
+    active: Party,
+    branches: Branches,
+    answers: Sequence[Any],
+    groups: ColumnGroups,
+    key: PrivateKey | None,
+    plan: Plan,
+    options: ScatteringOptions,
 ) -> tuple[Branches, Splits]:
     """Best splits, from the answers of the passive parties in order."""
     nodes, found = len(branches.level.summed_nodes), dict[int, np.ndarray]()
@@ -113,7 +122,7 @@ def local_splits(active: Party, chosen: tuple[Branches, Splits], columns: tuple[
 
 
 def local_parted(
-    active: Party, chosen: tuple[Branches, Splits], indicators: Sequence[np.ndarray], groups: Any
+    active: Party, chosen: tuple[Branches, Splits], indicators: Sequence[np.ndarray], groups: ColumnGroups
 ) -> Branches:
     """One level on."""
     branches, splits = chosen
@@ -125,7 +134,9 @@ def local_parted(
     return branches.split_by(splits, found)
 
 
-def local_grown(active: Party, training: Training, branches: Branches, plan: Plan, spec: Any) -> Training:
+def local_grown(
+    active: Party, training: Training, branches: Branches, plan: Plan, spec: TreeSpec[ScatteringOptions]
+) -> Training:
     """One tree more; cuts of passive columns are codes whose raw values the active party does not know."""
     own = dict(zip(active.columns, training.codes.thresholds, strict=True))
     unknown = {column: np.full(size - 1, np.nan) for column, size in plan.sizes.items()}

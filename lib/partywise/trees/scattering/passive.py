@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from ...federation.exchanges.homomorphic import paillier
+from ...federation.exchanges.homomorphic.paillier_keys import PublicKey
 from ...federation.parties import Party
 from ...privacy.accounted_values import Clear
 from ..codes import CodedColumns
+from ..model import TreeSpec
 from ..options import ScatteringOptions
 from .cells import group_rows, guessed_labels, nodes_of, open_sums
 from .plan import Plan, passive_bins
@@ -26,7 +28,7 @@ class Sums:
     additions: int
 
 
-def local_bins(passive: Party, train: np.ndarray, spec: Any) -> CodedColumns:
+def local_bins(passive: Party, train: np.ndarray, spec: TreeSpec[ScatteringOptions]) -> CodedColumns:
     """A passive party's own columns, coded; they stay there."""
     facts = [spec.public.columns[column] for column in passive.columns]
     return passive_bins(passive.block["X"][train], facts, spec.options)
@@ -43,7 +45,7 @@ def local_sums(
     gradients: Any,
     marks: np.ndarray | None,
     drawn: Sequence[int],
-    key: Any,
+    key: PublicKey | None,
     plan: Plan,
     place: tuple[int, int],
     rng_for: Callable,

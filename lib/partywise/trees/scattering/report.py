@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..codes import CodedColumns, side_by_side
 from ..ensemble import Draws, with_thresholds
 from ..gathering.routing import pooled_difference, rows_rerouted
-from ..model import Ensemble, Estimate
+from ..model import ColumnGroups, Ensemble, Estimate, TreeSpec
+from ..options import ScatteringOptions
 from .plan import STEP, Plan, wire
 
 
@@ -29,11 +29,11 @@ def to_estimate(
     work: Mapping[str, Work],
     labels: np.ndarray,
     draws: Sequence[Draws],
-    groups: Any,
+    groups: ColumnGroups,
     plan: Plan,
     codes: Mapping[str, CodedColumns],
     rows: Mapping[str, np.ndarray],
-    spec: Any,
+    spec: TreeSpec[ScatteringOptions],
 ) -> Estimate:
     """The estimate, as only an evaluator sees it; no guarantee is claimed.
 

@@ -25,7 +25,7 @@ class Keys:
         If it is not a mapping.
     """
 
-    def __init__(self, block: Any, where: str = "") -> None:
+    def __init__(self, block: object, where: str = "") -> None:
         if not isinstance(block, Mapping):
             raise ValueError(f"{where or 'mapping'} is {block!r}: a block of keys is needed here.")
         self._block, self._where, self._read = block, where, set[str]()
@@ -37,7 +37,7 @@ class Keys:
     def __contains__(self, name: str) -> bool:
         return self._find(name) is not REQUIRED
 
-    def take(self, name: str, kind: type, default: Any = REQUIRED, allowed: Sequence[Any] | None = None) -> Any:
+    def take(self, name: str, kind: type, default: object = REQUIRED, allowed: Sequence[object] | None = None) -> Any:
         """The value of a key such as ``federate.mode``, read once; ValueError names key, value and what is allowed."""
         value = self._raw(name, default)
         if name not in self:
@@ -51,7 +51,7 @@ class Keys:
             raise ValueError(f"{self.path(name)} is {value!r}: it must be {words} here.")
         return value
 
-    def numbers(self, name: str, kind: type, default: Any = REQUIRED) -> Any:
+    def numbers(self, name: str, kind: type, default: object = REQUIRED) -> Any:
         """A list of numbers of one kind."""
         value = self._raw(name, default)
         if name in self and not (isinstance(value, list | tuple) and all(_is(one, kind) for one in value)):
@@ -85,7 +85,7 @@ class Keys:
             advice = f"did you mean {self.path(near[0])}?" if near else "leave it out."
             raise ValueError(f"{self.path(name)} is unknown: {advice}")
 
-    def _raw(self, name: str, default: Any) -> Any:
+    def _raw(self, name: str, default: object) -> Any:
         self._read.add(name)
         value = self._find(name)
         if value is not REQUIRED:
@@ -103,12 +103,12 @@ class Keys:
         return block
 
 
-def _is(value: Any, kind: type) -> bool:
+def _is(value: object, kind: type) -> bool:
     kinds = (int, float) if kind is float else (kind,)
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def _leaves(block: Mapping[str, Any], above: str = "") -> Iterator[str]:
+def _leaves(block: Mapping[str, object], above: str = "") -> Iterator[str]:
     """Paths of all values that are no blocks."""
     for key, value in block.items():
         name = f"{above}{key}"

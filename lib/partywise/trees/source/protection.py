@@ -115,14 +115,14 @@ def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) 
 
 def _bins(args: Keys) -> int:
     """Number of bins, which the source calls buckets."""
-    value = args.take("bucket_num", int)
+    value: int = args.take("bucket_num", int)
     if value < 2:
         raise ValueError(f"{args.path('bucket_num')} is {value}: it must be at least 2.")
     return value
 
 
 def _positive(args: Keys, name: str) -> float:
-    value = args.take(name, float)
+    value: float = args.take(name, float)
     if not value > 0:
         raise ValueError(f"{args.path(name)} is {value!r}: it must be positive.")
     return value

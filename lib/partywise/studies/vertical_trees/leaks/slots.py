@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
 from ....audits.exposure import AttackedPair, Exposure, Task
 from ....audits.pairs import CHUNK, ClearPair, GaussianPair
 from ....audits.worlds import AuditData, World
-from ....experiment.study import MethodSpec
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic import paillier
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
 from ....federation.exchanges.homomorphic.slots import merge_slots
 from ....federation.parties import Party
+from ....federation.spec import Spec
 from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import integer_noise
 from ....randomness import Rng
@@ -31,6 +30,7 @@ from ....trees.model import Column, PublicFacts
 from ....trees.options import TablesOptions
 from ....trees.protocols.tables import local_histograms, local_sums
 from ..claims import SlotSettings
+from ..study import Spec as Constants
 
 OPTIONS = TablesOptions(cipher="sized")
 # The place of an audit that gets what is sent.
@@ -113,7 +113,7 @@ def _plan(task: Task[SlotSettings]) -> HistogramPlan:
     cuts = Public(np.arange(1, settings.n_bins) / settings.n_bins, because="equal parts of [0, 1], a setting")
     columns = tuple(Column(f"x{j}", cuts) for j in range(settings.n_features))
     facts = PublicFacts(columns, "CrossEntropyLoss")
-    spec = MethodSpec(OPTIONS, SimpleNamespace(delta=task.delta), None, facts)
+    spec = Spec(OPTIONS, Constants(delta=task.delta), None, facts)
     return histogram_plan(spec, [(task.owner, tuple(range(settings.n_features)))], settings.n, task.epsilon)
 
 
