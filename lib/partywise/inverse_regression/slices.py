@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..privacy.accounted_values import AccountedValue, Public, parameter
 from ..privacy.statistics.clips import BoxClip
@@ -58,7 +58,7 @@ class Slices:
         return found
 
 
-def case_edges(values: Any) -> Public:
+def case_edges(values: ArrayLike) -> Public:
     """Edges or classes of a case: its settings, or quantiles of the population of its model."""
     return Public(values, because="edges or classes of the case, settings")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..errors import CertificationError
 from .model import PublicFacts
+from .options import ModelOptions
 from .steps import SLOPES, WEIGHTS
 
 # Features and residuals are multiples of 2^-40 of their units, products of two of 2^-80.
@@ -52,7 +52,7 @@ def mean_of(total: int, count: int) -> float:
     return total / (count << 2 * FRACTION_BITS)
 
 
-def sizes(public: PublicFacts, options: Any, batch: int) -> Sizes:
+def sizes(public: PublicFacts, options: ModelOptions, batch: int) -> Sizes:
     """How large residuals and gradients can become in all rounds, whatever the data are within their bounds.
 
     Notes

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..privacy.accounted_values import AccountedValue
+
+# What is reported of a fit.
+Numbers = Mapping[str, float | int | bool | str | None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Estimate:
     path: Path | None = None
     batches: tuple[np.ndarray, ...] = ()
     key_holder_view: np.ndarray | None = None
-    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict)
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """(n,) linear predictors of the rows of X (n, d)."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .model import Path
+from .options import PooledOptions
 
 # Share of the linear predictor and of the response in the residual: u = slope eta - weight y.  Taylor's formula of the
 # logistic loss about 0, where its gradient is 1/4 eta - 1/2 y for y of -1 and 1.
@@ -55,7 +55,9 @@ def shrinkage(d: int, ridge: float) -> np.ndarray:
     return np.concatenate([np.zeros(1), np.full(d, ridge)])
 
 
-def descend(X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: Any) -> tuple[np.ndarray, Path]:
+def descend(
+    X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: PooledOptions
+) -> tuple[np.ndarray, Path]:
     """The coefficients after a step along every batch, and on the way.
 
     Parameters

@@ -7,10 +7,11 @@ is given to `fixed_plan` or `label_noise_plan`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
 
+from ..federation.spec import DeltaConstant, ProtocolSpec
 from ..models.intervals import NOT_COMPUTED, Intervals
 from ..models.links import LOGIT, Link, require_logit
 
@@ -129,12 +130,26 @@ class Estimate:
     intervals: Intervals = NOT_COMPUTED
 
 
-def labels_of(spec: Any) -> int:
+class CaseSettings(Protocol):
+    """What a case may say of the planned ridge, and of delta instead of its study."""
+
+    @property
+    def tau(self) -> float: ...
+    @property
+    def delta(self) -> float | None: ...
+
+
+Options = TypeVar("Options", covariant=True)
+# What a protocol of this package may know besides the data, by its options.
+LabelSpec = ProtocolSpec[Options, DeltaConstant, CaseSettings, PublicFacts]
+
+
+def labels_of(spec: LabelSpec[object]) -> int:
     """Labels that are protected together: those of one person, at most, where the study protects persons."""
     group = getattr(spec.settings, "rows_per_user", None)
     return group if group is not None and getattr(spec.study, "unit", None) == "user_label" else 1
 
 
-def delta_of(spec: Any) -> float:
+def delta_of(spec: LabelSpec[object]) -> float:
     """delta of the case in force: its own, or that of the study."""
     return spec.study.delta if spec.settings.delta is None else spec.settings.delta

@@ -208,10 +208,11 @@ def server_estimate(
         whole[columns] = kept
         return whole
 
-    flags: dict[str, Any] = {
+    flags = {
         "floored_eigenvalues": found.n_floored,
         "indefinite": found.indefinite,
         "unidentified": found.unidentified,
     }
     errors = None if errors is None else spread(errors)
-    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, flags | numbers, errors, moments)
+    scalars = {**flags, **numbers}
+    return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, scalars, errors, moments)

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -46,10 +45,11 @@ from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, Public
 from ...federation.exchanges.homomorphic.weighted_sums import weighted_sums
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import parts_of, roles, unprotected_value
-from ...federation.run import Run, per_place
+from ...federation.run import PerPlace, Run, per_place
+from ...federation.spec import ProtocolSpec
 from ...privacy.accounted_values import Clear
 from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
-from ..model import Estimate
+from ..model import Estimate, PublicFacts
 from ..options import CertifiedOptions
 from ..steps import SLOPES, residuals, shrinkage, with_ones
 from .common import SERVER, Trail, estimate_of, local_batch, local_batches, local_response, move, start
@@ -57,7 +57,9 @@ from .common import SERVER, Trail, estimate_of, local_batch, local_batches, loca
 FREE_KEY = "a public key, drawn without a look at the data"
 
 
-def local_columns(party: Party, train: np.ndarray, spec: Any) -> np.ndarray:
+def local_columns(
+    party: Party, train: np.ndarray, spec: ProtocolSpec[CertifiedOptions, object, object, PublicFacts]
+) -> np.ndarray:
     """The party's training rows (n, d_k) after a look at their declared bounds; the active one's begin with ones."""
     X, own = party.block["X"][train], list(party.columns)
     bounds, label = declared_bounds(spec.public, spec.options.model)
@@ -151,7 +153,7 @@ def local_step(
     exponents: np.ndarray,
     exponent: int,
     step: int,
-    options: Any,
+    options: CertifiedOptions,
 ) -> Trail:
     """A step along the party's own mean gradient."""
     gradient = np.ldexp([mean_of(total, len(rows)) for total in remove_masks(opened, drawn)], exponents + exponent)
@@ -178,8 +180,14 @@ def server_seen(opened: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) 
 
 
 def closed_residual(
-    run: Run, public: Any, columns: Any, trails: Any, drawn: Any, response: Any, step: int
-) -> tuple[Any, Any]:
+    run: Run,
+    public: PerPlace[PublicKey],
+    columns: PerPlace[np.ndarray],
+    trails: PerPlace[Trail],
+    drawn: tuple[np.ndarray, ...],
+    response: np.ndarray,
+    step: int,
+) -> tuple[np.ndarray, Cipher]:
     """Rows of a batch and their residual, closed: every party adds its part to what it gets."""
     active, passive = roles(run.parties, bare=True)
     model, last = run.spec.options.model, passive[-1]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
 from ...privacy.accounted_values import Public
-from ..model import Estimate, Path
+from ..model import Estimate, Numbers, Path
+from ..options import StepOptions
 from ..steps import batches, is_kept, kept_rounds, responses
 
 # Holds the keys, and no data.
@@ -19,7 +19,7 @@ DRAWN = "drawn without a look at the data"
 Trail = tuple[np.ndarray, tuple[np.ndarray, ...]]
 
 
-def local_batches(active: Party, train: np.ndarray, options: Any, rng_for: Callable) -> tuple[np.ndarray, ...]:
+def local_batches(active: Party, train: np.ndarray, options: StepOptions, rng_for: Callable) -> tuple[np.ndarray, ...]:
     """Rows of every step among the training rows: the same for all protocols, as only their number decides."""
     rng = rng_for("batches", active.name)
     return batches(int(train.sum()), options.batch_size, options.total_round_num, rng)
@@ -40,7 +40,7 @@ def start(d: int) -> Trail:
     return np.zeros(d), (np.zeros(d),)
 
 
-def move(trail: Trail, gradient: np.ndarray, shrunk: np.ndarray, step: int, options: Any) -> Trail:
+def move(trail: Trail, gradient: np.ndarray, shrunk: np.ndarray, step: int, options: StepOptions) -> Trail:
     """One step along a mean gradient, with ridge ``shrunk`` of every coefficient."""
     b, kept = trail
     b = b - options.learning_rate * (gradient + shrunk * b)
@@ -48,7 +48,7 @@ def move(trail: Trail, gradient: np.ndarray, shrunk: np.ndarray, step: int, opti
 
 
 def estimate_of(
-    kept: np.ndarray, drawn: Sequence[np.ndarray], seen: np.ndarray, options: Any, numbers: dict[str, Any]
+    kept: np.ndarray, drawn: Sequence[np.ndarray], seen: np.ndarray, options: StepOptions, numbers: Numbers
 ) -> Estimate:
     """What is reported of coefficients (e, 1 + d) along the rounds."""
     path = Path(kept_rounds(options.total_round_num, options.eval_freq), kept)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from ...federation.run import Run
 from ...privacy.accounted_values import Clear
 from ..exact import exact_fit
 from ..model import Estimate
-from ..options import ExactOptions
+from ..options import ExactOptions, PooledOptions
 from ..steps import descend
 from .common import local_batches, local_response
 
@@ -28,7 +27,7 @@ def local_fit(
     train: np.ndarray,
     others: Sequence[np.ndarray],
     columns: Sequence[Sequence[int]],
-    options: Any,
+    options: PooledOptions | ExactOptions,
     rng_for: Callable,
 ) -> Estimate:
     """The fit on all columns: ``columns`` are those of the others, and last the party's own."""

@@ -27,7 +27,7 @@ import numpy as np
 
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import parts_of, roles, unprotected_value
-from ...federation.run import Run, per_place
+from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import Clear
 from ..model import Estimate
 from ..options import PublishedOptions
@@ -92,7 +92,9 @@ def to_estimate(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, op
     return estimate_of(np.column_stack([np.zeros(len(kept)), kept]), drawn, first, options, {})
 
 
-def round_residual(run: Run, columns: Any, drawn: Any, response: Any, step: int, b: Any) -> tuple[Any, Any]:
+def round_residual(
+    run: Run, columns: PerPlace[np.ndarray], drawn: tuple[np.ndarray, ...], response: np.ndarray, step: int, b: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a batch and their residual, which everybody has in the end: it goes round by way of all parties."""
     active, passive = roles(run.parties, bare=True)
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)

@@ -12,7 +12,6 @@ for where the unit is ``user_label`` (the classic formula claims for one label w
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...models.intervals import Intervals
 from ...privacy.mechanisms.release import Release
-from ..model import Estimate, Plan, delta_of, labels_of
+from ..model import Estimate, LabelSpec, Plan, delta_of, labels_of
 from ..noise import coefficient_deviations, descent_deviations, released_intervals
 from ..options import WalrOptions
 from ..planner import fixed_plan, plan_label_dp
@@ -39,7 +38,7 @@ def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan,
     return release_dot_product(X, y, plan, rng, owner=measurer.name, release_id="dot-product")
 
 
-def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
+def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[WalrOptions]) -> Plan:
     """Noise and ridge from the public features, by anyone who has them."""
     options, delta = spec.options, delta_of(spec)
     if options.ridge == "planned":

@@ -7,7 +7,6 @@ The measurer holds the labels and sees the features, fits by itself, and release
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,13 +14,13 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...models.intervals import Intervals
 from ...privacy.mechanisms.release import Release
-from ..model import Estimate, delta_of
+from ..model import Estimate, LabelSpec, delta_of
 from ..perturbation import objective_perturbation, tilt_deviations
 from .common import local_features
 
 
 def local_coefficients(
-    measurer: Party, train: np.ndarray, X: np.ndarray, epsilon: float, spec: Any, rng_for: Callable
+    measurer: Party, train: np.ndarray, X: np.ndarray, epsilon: float, spec: LabelSpec[object], rng_for: Callable
 ) -> Release:
     """Coefficients (k,) of the perturbed objective; of ranges read from the table nothing is promised for rows."""
     y = measurer.block["y"][train]
@@ -38,12 +37,12 @@ def local_coefficients(
     )
 
 
-def unit_of(spec: Any) -> str:
+def unit_of(spec: LabelSpec[object]) -> str:
     """What is protected: labels alone where the ranges of features were read from the table."""
     return "label" if spec.public.from_the_data else "row"
 
 
-def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: Any) -> Estimate:
+def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: LabelSpec[object]) -> Estimate:
     """The estimate; what its noise gives each coefficient takes the features, and is None where they are private."""
     errors = None
     if unit_of(spec) == "label":

@@ -34,7 +34,7 @@ def local_fit(
     """The trainer's fit on labels that it was shown."""
     X, rng = trainer.block["X"][train], rng_for("mini-batches")
     steps, rate, batch = options.steps, options.learning_rate, min(options.batch_size, len(X))
-    numbers: dict[str, Any] = {"steps": steps, "ridge": options.ridge}
+    numbers: dict[str, float | int | bool | str | None] = {"steps": steps, "ridge": options.ridge}
     plan = fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
     given: dict[str, Any] = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
     if options.trainer == "minibatch":

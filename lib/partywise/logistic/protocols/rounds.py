@@ -10,7 +10,6 @@ records are in a round.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ...federation.run import Run
 from ...models.intervals import Intervals
 from ...models.objective import Objective
 from ...privacy.mechanisms.release import Release
-from ..model import Estimate, Plan, delta_of, labels_of
+from ..model import Estimate, LabelSpec, Plan, delta_of, labels_of
 from ..noise import descent_deviations
 from ..options import RoundsOptions
 from ..planner import label_noise_plan
@@ -34,7 +33,7 @@ def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, 
     return release_dot_product(X, y, plan, rng_for("rounds"), owner=measurer.name, release_id="dot-products")
 
 
-def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
+def server_plan(X: np.ndarray, epsilon: float, spec: LabelSpec[RoundsOptions]) -> Plan:
     """Noise of all rounds from the public features, by anyone who has them."""
     rounds, rate = spec.options.rounds, spec.options.rate
     return label_noise_plan(X, epsilon, delta_of(spec), rounds, rate, group=labels_of(spec))
@@ -60,7 +59,7 @@ def server_descent(
         theta = gradient_descent(X, noisy_dots, learning_rate, rng, batch_size=batch, link=plan.link)
         paths.append((objective.at(theta), learning_rate))
     point, learning_rate = min(paths, key=lambda path: path[0].value)
-    numbers: dict[str, Any] = {
+    numbers: dict[str, float | int | str] = {
         "steps": options.rounds,
         "learning_rate": learning_rate,
         "chosen_distribution": "gaussian",

@@ -31,7 +31,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,9 @@ def local_deviations(party: Party, columns: Columns) -> Clear:
     return Clear(columns.sds, units=FEATURES, owner=party.name)
 
 
-def local_projected(party: Party, columns: Columns, loadings: tuple[np.ndarray, float], options: Any, n: int) -> Any:
+def local_projected(
+    party: Party, columns: Columns, loadings: tuple[np.ndarray, float], options: CorrelationOptions, n: int
+) -> np.ndarray:
     """X_k V_(k) of the leading components (n, c) in words: at most sqrt(n p) in the unit that the analyst sent."""
     rows, unit = loadings
     weights = columns.sds[:, None] / unit if options.matrix == "covariance" else 1.0
@@ -119,14 +120,14 @@ def analyst_loadings(estimate: Estimate, columns: Sequence[int], parts: Sequence
     return Clear((np.ascontiguousarray(estimate.loadings[list(columns)]), unit), units=FEATURES, made_of=parts)
 
 
-def analyst_scores(estimate: Estimate, shares: Sequence[np.ndarray], options: Any) -> np.ndarray:
+def analyst_scores(estimate: Estimate, shares: Sequence[np.ndarray], options: CorrelationOptions) -> np.ndarray:
     """The scores (n, c) of all records."""
     words = np.asarray(np.sum(shares, axis=0, dtype=np.uint64))
     unit = math.sqrt(float(np.trace(estimate.matrix))) if options.matrix == "covariance" else 1.0
     return decode_words(words, bits_of(len(words), len(estimate.matrix))) * unit
 
 
-def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
+def cross_products(run: Run, columns: PerPlace[Columns], n: int) -> tuple[list[np.ndarray], int]:
     """X_j'X_k of every pair of parties at the analyst, and how many products of secret numbers they took."""
     parties = run.parties
     triples = dealing(run, parties, ring_for(n, 2 * BITS))
@@ -144,8 +145,8 @@ def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
 
 
 def summed_scores(
-    run: Run, columns: Columns, loadings: PerPlace[tuple[np.ndarray, float]], estimate: Any, n: int
-) -> Any:
+    run: Run, columns: PerPlace[Columns], loadings: PerPlace[tuple[np.ndarray, float]], estimate: Estimate, n: int
+) -> np.ndarray:
     """The scores at the analyst, from shares that hide what each party adds."""
     options: CorrelationOptions = run.spec.options
     words = run.each(run.parties, local_projected, columns, loadings, options, n)
