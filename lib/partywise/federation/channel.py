@@ -4,7 +4,7 @@ What crosses is one of four things: a `Release` (paid for), a `Cipher` (closed t
 stated argument) or `Clear` (unprotected for named units). A bare array cannot be sent.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -106,9 +106,9 @@ class Channel:
         self.ledger, self.real, self.trusted = Ledger(), real, frozenset(trusted)
         self._messages: list[Message] = []
         self.record, self._payloads = record, list[Payload]()
-        self._shared: tuple[Any, frozenset[str], str] = None, frozenset(), ""
-        self._emptied: tuple[Any, Any] = None, None
-        self._charged = dict[Any, str]()
+        self._shared: tuple[object, frozenset[str], str] = None, frozenset(), ""
+        self._emptied: tuple[Payload, Payload] | None = None
+        self._charged = dict[Hashable, str]()
         self._heard = dict[tuple[str, str], list[Payload]]()
 
     @property
@@ -197,7 +197,7 @@ class Channel:
         payload: Payload,
         shape: tuple[int, ...],
         size: int,
-        kept: Any,
+        kept: Payload | None,
         *,
         pays: bool = False,
     ) -> Message:
@@ -208,7 +208,7 @@ class Channel:
         self._messages.append(message)
         if kept is None:
             # One value for 10,000 receivers that is made of 10,000 leaves what it cost once.
-            if payload is not self._emptied[0]:
+            if self._emptied is None or payload is not self._emptied[0]:
                 self._emptied = payload, strip_value(payload)
             kept = self._emptied[1]
         if self.record:
@@ -216,7 +216,7 @@ class Channel:
         self._heard.setdefault((receiver, name), []).append(kept)
         return message
 
-    def leaving(self, sender: str, payload: Payload) -> Any:
+    def leaving(self, sender: str, payload: Payload) -> Payload:
         """What a payload is on this channel: in a real run a cipher that closes nothing is in the clear.
 
         Unless it is for a place that is trusted with it.
@@ -385,7 +385,7 @@ def _audience(payload: Public | Clear, receiver: str) -> tuple[str, ...]:
     return ("*",) if named == "*" else tuple(named)
 
 
-def _charge(sender: str, name: str, audience: tuple[str, ...], payload: Public | Clear) -> Any:
+def _charge(sender: str, name: str, audience: tuple[str, ...], payload: Public | Clear) -> Hashable:
     """What decides the rows of a value that no release is part of: values of one kind in many rounds have the same."""
     if not isinstance(payload, Clear):
         return None

@@ -155,7 +155,7 @@ def pack(payload: Payload) -> bytes:
     return encode(_form(payload, value=True))
 
 
-def unpack(data: bytes) -> Any:
+def unpack(data: bytes) -> Payload:
     """Inverse of `pack`."""
     return _payload(decode(data))
 
@@ -166,7 +166,7 @@ def row_of(payload: Payload) -> dict[str, Any]:
     return plain
 
 
-def payload_of(row: Mapping[str, object]) -> Any:
+def payload_of(row: Mapping[str, object]) -> Payload:
     """Inverse of `row_of`: the payload without its value."""
     return _payload(row)
 
@@ -185,7 +185,7 @@ def _form(payload: AccountedValue | Cipher, value: bool) -> dict[str, Any]:
     return form | {name: getattr(payload, name) for name in names}
 
 
-def _payload(form: Mapping[str, Any]) -> Any:
+def _payload(form: Mapping[str, Any]) -> Payload:
     rest = {name: value for name, value in form.items() if name != "kind"}
     # Accounts of earlier versions do not say what a cipher is made of.
     rest["made_of"] = tuple(_payload(part) for part in form.get("made_of", ()))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from ..privacy.ledger.event import Event
 from ..privacy.payer import PaidShares, Payer
 from .codec import pack, unpack
 from .parties import Party
-from .payloads import strip_value, visible
+from .payloads import Payload, strip_value, visible
 from .run import (
     Names,
     Place,
@@ -36,13 +36,13 @@ from .secure_streams import SecureStreams, charge_streams_to
 class Link(Protocol):
     """How the messages of one process reach the others."""
 
-    def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
+    def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
         """Hand over what a place of this process sends."""
 
     def reserve(self, step: int, row: Event) -> None:
         """Keep a row of the ledger that stands at a step: it is public, and every process is told."""
 
-    def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
+    def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
         """The payload that a place of this process receives at a step, from whom and under which name it must come."""
 
 
@@ -62,7 +62,7 @@ class LocatedValue:
             raise PlaceError(f"{where} uses a value that only {sorted(self.places)} have: send it there first.")
         return self.values[place]
 
-    def _refuse(self, *_: Any, **__: Any) -> Any:
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise PlaceError(
             f"the program itself reads a value that {sorted(self.places)} have: compute with it in run.at, or "
             "broadcast it and ask run.agreed."
@@ -78,7 +78,7 @@ class Report:
     """What one process can say of `Run.assemble`."""
 
     function: Callable[..., Any]
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
 
 
 def together(results: Sequence[Any]) -> Any:
@@ -243,13 +243,13 @@ class PlacedRun(Run):
             self._payer.charge(*events)
         self.announced += events
 
-    def assemble(self, function: Callable[..., Any], *values: Any) -> Any:
+    def assemble(self, function: Callable[..., Any], *values: object) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""
         if self._whole:
             return function(*[_anyone(value) for value in values])
         return Report(function, values)
 
-    def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
+    def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
         return self._heard.get((receiver, name), ())
 
     def payloads_of(self, place: str) -> list[Any]:
@@ -257,12 +257,14 @@ class PlacedRun(Run):
         heard = [value for (receiver, _), values in self._heard.items() if receiver == place for value in values]
         return [value.values[place] for value in heard if place in value.values]
 
-    def _held_at(self, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> LocatedValue:
+    def _held_at(self, place: Place, function: Callable[..., object], values: Sequence[object]) -> LocatedValue:
         name = self.check_place(place)
         self._require(values, name, function)
         return LocatedValue(frozenset([name]), self._compute(name, place, function, values))
 
-    def _compute(self, name: str, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
+    def _compute(
+        self, name: str, place: Place, function: Callable[..., object], values: Sequence[object]
+    ) -> dict[str, object]:
         if name not in self._here:
             return {}
         own = [_resolve(value, name, f"{name}, {_title(function)},") for value in values]
@@ -278,14 +280,14 @@ class PlacedRun(Run):
         finally:
             self._inside.pop()
 
-    def _require(self, values: Sequence[Any], name: str, function: Callable[..., Any]) -> None:
+    def _require(self, values: Sequence[object], name: str, function: Callable[..., Any]) -> None:
         """Places are known in every process, whether or not it holds the values."""
         for value in values:
             for held in _inside_of(value, name):
                 if name not in held.places:
                     held.of(name, f"{name}, {_title(function)},")
 
-    def _make_payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> LocatedValue:
+    def _make_payload(self, sender: Place, payload: object, values: Sequence[object]) -> LocatedValue:
         if callable(payload) and not isinstance(payload, LocatedValue):
             return self._held_at(sender, payload, values)
         if isinstance(payload, LocatedValue):
@@ -335,7 +337,7 @@ class PlacedRun(Run):
         return LocatedValue(place, {receiver: made})
 
 
-def _title(function: Callable[..., Any]) -> str:
+def _title(function: Callable[..., object]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 

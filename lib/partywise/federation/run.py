@@ -351,7 +351,7 @@ class Run:
         own = [_own(value, name) for value in values]
         return function(place, *own) if isinstance(place, Party) else function(*own)
 
-    def _payloads_received(self, receiver: str, name: str) -> Sequence[Payload]:
+    def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
         return self.channel.received_payloads(receiver, name)
 
     def _payload(self, sender: Place, payload: Any, values: Sequence[object]) -> Any:

@@ -93,7 +93,10 @@ class Agreement:
         for event in self._own(form):
             if problem := self._payment(event)[1]:
                 return problem
-        return self._clear_problem(message, payload_of(form)) if form["kind"] == "Clear" else ""
+        if form["kind"] != "Clear":
+            return ""
+        payload = payload_of(form)
+        return self._clear_problem(message, payload) if isinstance(payload, Clear) else ""
 
     def _check_sent(self, row: Row) -> None:
         if problem := self.unpaid(row.fields):

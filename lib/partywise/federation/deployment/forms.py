@@ -6,7 +6,7 @@ them; kind, type of the numbers and number of dimensions may not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,7 @@ def _number(dtype: np.dtype[Any]) -> str:
     return {"i": "int", "u": "unsigned int", "b": "bool", "S": "bytes", "U": "str"}.get(dtype.kind, dtype.name)
 
 
-def _forms_of(values: Any) -> str:
+def _forms_of(values: Iterable[object]) -> str:
     return f"({', '.join(sorted({_form(value) for value in values}))})"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...errors import CertificationError
 from ...privacy.ledger.event import Event
 from ..place_checks import PlacedRun
@@ -41,7 +39,7 @@ class PrepaidCosts:
             del self._placed.announced[place]
 
 
-def _terms(event: Event) -> tuple[Any, ...]:
+def _terms(event: Event) -> tuple[object, ...]:
     """What an announcement and its draw have alike."""
     beside = event.delta_numeric, event.tv, event.shares
     return event.release_id, event.mechanism, event.unit, event.relation, event.profile, *beside

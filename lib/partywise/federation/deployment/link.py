@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from ...errors import RefusalError
 from ...privacy.ledger.event import Event
@@ -74,7 +73,7 @@ class SessionLink:
         self._account.record_sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
         self._session.watch.put(receiver, address.tag, frame)
 
-    def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
+    def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
         """The payload of a message, checked in all that this party can know; Refused names what is not right."""
         address = Address(self._session.run, step, sender, receiver, name)
         frame = self._session.watch.get(sender, address.tag)

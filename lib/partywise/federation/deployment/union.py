@@ -160,7 +160,7 @@ def _enter(channel: Channel, row: SentMessage, payload: Payload) -> None:
         ) from error
 
 
-def _payload(row: SentMessage) -> Any:
+def _payload(row: SentMessage) -> Payload:
     try:
         return payload_of(row.payload)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:

@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 from ...errors import RefusalError
 from ..codec import pack, unpack
@@ -59,7 +58,7 @@ def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
     return b"".join((len(header).to_bytes(PREFIX, "big"), header, body))
 
 
-def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Any, Header]:
+def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Payload, Header]:
     """The payload of a frame and its header, of which the receiver has still to check the event."""
     header, body = _split_header(frame, address)
     if header.sender not in names:
