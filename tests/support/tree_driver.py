@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from partywise.federation.folds import Fold
+from partywise.federation.folds import Fold, Spec
 from partywise.federation.parties import Party, split_columns
 from partywise.federation.run import Run, simulate
-from partywise.federation.spec import Spec
 from partywise.models.criteria import Criterion
 from partywise.randomness import Streams, stream
 from partywise.trees.growth.splits import Rule

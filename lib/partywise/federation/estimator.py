@@ -18,11 +18,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .folds import Fold
+from .folds import Fold, Spec
 from .parties import Party
 from .run import Run, simulate
 from .secure_streams import Randomness, addresses_of
-from .spec import Spec
 
 
 class Claim(Protocol):

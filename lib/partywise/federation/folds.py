@@ -1,9 +1,10 @@
-"""The public assignment of records to folds and to the two halves inside each fold."""
+"""What is public of a run: the assignment of records to folds and halves, and what a protocol knows besides the data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -53,3 +54,42 @@ class Fold:
     def training_folds(self) -> tuple[int, ...]:
         """The folds that train, -1 included where records are never tested."""
         return tuple(int(f) for f in np.unique(self.of[self.train]))
+
+
+Options = TypeVar("Options", covariant=True)
+Constants = TypeVar("Constants", covariant=True)
+Settings = TypeVar("Settings", covariant=True)
+Facts = TypeVar("Facts", covariant=True)
+
+
+class ProtocolSpec(Protocol[Options, Constants, Settings, Facts]):
+    """Options of the method, constants of the study, settings of the case, public facts."""
+
+    @property
+    def options(self) -> Options: ...
+    @property
+    def study(self) -> Constants: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def public(self) -> Facts: ...
+
+
+@dataclass(frozen=True)
+class Spec(Generic[Options, Constants, Settings, Facts]):
+    """What a protocol may know besides the data.
+
+    options : of the method; study, settings : constants that hold for all methods; public : what everyone knows
+    """
+
+    options: Options
+    study: Constants
+    settings: Settings
+    public: Facts
+
+
+class DeltaConstant(Protocol):
+    """Constants that hold the delta of every epsilon."""
+
+    @property
+    def delta(self) -> float: ...

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..privacy.accounted_values import Clear
+from .folds import ProtocolSpec
 from .parties import Party
 from .run import Place, Run, name_of
-from .spec import ProtocolSpec
 
 # Steers and has the result; holds no data.
 ANALYST = "analyst"

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from ..federation.spec import DeltaConstant, ProtocolSpec
+from ..federation.folds import DeltaConstant, ProtocolSpec
 from ..models.intervals import NOT_COMPUTED, Intervals
 from ..models.links import LOGIT, Link, require_logit
 

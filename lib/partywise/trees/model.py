@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..federation.spec import DeltaConstant, ProtocolSpec
+from ..federation.folds import DeltaConstant, ProtocolSpec
 from ..models.criteria import Criterion
 from ..privacy.accounted_values import AccountedValue
 

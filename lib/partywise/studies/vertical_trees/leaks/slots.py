@@ -18,8 +18,8 @@ from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic import paillier
 from ....federation.exchanges.homomorphic.paillier_keys import PrivateKey, generate_key
 from ....federation.exchanges.homomorphic.slots import merge_slots
+from ....federation.folds import Spec
 from ....federation.parties import Party
-from ....federation.spec import Spec
 from ....privacy.accounted_values import Public
 from ....privacy.mechanisms.random import integer_noise
 from ....randomness import Rng
