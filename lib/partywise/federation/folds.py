@@ -1,4 +1,4 @@
-"""What is public of a run: the assignment of records to folds and halves, and what a protocol knows besides the data."""
+"""What is public of a run: which records are in which fold and half, and what a protocol knows besides the data."""
 
 from __future__ import annotations
 

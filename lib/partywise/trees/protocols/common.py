@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,17 +16,17 @@ from ..model import ColumnGroups, Ensemble
 from ..options import TreeOptions
 
 
-def active_of(parties: Sequence[Party]) -> Party:
+def active_of(parties: Sequence[Any]) -> Party:
     """The party that holds the labels."""
     return next(party for party in parties if party.role == "active")
 
 
-def passive_of(parties: Sequence[Party]) -> tuple[Party, ...]:
+def passive_of(parties: Sequence[Any]) -> tuple[Party, ...]:
     """The parties that hold features only, in order."""
     return tuple(party for party in parties if party.role == "passive")
 
 
-def columns_of(parties: Sequence[Party]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def columns_of(parties: Sequence[Any]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Name and global columns of every party: public."""
     return tuple((party.name, tuple(party.columns)) for party in parties)
 
