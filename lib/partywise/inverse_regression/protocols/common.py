@@ -214,5 +214,5 @@ def server_estimate(
         "unidentified": found.unidentified,
     }
     errors = None if errors is None else spread(errors)
-    scalars = {**flags, **numbers}
+    scalars: dict[str, float | int | bool | str | None] = {**flags, **numbers}
     return Estimate(spread(found.basis), epsilon_claimed, epsilon, clients, columns, scalars, errors, moments)
