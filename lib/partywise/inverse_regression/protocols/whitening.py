@@ -12,13 +12,12 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run, per_place
 from ...privacy.accounted_values import Public
-from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.clips import BallClip, WholeClip
 from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
 from ..bounded import whole_second_and_mean, whole_slices
-from ..certified import covariance_of, reach_of, read_second_and_mean, read_slices
+from ..certified import covariance_of, reach_of, read_second_and_mean, read_slices, release_mu
 from ..estimate import inverse_root
 from ..moments import Moments, client_moments, whitened_means
 from ..slices import case_clip
@@ -38,7 +37,7 @@ def public_radius(plan: CertifiedPlan, p: int, counted: tuple[int, float]) -> fl
     options, settings = plan.spec.options, plan.spec.settings
     if options.clip == "box":
         return None
-    mu = float(gdp_mu(plan.budget["second"], settings.release_delta))
+    mu = release_mu(plan.budget["second"], settings.release_delta)
     reach = options.reach or reach_of(p, *counted, mu)
     return reach * settings.radius * math.sqrt(p)
 
