@@ -10,12 +10,6 @@ from ....experiment.plotting.select import plan_behind, title
 from ....experiment.results.attributes import meanings
 
 DEVIANCE = {"excess_deviance": "deviance above the pooled fit\n0: pooled, 1: no column used"}
-# What a trust model asks for.
-TRUST = {
-    "central": "the aggregator",
-    "distributed": "a non-colluding dealer",
-    "local": "nobody",
-}
 
 
 def _records(cube: xr.Dataset, case: str) -> str:
@@ -25,12 +19,15 @@ def _records(cube: xr.Dataset, case: str) -> str:
 
 
 def _trust(cube: xr.Dataset, case: str, method: str) -> str:
-    """Whom a method with a target trusts, in words."""
-    values = meanings(cube["trust_model"].sel(case=case, method_label=method)).values.ravel()
-    kinds = {kind for value in map(str, values) for kind in value.split("_") if kind in TRUST}
-    # Noise of its own does not help a party where another of its releases trusts somebody.
-    words = [TRUST[kind] for kind in TRUST if kind in kinds and (kind != "local" or kinds == {"local"})]
-    return f"; trusts {' and '.join(words)}" if words else ""
+    """What the epsilon of a method with a target rests on, as its ledger says."""
+    if not bool(cube["method_claims"].sel(method_label=method)):
+        return ""
+    values = meanings(cube["trust"].sel(case=case, method_label=method)).values.ravel()
+    stated = {str(value).replace("_", " ") for value in values} - {"not in design"}
+    words = sorted({part for value in stated for part in value.split("; ")})
+    if words == ["nobody"]:
+        return "; trusts nobody"
+    return f"; if the {' and the '.join(words)}" if words else ""
 
 
 deviance_by_epsilon = Lines(
@@ -44,6 +41,7 @@ deviance_by_epsilon = Lines(
     panel=_records,
     suffix=_trust,
     legend=2,
+    size=(4.2, 4.6),
     none="No method with a target of epsilon in this configuration.",
     caption="Deviance above the pooled fit at each certified epsilon, by the title on held-out records or on those of "
     "the fit. 0 is the pooled fit, 1 a model without columns.",
