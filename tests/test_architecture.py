@@ -31,8 +31,9 @@ LAYERS = (
 )
 METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"}
 NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
-# Modules of the rooms above the parties in which something is `Any`, and why nothing else says what it is.
+# Modules of some rooms in which something is `Any`, and why nothing else says what it is.
 UNTYPED = {
+    "alignment.identifiers": "identifiers as a user gives them, which are checked here",
     "audits.replay": "contents of messages and keys, whatever a protocol sends",
     "datasets.catalogue": "blocks of a TOML file",
     "datasets.columns.check": "settings of a source, which may be the user's",
@@ -56,6 +57,10 @@ UNTYPED = {
     "experiment.register.printed_source": "blocks of a TOML file",
     "experiment.study": "whatever stands at an address, the user's included",
     "experiment.trial": "trials of a study that is known by its name only",
+    "trees.scattering.active": "what crosses is a cipher or, without encryption, an array: the key tells which",
+    "trees.scattering.passive": "what crosses is a cipher or, without encryption, an array: the key tells which",
+    "trees.source.keys": "keys of a configuration that somebody else wrote",
+    "trees.source_config": "keys of a configuration become settings and options by their names",
 }
 SAMPLING = {
     "gumbel",
@@ -390,7 +395,7 @@ def test_privacy_noise_comes_from_mechanisms_only():
 
 
 def test_any_stands_only_where_nothing_else_says_what_a_value_is():
-    rooms = {"audits", "datasets", "experiment", "studies"}
+    rooms = {"alignment", "audits", "datasets", "experiment", "linear", "pca", "studies", "trees"}
     found = {
         name
         for name, path in MODULES.items()

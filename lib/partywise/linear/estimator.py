@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.column_estimator import held_columns, response_of, share_explained
@@ -67,10 +68,10 @@ class VerticalLinear(Estimator):
         self,
         protocol: str = "certified",
         *,
-        bounds: Any = None,
+        bounds: ArrayLike | None = None,
         label_bound: float | None = None,
         delta: float = 1e-5,
-        **options: Any,
+        **options: object,
     ) -> None:
         self.bounds, self.label_bound = bounds, label_bound
         super().__init__(protocol, None, delta, options)
@@ -130,7 +131,7 @@ class VerticalLinear(Estimator):
                     "only: leave it out."
                 )
         positive(label_bound=self.label_bound)
-        bounds = self.bounds
+        bounds: ArrayLike | Public | None = self.bounds
         if bounds is not None:
             bounds = np.asarray(bounds, dtype=float)
             if bounds.shape not in ((), (d,)) or not np.all(np.isfinite(bounds) & (bounds >= 0)):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..alignment.identifiers import prepare_identifiers
 from ..alignment.options import IdentifierRules
@@ -87,12 +88,12 @@ class VerticalPCA(Estimator):
         "block_svd": Method(BlockSvdOptions, block_svd.fit, (ANALYST,)),
     }
 
-    def __init__(self, protocol: str = "correlation", *, delta: float = 1e-5, **options: Any) -> None:
+    def __init__(self, protocol: str = "correlation", *, delta: float = 1e-5, **options: object) -> None:
         super().__init__(protocol, None, delta, options)
 
     def fit(
         self,
-        X: Any,
+        X: ArrayLike,
         y: None = None,
         *,
         parties: int | Sequence[Sequence[int | str]] = 2,

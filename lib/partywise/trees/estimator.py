@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..federation.column_estimator import held_columns, response_of, share_explained
 from ..federation.estimator import Estimator, Method, groups_of, numbers
@@ -91,9 +92,9 @@ class VerticalBoosting(Estimator):
         epsilon: float | None = None,
         delta: float = 1e-5,
         loss: Criterion = "CrossEntropyLoss",
-        public_edges: Sequence[Any] | None = None,
-        public_bounds: Sequence[Any] | None = None,
-        **options: Any,
+        public_edges: Sequence[ArrayLike | None] | None = None,
+        public_bounds: Sequence[Sequence[float] | None] | None = None,
+        **options: object,
     ) -> None:
         self.loss, self.public_edges, self.public_bounds = loss, public_edges, public_bounds
         super().__init__(protocol, epsilon, delta, options)
@@ -205,16 +206,17 @@ class VerticalBoosting(Estimator):
         return share_explained(self.predict(X), y, self._classifies)
 
 
-def _column(j: int, edges: Any, bounds: Any) -> Column:
+def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> Column:
     """A column's declared cuts and range, checked."""
+    known_edges = known_bounds = None
     if edges is not None:
         cuts = np.asarray(edges, dtype=float)
         if cuts.ndim != 1 or not cuts.size or not np.all(np.isfinite(cuts)) or np.any(np.diff(cuts) <= 0):
             raise ValueError(f"public_edges[{j}]={edges!r}: give increasing numbers, at least one, or None.")
-        edges = Public(cuts, because=DECLARED)
+        known_edges = Public(cuts, because=DECLARED)
     if bounds is not None:
         low, high = (float(end) for end in bounds)
         if not -np.inf < low < high < np.inf:
             raise ValueError(f"public_bounds[{j}]={bounds!r}: give two increasing numbers, or None.")
-        bounds = Public((low, high), because=DECLARED)
-    return Column(f"x{j}", edges, bounds)
+        known_bounds = Public((low, high), because=DECLARED)
+    return Column(f"x{j}", known_edges, known_bounds)

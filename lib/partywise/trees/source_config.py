@@ -39,14 +39,14 @@ class SourceRun:
 
     study: str
     dataset: str | None
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     protocol: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     parties: int
     epsilon: float | None
     notes: tuple[str, ...]
 
-    def configuration(self, root_seed: int = 1) -> dict[str, Any]:
+    def configuration(self, root_seed: int = 1) -> dict[str, object]:
         """A whole configuration that runs it: one method, one case, one replicate."""
         grid = {
             "methods": ["source"],
@@ -133,7 +133,7 @@ def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
         "loss": keys.take("criterion.type", str, allowed=CRITERIA),
     }
     protocol, protection, epsilon = protection_of(keys, algo, settings["loss"], notes)
-    options = growth_of(keys, algo, rows, notes) | protection
+    options: dict[str, Any] = growth_of(keys, algo, rows, notes) | protection
     # The program cuts all columns alike, those of the party with the labels too.
     options |= {"ties": "position", "own_n_bins": options.get("n_bins")}
     options |= inference_of(keys, protocol, notes)
@@ -175,7 +175,7 @@ def _linear(keys: Keys, notes: list[str]) -> SourceRun:
     keys.take("model.use_bias", bool, False, allowed=(False,))
     dims = _parties(keys)
     dataset = LINEAR_DATA[keys.take("data.type", str, allowed=tuple(LINEAR_DATA))]
-    settings: dict[str, Any] = {"dims": dims}
+    settings: dict[str, object] = {"dims": dims}
     if dataset is None:
         settings["d"] = dims[-1]
         notes.append("data.type is 'vertical_fl_data': its records are drawn anew, by our generator.")

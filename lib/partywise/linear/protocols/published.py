@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -93,7 +92,12 @@ def to_estimate(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, op
 
 
 def round_residual(
-    run: Run, columns: PerPlace[np.ndarray], drawn: tuple[np.ndarray, ...], response: np.ndarray, step: int, b: Any
+    run: Run,
+    columns: PerPlace[np.ndarray],
+    drawn: tuple[np.ndarray, ...],
+    response: np.ndarray,
+    step: int,
+    b: PerPlace[np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a batch and their residual, which everybody has in the end: it goes round by way of all parties."""
     active, passive = roles(run.parties, bare=True)

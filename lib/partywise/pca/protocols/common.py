@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Columns(NamedTuple):
     sds: np.ndarray
 
 
-def check_parties(parties: Sequence[Any]) -> None:
+def check_parties(parties: Sequence[Party]) -> None:
     """ValueError unless at least two parties hold columns, each some."""
     if len(parties) < 2:
         raise ValueError(f"parties has {len(parties)} entry: columns must lie at 2 parties or more.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,17 +15,17 @@ from ..model import ColumnGroups, Ensemble
 from ..options import TreeOptions
 
 
-def active_of(parties: Sequence[Any]) -> Party:
+def active_of(parties: Sequence[Party]) -> Party:
     """The party that holds the labels."""
     return next(party for party in parties if party.role == "active")
 
 
-def passive_of(parties: Sequence[Any]) -> tuple[Party, ...]:
+def passive_of(parties: Sequence[Party]) -> tuple[Party, ...]:
     """The parties that hold features only, in order."""
     return tuple(party for party in parties if party.role == "passive")
 
 
-def columns_of(parties: Sequence[Any]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def columns_of(parties: Sequence[Party]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Name and global columns of every party: public."""
     return tuple((party.name, tuple(party.columns)) for party in parties)
 

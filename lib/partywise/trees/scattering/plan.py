@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -133,7 +132,7 @@ def _edges(column: Column, options: ScatteringOptions) -> np.ndarray:
     return np.linspace(low, high, options.n_bins + 1)[1:-1]
 
 
-def _declaration(column: Column, what: str) -> Any:
+def _declaration(column: Column, what: str) -> Sequence[float]:
     given = getattr(column, what)
     if given is None:
         raise ValueError(f"{what} of column {column.name!r} are not declared: declare them, or use edges 'quantile'.")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from .keys import Keys
 
 
-def growth_of(keys: Keys, algo: str, rows: int, notes: list[str]) -> dict[str, Any]:
+def growth_of(keys: Keys, algo: str, rows: int, notes: list[str]) -> dict[str, object]:
     """Options of the trees."""
-    options: dict[str, Any] = {"algo": algo, "as_published": True}
+    options: dict[str, object] = {"algo": algo, "as_published": True}
     if "model.max_tree_depth" in keys:
         depth = keys.take("model.max_tree_depth", int)
         if depth < 1:
@@ -41,7 +40,7 @@ def growth_of(keys: Keys, algo: str, rows: int, notes: list[str]) -> dict[str, A
     return options
 
 
-def select(keys: Keys, options: dict[str, Any], settings: Mapping[str, Any], notes: list[str]) -> None:
+def select(keys: Keys, options: dict[str, object], settings: Mapping[str, object], notes: list[str]) -> None:
     """The number of trees may be chosen by the loss on test rows."""
     key = "eval.best_res_update_round_wise_key"
     if key not in keys:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
-REQUIRED: Any = object()
+V = TypeVar("V")
+D = TypeVar("D")
+REQUIRED: object = object()
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
@@ -37,7 +39,13 @@ class Keys:
     def __contains__(self, name: str) -> bool:
         return self._find(name) is not REQUIRED
 
-    def take(self, name: str, kind: type, default: object = REQUIRED, allowed: Sequence[object] | None = None) -> Any:
+    @overload
+    def take(self, name: str, kind: type[V], *, allowed: Sequence[object] | None = None) -> V: ...
+    @overload
+    def take(self, name: str, kind: type[V], default: D, allowed: Sequence[object] | None = None) -> V | D: ...
+    def take(
+        self, name: str, kind: type, default: object = REQUIRED, allowed: Sequence[object] | None = None
+    ) -> object:
         """The value of a key such as ``federate.mode``, read once; ValueError names key, value and what is allowed."""
         value = self._raw(name, default)
         if name not in self:
@@ -51,9 +59,9 @@ class Keys:
             raise ValueError(f"{self.path(name)} is {value!r}: it must be {words} here.")
         return value
 
-    def numbers(self, name: str, kind: type, default: object = REQUIRED) -> Any:
+    def numbers(self, name: str, kind: type[V], default: object = REQUIRED) -> Sequence[V]:
         """A list of numbers of one kind."""
-        value = self._raw(name, default)
+        value: Sequence[V] = self._raw(name, default)
         if name in self and not (isinstance(value, list | tuple) and all(_is(one, kind) for one in value)):
             raise ValueError(f"{self.path(name)} is {value!r}: it must be a list, each {KINDS[kind]}.")
         return value

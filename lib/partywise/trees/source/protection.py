@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .keys import Keys
 
 OBJECT, METHOD, ARGS, KEY_SIZE = (
@@ -30,7 +28,9 @@ GATHERING, SCATTERING = "feature_gathering", "label_scattering"
 RESIDUAL_BOUND = 64.0
 
 
-def protection_of(keys: Keys, algo: str, criterion: str, notes: list[str]) -> tuple[str, dict[str, Any], float | None]:
+def protection_of(
+    keys: Keys, algo: str, criterion: str, notes: list[str]
+) -> tuple[str, dict[str, object], float | None]:
     """Protocol, its options, and the claim for a feature."""
     mode = keys.take("vertical.mode", str, None, allowed=("label_based",))
     if OBJECT not in keys:
@@ -52,9 +52,9 @@ def protection_of(keys: Keys, algo: str, criterion: str, notes: list[str]) -> tu
     return GATHERING, options, epsilon
 
 
-def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, Any]:
+def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, object]:
     """How held-out rows are scored, and the key of what encrypts."""
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     if "vertical.eval" in keys:
         way = keys.take("vertical.eval", str, allowed=("", "ss", "he"))
         options["inference"] = way or "plain"
@@ -65,7 +65,7 @@ def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, Any]:
     return options
 
 
-def _bin_indices(args: Keys) -> tuple[dict[str, Any], float | None]:
+def _bin_indices(args: Keys) -> tuple[dict[str, object], float | None]:
     """Randomised response on bins of equal counts; without epsilon rows are only shuffled."""
     options = {
         "protect": "dp",
@@ -80,10 +80,10 @@ def _bin_indices(args: Keys) -> tuple[dict[str, Any], float | None]:
     return options | {"budget": "feature"}, epsilon
 
 
-def _order_preserving(args: Keys) -> tuple[dict[str, Any], float | None]:
+def _order_preserving(args: Keys) -> tuple[dict[str, object], float | None]:
     """OpBoost on integers to which the sample's own extremes are mapped."""
     algo = args.take("algo", str, allowed=("global", "adjusting", "adjust"))
-    options: dict[str, Any] = {"protect": "op_boost", "variant": algo, "extremes": "sample", "budget": "feature"}
+    options: dict[str, object] = {"protect": "op_boost", "variant": algo, "extremes": "sample", "budget": "feature"}
     options |= {name: args.take(name, int) for name in ("lower_bound", "upper_bound")}
     if "bucket_num" in args:
         options["n_bins"] = _bins(args)
@@ -98,9 +98,9 @@ def _order_preserving(args: Keys) -> tuple[dict[str, Any], float | None]:
     return options, epsilon
 
 
-def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) -> dict[str, Any]:
+def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) -> dict[str, object]:
     """Gradients under Paillier encryption."""
-    options: dict[str, Any] = {"cipher": "paillier", "n_bins": _bins(args)}
+    options: dict[str, object] = {"cipher": "paillier", "n_bins": _bins(args)}
     args.refuse_rest({})
     if KEY_SIZE not in keys:
         raise ValueError(f"{KEY_SIZE} is missing: {METHOD} 'he' needs the bits of its modulus.")
