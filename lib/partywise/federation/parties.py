@@ -4,12 +4,24 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 
 from ..checks import name_problem
 
 ROLES = ("active", "passive", "client")
+
+
+class Participant(Protocol):
+    """What everyone knows of a party: who it is, not what it holds."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def columns(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..privacy.accounted_values import Clear
 from .folds import ProtocolSpec
-from .parties import Party
+from .parties import Participant, Party
 from .run import Place, Run, name_of
 
 # Steers and has the result; holds no data.
@@ -34,7 +34,7 @@ def roles(parties: Sequence[Party], *, bare: bool = False) -> tuple[Party, tuple
     return active[0], passive
 
 
-def check_holders(parties: Sequence[Party]) -> None:
+def check_holders(parties: Sequence[Participant]) -> None:
     """ValueError if a party holds no column."""
     for party in parties:
         if not party.columns:
@@ -48,7 +48,7 @@ def others_than(run: Run, *places: Place) -> tuple[Place, ...]:
     return tuple(holders.get(name, name) for name in run.names if name not in left)
 
 
-def parts_of(parties: Sequence[Party], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
+def parts_of(parties: Sequence[Participant], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
     """What a function of the blocks of some parties is made of, for the ledger.
 
     units : of every party; by default the labels too of an active one, and whole records of a client

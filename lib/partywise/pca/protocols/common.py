@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...alignment.party_arrays import columns_of
-from ...federation.parties import Party
+from ...federation.parties import Participant, Party
 from ...federation.roles import check_holders
 from ..components import check_spread, standardise
 from ..model import Estimate
@@ -22,7 +22,7 @@ class Columns(NamedTuple):
     sds: np.ndarray
 
 
-def check_parties(parties: Sequence[Party]) -> None:
+def check_parties(parties: Sequence[Participant]) -> None:
     """ValueError unless at least two parties hold columns, each some."""
     if len(parties) < 2:
         raise ValueError(f"parties has {len(parties)} entry: columns must lie at 2 parties or more.")

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from ...federation.folds import Fold
-from ...federation.parties import Party
+from ...federation.parties import Participant, Party
 from ...models.criteria import Criterion
 from ..codes import CodedColumns, dense_ranks, quantile_bins
 from ..ensemble import Draws, grow_trees, renumber
 from ..model import ColumnGroups, Ensemble
 from ..options import TreeOptions
 
+P = TypeVar("P", bound=Participant)
 
-def active_of(parties: Sequence[Party]) -> Party:
+
+def active_of(parties: Sequence[P]) -> P:
     """The party that holds the labels."""
     return next(party for party in parties if party.role == "active")
 
 
-def passive_of(parties: Sequence[Party]) -> tuple[Party, ...]:
+def passive_of(parties: Sequence[P]) -> tuple[P, ...]:
     """The parties that hold features only, in order."""
     return tuple(party for party in parties if party.role == "passive")
 
 
-def columns_of(parties: Sequence[Party]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def columns_of(parties: Sequence[Participant]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Name and global columns of every party: public."""
     return tuple((party.name, tuple(party.columns)) for party in parties)
 
