@@ -6,9 +6,16 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from .tls import AUTHORITY, check_names, host_name
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.x509 import Certificate, CertificateBuilder, KeyUsage, Name
+
+    Signer = tuple[Certificate, EllipticCurvePrivateKey]
 
 DAYS = 30
 # Clocks of parties may differ.
@@ -58,10 +65,10 @@ def make(folder: Path | str, names: Sequence[str], days: float = DAYS) -> None:
         write(folder, name, *certificate(name, authority, begin, end))
 
 
-def new_authority(begin: datetime, end: datetime) -> tuple[Any, Any]:
+def new_authority(begin: datetime, end: datetime) -> Signer:
     """Certificate and key of an authority."""
     x509, hashes, ec, _ = _cryptography()
-    key = ec.generate_private_key(ec.SECP256R1())
+    key: EllipticCurvePrivateKey = ec.generate_private_key(ec.SECP256R1())
     name = _subject(f"partywise test authority {os.urandom(8).hex()}")
     built = _builder(name, name, key, begin, end)
     built = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -69,11 +76,11 @@ def new_authority(begin: datetime, end: datetime) -> tuple[Any, Any]:
     return built.sign(key, hashes.SHA256()), key
 
 
-def certificate(name: str, authority: tuple[Any, Any], begin: datetime, end: datetime) -> tuple[Any, Any]:
+def certificate(name: str, authority: Signer, begin: datetime, end: datetime) -> Signer:
     """Certificate and key of a party."""
     x509, hashes, ec, _ = _cryptography()
     signer, signing_key = authority
-    key = ec.generate_private_key(ec.SECP256R1())
+    key: EllipticCurvePrivateKey = ec.generate_private_key(ec.SECP256R1())
     usage = x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH, x509.ExtendedKeyUsageOID.CLIENT_AUTH])
     built = _builder(_subject(name), signer.subject, key, begin, end)
     built = built.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -83,7 +90,7 @@ def certificate(name: str, authority: tuple[Any, Any], begin: datetime, end: dat
     return built.add_extension(issuer, critical=False).sign(signing_key, hashes.SHA256()), key
 
 
-def write(folder: Path, name: str, made: Any, key: Any) -> None:
+def write(folder: Path, name: str, made: Certificate, key: EllipticCurvePrivateKey) -> None:
     """Write a certificate, and its key for nobody else's eyes."""
     _, _, _, forms = _cryptography()
     text = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
@@ -92,27 +99,33 @@ def write(folder: Path, name: str, made: Any, key: Any) -> None:
             file.write(content)
 
 
-def _builder(subject: Any, issuer: Any, key: Any, begin: datetime, end: datetime) -> Any:
+def _builder(
+    subject: Name, issuer: Name, key: EllipticCurvePrivateKey, begin: datetime, end: datetime
+) -> CertificateBuilder:
     x509, *_ = _cryptography()
-    built = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
+    built: CertificateBuilder = (
+        x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
+    )
     built = built.serial_number(x509.random_serial_number()).not_valid_before(begin).not_valid_after(end)
     return built.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
 
 
-def _subject(name: str) -> Any:
+def _subject(name: str) -> Name:
     x509, *_ = _cryptography()
-    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    subject: Name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    return subject
 
 
-def _usage(sign: bool) -> Any:
+def _usage(sign: bool) -> KeyUsage:
     """What a key may do: sign certificates, or show who its holder is."""
     x509, *_ = _cryptography()
     names = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
     rest = dict.fromkeys((*names, "encipher_only", "decipher_only"), False)
-    return x509.KeyUsage(digital_signature=not sign, key_cert_sign=sign, crl_sign=sign, **rest)
+    usage: KeyUsage = x509.KeyUsage(digital_signature=not sign, key_cert_sign=sign, crl_sign=sign, **rest)
+    return usage
 
 
-def _cryptography() -> tuple[Any, Any, Any, Any]:
+def _cryptography() -> tuple[ModuleType, ModuleType, ModuleType, ModuleType]:
     """Modules of the package that makes certificates; ImportError with the remedy where it is absent."""
     try:
         from cryptography import x509

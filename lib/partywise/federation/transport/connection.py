@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import TypedDict
 
 from aiohttp import (
     ClientConnectorCertificateError,
@@ -17,6 +17,7 @@ from aiohttp import (
     ClientConnectorError,
     ClientConnectorSSLError,
     ClientError,
+    ClientResponse,
     ClientSession,
     ClientTimeout,
     DummyCookieJar,
@@ -70,6 +71,14 @@ class ConnectionContext:
     mistaken: bool = False
 
 
+class Request(TypedDict):
+    """What every request to one party says of where and how."""
+
+    url: str
+    ssl: ssl.SSLContext
+    server_hostname: str
+
+
 class NamedConnection(HttpConnection):
     """The way to one party, which is known by its name and found at an address."""
 
@@ -77,7 +86,7 @@ class NamedConnection(HttpConnection):
         self.name, self.own = name, own
         super().__init__(host, port)
         shown = f"[{host}]" if ":" in host else host
-        self._request: dict[str, Any] = {
+        self._request: Request = {
             "url": f"https://{shown}:{port}/",
             "ssl": own.context,
             "server_hostname": host_name(name),
@@ -148,7 +157,7 @@ class NamedConnection(HttpConnection):
         writer.close()
         return True
 
-    async def _check(self, answer: Any) -> None:
+    async def _check(self, answer: ClientResponse) -> None:
         """`RefusalError` with what the party says, unless it took the request."""
         text = (await answer.content.read(SHOWN)).decode(errors="replace")
         if answer.status != TAKEN:

@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ...errors import PartyError
 from .tls import AUTHORITY
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
 
 # Keys of certificates that sign: bits of RSA at least, curves.
 LEAST_RSA, CURVES = 2048, ("secp256r1", "secp384r1")
@@ -100,7 +104,7 @@ def validity_problem(certificate: str, at: datetime) -> str:
     return "" if held else f"has a certificate that did not hold at {at:%Y-%m-%d %H:%M}"
 
 
-def _is_issued(chain: list[object], authorities: list[object], failed: tuple[type[Exception], ...]) -> bool:
+def _is_issued(chain: list[Certificate], authorities: list[Certificate], failed: tuple[type[Exception], ...]) -> bool:
     """Whether every certificate of a chain is issued by the next, and the last by an authority."""
     for one, issuers in [*((a, [b]) for a, b in pairwise(chain)), (chain[-1], authorities)]:
         if not any(_directly(one, issuer, failed) for issuer in issuers):
@@ -108,7 +112,7 @@ def _is_issued(chain: list[object], authorities: list[object], failed: tuple[typ
     return True
 
 
-def _directly(one: Any, issuer: Any, failed: tuple[type[Exception], ...]) -> bool:
+def _directly(one: Certificate, issuer: Certificate, failed: tuple[type[Exception], ...]) -> bool:
     try:
         one.verify_directly_issued_by(issuer)
     except failed:
@@ -118,7 +122,7 @@ def _directly(one: Any, issuer: Any, failed: tuple[type[Exception], ...]) -> boo
     return True
 
 
-def weakness(key: Any) -> str:
+def weakness(key: object) -> str:
     """What is wrong with a kind of key or its length, as a noun; empty for RSA of 2048 bits, P-256, P-384, Ed25519."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
@@ -129,7 +133,7 @@ def weakness(key: Any) -> str:
     return "" if isinstance(key, ed25519.Ed25519PublicKey) else "a key of a kind that is not used here"
 
 
-def _scheme(key: Any) -> tuple[Any, ...]:
+def _scheme(key: object) -> tuple[object, ...]:
     """What a kind of key needs to be told to sign or to verify."""
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -142,7 +146,7 @@ def _scheme(key: Any) -> tuple[Any, ...]:
     return ()
 
 
-def _cryptography() -> tuple[Any, tuple[type[Exception], ...], Any]:
+def _cryptography() -> tuple[ModuleType, tuple[type[Exception], ...], ModuleType]:
     """Modules of the package that signs and verifies, and the errors of a wrong signature."""
     try:
         from cryptography import x509

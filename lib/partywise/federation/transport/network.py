@@ -10,6 +10,7 @@ import time
 from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from threading import Thread
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import PartyError
@@ -166,13 +167,13 @@ class Network:
         await self._loop.shutdown_asyncgens()
         await self._loop.shutdown_default_executor()
 
-    def _ask(self, question: Coroutine[Any, Any, T]) -> T:
+    def _ask(self, question: Coroutine[object, None, T]) -> T:
         if not self._open:
             question.close()
             raise PartyError(f"{self.me!r} has left the network: its end was closed.")
         return self._run_to_end(question)
 
-    def _run_to_end(self, question: Coroutine[Any, Any, T]) -> T:
+    def _run_to_end(self, question: Coroutine[object, None, T]) -> T:
         """What a coroutine returns that the loop's thread runs."""
         return asyncio.run_coroutine_threadsafe(question, self._loop).result()
 
@@ -209,7 +210,7 @@ def _unheard(me: str, host: str, port: int, error: OSError) -> PartyError:
     return PartyError(f"{me!r} cannot listen at {host}:{port}: {why}.")
 
 
-def _pools() -> Any:
+def _pools() -> ModuleType:
     """The module that stands on the extra ``network``; ImportError with the remedy where it is absent."""
     try:
         from . import pool

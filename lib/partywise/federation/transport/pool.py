@@ -11,7 +11,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 from aiohttp import web
 
@@ -29,14 +29,14 @@ LENGTH, TAG = 2, 200
 class FramePacker(Packer):
     """A packet: two bytes with the length of the tag, the tag, and the frame as it is."""
 
-    def pack(self, content: Any, msg_id: str) -> bytes:
+    def pack(self, content: bytes, msg_id: str) -> bytes:
         """The packet of one frame."""
         tag = msg_id.encode()
         if len(tag) > TAG:
             raise ValueError(f"tag={msg_id!r} has more than {TAG} bytes: shorten it.")
         return b"".join((len(tag).to_bytes(LENGTH, "big"), tag, content))
 
-    def pack_multiple(self, content: object, msg_ids: Iterable[str]) -> tuple[bytes, ...]:
+    def pack_multiple(self, content: bytes, msg_ids: Iterable[str]) -> tuple[bytes, ...]:
         """One packet for each tag."""
         return tuple(self.pack(content, tag) for tag in msg_ids)
 
