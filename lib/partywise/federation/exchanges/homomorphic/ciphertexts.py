@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ....privacy.accounted_values import AccountedValue
 from ...cipher import Cipher
@@ -17,7 +17,7 @@ from .paillier_keys import PublicKey
 
 
 def cipher_of(
-    public: PublicKey, values: Sequence[Any], key_holder: str, made_of: Sequence[AccountedValue] = ()
+    public: PublicKey, values: Sequence[int], key_holder: str, made_of: Sequence[AccountedValue] = ()
 ) -> Cipher:
     """Ciphertexts as they are sent."""
     width = public.width
@@ -27,7 +27,7 @@ def cipher_of(
     return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(-1, width), key_holder, "paillier", None, made_of)
 
 
-def values_of(public: PublicKey, cipher: Cipher) -> list[Any]:
+def values_of(public: PublicKey, cipher: Cipher) -> list[int]:
     """Ciphertexts as numbers; ValueError if they are not closed under this key."""
     # What closes nothing has the width of its integers where these are what crosses.
     widths = (public.width, cipher.content.shape[1] if public.kind == "sized" else public.width)
@@ -42,7 +42,7 @@ def values_of(public: PublicKey, cipher: Cipher) -> list[Any]:
     return [number_of(data[at : at + width]) for at in range(0, len(data), width)]
 
 
-def take(cipher: Cipher, rows: Any) -> Cipher:
+def take(cipher: Cipher, rows: npt.ArrayLike) -> Cipher:
     """Some of the integers of a cipher, by number or mask; a row may be taken twice."""
     content = cipher.content[np.atleast_1d(np.asarray(rows))] if np.size(rows) else cipher.content[:0]
     return replace(cipher, content=content, size=None if cipher.size is None else len(content) * cipher.shape[1])
@@ -61,7 +61,7 @@ def ciphertext_bytes(cipher: Cipher) -> np.ndarray:
     return cipher.content
 
 
-def integers_of(given: Any) -> list[int]:
+def integers_of(given: object) -> list[int]:
     """Python integers of numbers of any shape, flat; TypeError for what is none."""
     flat = np.asarray(given, dtype=object).ravel()
     try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -166,7 +165,7 @@ def _masks(shape: tuple[int, int], bits: int, rng: RandomSource) -> np.ndarray:
     return np.array(drawn, dtype=object).reshape(shape)
 
 
-def _products(values: Sequence[Any], columns: np.ndarray, square: Any) -> list[Any]:
+def _products(values: Sequence[int], columns: np.ndarray, square: int) -> list[int]:
     """For every column the product of all values to the power of their weights."""
     n = len(values)
     window = 8 if n >= 500 else 6 if n >= 100 else 4
@@ -185,9 +184,9 @@ def _products(values: Sequence[Any], columns: np.ndarray, square: Any) -> list[A
     return found
 
 
-def _bucket_product(values: Sequence[Any], digits: Sequence[int], count: int, square: Any) -> Any:
+def _bucket_product(values: Sequence[int], digits: Sequence[int], count: int, square: int) -> int:
     """The product of all values to the power of their digits."""
-    buckets: list[Any] = [None] * count
+    buckets: list[int | None] = [None] * count
     for value, digit in zip(values, digits, strict=True):
         if digit:
             held = buckets[digit]

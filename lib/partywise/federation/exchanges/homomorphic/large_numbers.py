@@ -1,9 +1,11 @@
-"""Numbers of thousands of bits: powers of a fixed base, primes, random bytes; the only way to gmpy2."""
+"""Numbers of thousands of bits: powers of a fixed base, primes, random bytes; the only way to gmpy2.
+
+Its numbers have the type of the integers that they stand for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -21,11 +23,11 @@ FEW = 128
 class FixedBase:
     """Powers of one number: a table holds those of every digit at every place of an exponent."""
 
-    def __init__(self, base: Any, modulus: Any) -> None:
+    def __init__(self, base: int, modulus: int) -> None:
         self._base, self._modulus = base, modulus
-        self._tables: dict[int, list[list[Any]]] = {4: [], 8: []}
+        self._tables: dict[int, list[list[int]]] = {4: [], 8: []}
 
-    def times(self, start: Sequence[Any], exponents: np.ndarray) -> list[Any]:
+    def times(self, start: Sequence[int], exponents: np.ndarray) -> list[int]:
         """Every number times its power; exponents (m, k) uint8, little-endian."""
         modulus = self._modulus
         wide = len(start) >= FEW or bool(self._tables[8])
@@ -39,7 +41,7 @@ class FixedBase:
             found.append(value)
         return found
 
-    def _table(self, bits: int, places: int) -> list[list[Any]]:
+    def _table(self, bits: int, places: int) -> list[list[int]]:
         table, modulus = self._tables[bits], self._modulus
         while len(table) < places:
             base = table[-1][-1] * table[-1][1] % modulus if table else self._base
@@ -50,7 +52,7 @@ class FixedBase:
         return table[:places]
 
 
-def number_of(data: bytes) -> Any:
+def number_of(data: bytes) -> int:
     """The number that big-endian bytes hold, for modular arithmetic."""
     require_gmpy2()
     return gmpy2.mpz.from_bytes(data, "big")
@@ -67,7 +69,7 @@ def random_bytes(rng: RandomSource, rows: int, width: int) -> np.ndarray:
     return words.astype("<u8").view(np.uint8)[: rows * width].reshape(rows, width)
 
 
-def primes(bits: int, rng: RandomSource) -> tuple[Any, Any]:
+def primes(bits: int, rng: RandomSource) -> tuple[int, int]:
     """Two primes of half the length whose product has the whole."""
     while True:
         p, q = _prime(bits // 2, rng), _prime(bits // 2, rng)
@@ -75,7 +77,7 @@ def primes(bits: int, rng: RandomSource) -> tuple[Any, Any]:
             return p, q
 
 
-def _prime(bits: int, rng: RandomSource) -> Any:
+def _prime(bits: int, rng: RandomSource) -> int:
     """A prime that is 3 modulo 4 and begins with two ones."""
     value = number_of(random_bytes(rng, 1, bits // 8).tobytes()) | (3 << (bits - 2))
     while True:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from .paillier_keys import PrivateKey, PublicKey
 
 def encrypt(
     key: PrivateKey | PublicKey,
-    integers: Any,
+    integers: object,
     rng: RandomSource,
     *,
     key_holder: str,
@@ -67,7 +66,7 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Seq
     rows = np.atleast_2d(np.asarray(groups, dtype=np.int64))
     if rows.ndim != 2 or rows.shape[1] != len(values):
         raise ValueError(f"groups has shape {np.shape(groups)} for {len(values)} ciphertexts; give a group for each.")
-    found: list[Any] = []
+    found: list[int] = []
     for row, size in zip(rows, np.broadcast_to(count, len(rows)).tolist(), strict=True):
         if row.size and not (row.min() >= -1 and row.max() < size):
             raise ValueError(f"groups from {row.min()} to {row.max()} for count={size}: use 0 .. count - 1, or -1.")
@@ -92,7 +91,7 @@ def add(public: PublicKey, a: Cipher, b: Cipher) -> Cipher:
     return total.with_parts(b.made_of)
 
 
-def add_plain(public: PublicKey, cipher: Cipher, integers: Any) -> Cipher:
+def add_plain(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
     """Sums of a cipher and open integers, one a row or one for all; not re-randomised."""
     n, square = public.modulus, public.square
     values = integers_of(integers)
@@ -100,7 +99,7 @@ def add_plain(public: PublicKey, cipher: Cipher, integers: Any) -> Cipher:
     return _each(public, cipher, operator.add, lambda one, value: one * (1 + value * n) % square, values)
 
 
-def times(public: PublicKey, cipher: Cipher, integers: Any) -> Cipher:
+def times(public: PublicKey, cipher: Cipher, integers: object) -> Cipher:
     """Multiples of a cipher by open integers, one a row or one for all; not re-randomised.
 
     The multiple by 0 is the constant 1, and that by 1 what it was: whoever sees it knows the factor.
@@ -141,8 +140,8 @@ def rerandomise(public: PublicKey, cipher: Cipher, rng: RandomSource, *, full: b
     return cipher_of(public, public.masks(values, rng, full=full), cipher.key_holder, cipher.made_of)
 
 
-def _group_products(values: Sequence[Any], groups: Sequence[int], count: int, square: Any) -> list[Any]:
-    found: list[Any] = [None] * count
+def _group_products(values: Sequence[int], groups: Sequence[int], count: int, square: int) -> list[int]:
+    found: list[int | None] = [None] * count
     for value, group in zip(values, groups, strict=True):
         if group >= 0:
             so_far = found[group]
@@ -153,9 +152,9 @@ def _group_products(values: Sequence[Any], groups: Sequence[int], count: int, sq
 def _each(
     public: PublicKey,
     cipher: Cipher,
-    openly: Callable[[Any, Any], Any],
-    closed: Callable[[Any, Any], Any],
-    others: list[Any],
+    openly: Callable[[int, int], int],
+    closed: Callable[[int, int], int],
+    others: list[int],
 ) -> Cipher:
     values = values_of(public, cipher)
     others = others * len(values) if len(others) == 1 else others

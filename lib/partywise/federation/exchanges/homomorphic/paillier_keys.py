@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class PublicKey:
 
     bits: int
     exponent_bits: int
-    modulus: Any = 0
-    base: Any = 0
+    modulus: int = 0
+    base: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -78,7 +78,7 @@ class PublicKey:
         return cls(8 * len(modulus), int(exponent_bits), n, s)
 
     @cached_property
-    def square(self) -> Any:
+    def square(self) -> int:
         """Modulus of ciphertexts."""
         return self.modulus**2
 
@@ -87,7 +87,7 @@ class PublicKey:
         """Powers of the base."""
         return FixedBase(self.base, self.square)
 
-    def masks(self, start: Sequence[Any], rng: RandomSource, *, full: bool = False) -> list[Any]:
+    def masks(self, start: Sequence[int], rng: RandomSource, *, full: bool = False) -> list[int]:
         """Every number times the base to a random exponent of its own, of full length where it says so."""
         bits = self.bits + SURPLUS if full else self.exponent_bits
         return self.powers.times(start, random_bytes(rng, len(start), bits // 8))
@@ -101,17 +101,17 @@ class PrivateKey:
     """
 
     public: PublicKey
-    p: Any = 0
-    q: Any = 0
+    p: int = 0
+    q: int = 0
 
-    def encrypt(self, integers: Sequence[Any], rng: RandomSource) -> list[Any]:
+    def encrypt(self, integers: Sequence[int], rng: RandomSource) -> list[int]:
         """Ciphertexts of integers: those of the public key, computed modulo p^2 and q^2."""
         digits = random_bytes(rng, len(integers), self.public.exponent_bits // 8)
         one, other = (half.encrypt(integers, digits) for half in self._halves)
         (first, second), inverse = (half.square for half in self._halves), self._inverse
         return [a + first * ((b - a) * inverse % second) for a, b in zip(one, other, strict=True)]
 
-    def decrypt(self, ciphertexts: Sequence[Any]) -> list[int]:
+    def decrypt(self, ciphertexts: Sequence[int]) -> list[int]:
         """Signed integers of ciphertexts."""
         one, other = (half.decrypt(ciphertexts) for half in self._halves)
         (p, q), n, inverse = (self.p, self.q), self.public.modulus, gmpy2.invert(self.p, self.q)
@@ -123,24 +123,24 @@ class PrivateKey:
         return _Half(self.p, self.q, self.public.base), _Half(self.q, self.p, self.public.base)
 
     @cached_property
-    def _inverse(self) -> Any:
+    def _inverse(self) -> int:
         return gmpy2.invert(self._halves[0].square, self._halves[1].square)
 
 
 class _Half:
     """Arithmetic modulo the square of one factor."""
 
-    def __init__(self, prime: Any, other: Any, base: Any) -> None:
+    def __init__(self, prime: int, other: int, base: int) -> None:
         self.prime, self.square = prime, prime**2
         self._modulus = prime * other % self.square
         self._inverse = gmpy2.invert(-other % prime, prime)
         self._powers = FixedBase(base % self.square, self.square)
 
-    def encrypt(self, integers: Sequence[Any], digits: np.ndarray) -> list[Any]:
+    def encrypt(self, integers: Sequence[int], digits: np.ndarray) -> list[int]:
         start = [(1 + value * self._modulus) % self.square for value in integers]
         return self._powers.times(start, self._short(digits))
 
-    def decrypt(self, ciphertexts: Sequence[Any]) -> list[Any]:
+    def decrypt(self, ciphertexts: Sequence[int]) -> list[int]:
         p, square, exponent = self.prime, self.square, self.prime - 1
         powers = (gmpy2.powmod(value % square, exponent, square) for value in ciphertexts)
         return [(power - 1) // p * self._inverse % p for power in powers]

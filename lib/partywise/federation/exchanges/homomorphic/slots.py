@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 # Numbers are multiples of 2^-32.
 FRACTION_BITS = 32
 
 
-def to_fixed_point(values: Any) -> np.ndarray:
+def to_fixed_point(values: npt.ArrayLike) -> np.ndarray:
     """Numbers as integers: the nearest multiples of 2^-32, int64."""
     return np.rint(np.asarray(values, dtype=float) * 2.0**FRACTION_BITS).astype(np.int64)
 
@@ -46,7 +46,7 @@ def require_room(bits: int, n: int, bound: float, named: str) -> None:
         )
 
 
-def merge_slots(slots: Sequence[Any], bits: int) -> np.ndarray:
+def merge_slots(slots: Sequence[np.ndarray], bits: int) -> np.ndarray:
     """One integer for each row of several slots, the first the highest: an object array (m,)."""
     total = np.zeros(np.size(slots[0]), dtype=object)
     for slot in slots:

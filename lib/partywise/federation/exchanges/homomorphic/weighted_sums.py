@@ -8,7 +8,6 @@ rows of a column. The shift is taken off by one more power of the product of all
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def weighted_sums(public: PublicKey, cipher: Cipher, weights: np.ndarray) -> Cip
     return replace(cipher, content=np.frombuffer(flat, dtype=np.uint8).reshape(d, public.width))
 
 
-def _products(values: list[Any], weights: np.ndarray, square: Any) -> list[Any]:
+def _products(values: list[int], weights: np.ndarray, square: int) -> list[int]:
     """For every column the product of all values to the power of their weights."""
     bits = max(abs(weight).bit_length() for weight in weights.ravel())
     places = bits // DIGIT + 1
