@@ -176,7 +176,7 @@ class Account:
         """
         self._append()
         kept = {"kept": self._agreement.uncarried_payments} if outcome else {}
-        self._append(("ended", self._began("ended"), {"outcome": outcome} | kept))
+        self._append(("ended", self._began("ended"), {"outcome": outcome, **kept}))
         self._run = ""
 
     def costs_by_unit(self, delta: float | None = None) -> Mapping[str, UnitCost]:

@@ -152,7 +152,7 @@ class Agreement:
         return AccountError(f"row {row.number} ({row.kind}) of {self.path} {what}: the file was changed; {REMEDY}.")
 
 
-def terms_of(event: Mapping[str, object], *without: str) -> dict[str, Any]:
+def terms_of(event: Mapping[str, object], *without: str) -> dict[str, object]:
     """What a payment and its release have alike, of the row of an event."""
     return {name: value for name, value in event.items() if name not in (*AFTERWARDS, *without)}
 

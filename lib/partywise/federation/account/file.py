@@ -7,13 +7,12 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ...errors import AccountError
 from .chain import Row, Scan, line_of
 
 # What one row tells, of which run, with which fields.
-Entry = tuple[str, str, Mapping[str, Any]]
+Entry = tuple[str, str, Mapping[str, object]]
 
 
 class AccountFile:

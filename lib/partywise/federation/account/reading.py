@@ -78,13 +78,13 @@ def charged_event(event: Event, mode: str) -> Event:
     return event if mode == RELEASE else event.without_proof
 
 
-def heads_of(rows: Sequence[Row], run: str) -> Mapping[str, Mapping[str, Any]]:
+def heads_of(rows: Sequence[Row], run: str) -> Mapping[str, Mapping[str, object]]:
     """What a party wrote down of the ends of all accounts; empty where a run did not come so far."""
     found = [row for row in rows if row.run == run and row.kind == "heads"]
     return _read(found[0], _heads) if found else {}
 
 
-def _heads(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _heads(told: Mapping[str, Any]) -> dict[str, dict[str, object]]:
     return {
         _text(name): {"rows": _count(head["rows"])}
         | {key: _text(head.get(key, "")) for key in ("digest", "certificate", "signature")}

@@ -7,7 +7,6 @@ them; kind, type of the numbers and number of dimensions may not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ def _form(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def _number(dtype: np.dtype[Any]) -> str:
+def _number(dtype: np.dtype[np.generic]) -> str:
     """Name of a type of numbers: integers and text take the room that they need, so theirs is left open."""
     return {"i": "int", "u": "unsigned int", "b": "bool", "S": "bytes", "U": "str"}.get(dtype.kind, dtype.name)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -36,13 +35,13 @@ class Outcome:
     """
 
     place: str
-    value: Any
+    value: object
     run: str = ""
     steps: int = 0
     platforms: str = ""
 
     @property
-    def plain_values(self) -> Any:
+    def plain_values(self) -> object:
         """The values that this place holds, as mappings, lists, arrays, numbers and text (`plain`)."""
         return plain(self.value, self.place)
 
@@ -59,12 +58,12 @@ def outcomes(fit: Callable[[object], object], run: Run) -> dict[str, Outcome]:
     return {name: Outcome(name, value, steps=placed.steps) for name in run.names}
 
 
-def estimate_of(found: Sequence[Outcome]) -> Any:
+def estimate_of(found: Sequence[Outcome]) -> object:
     """The estimate, from the outcomes of all places."""
     return together([outcome.value for outcome in found])
 
 
-def plain(value: object, place: str) -> Any:
+def plain(value: object, place: str) -> object:
     """What a place holds of a value that ``fit`` returned; TypeError for what has no plain form."""
     if isinstance(value, Report):
         return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values]}

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TypedDict
 
 from ...errors import PartyError, RefusalError, Unreachable
 from ..transport.credential import statement
@@ -30,6 +30,17 @@ from .watch import Watch, place_of, printable, read_notice
 AT_ONCE = 32
 # Packages in which everybody computes what all can compute, and draws what all may know.
 BESIDE = ("numpy", "scipy")
+
+
+class Hello(TypedDict):
+    """What a party says first: who it is, and what all must have alike."""
+
+    party: str
+    configuration: str
+    library: str
+    nonce: str
+    facts: dict[str, str]
+    platform: dict[str, str]
 
 
 class Session:
@@ -69,9 +80,9 @@ class Session:
         self.transport, self.watch, self.run = transport, Watch(transport, patience), ""
         self.me, self.peers = transport.me, transport.peers
         self.platforms, self._same_platform = "", same_platform
-        self._said: dict[str, dict[str, Any]] = {}
+        self._said: dict[str, dict[str, object]] = {}
         self._digests = dict[str, str]()
-        self._hello: dict[str, Any] = {
+        self._hello: Hello = {
             "party": self.me,
             "configuration": configuration,
             "library": library_digest(),
@@ -91,21 +102,21 @@ class Session:
         self._all("ready", {"hellos": self._digests, "run": self.run})
         return self.run
 
-    def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, Any]]:
+    def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, object]]:
         """Wait until all parties are done after ``steps``, the account of this one having so many rows and this digest.
 
         By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
         parties have no certificates. PartyError if a party is not done, took another number of steps, or signed
         something else.
         """
-        own: dict[str, Any] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
+        own: dict[str, object] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
         credential = self.transport.credential
         if credential is not None:
             own |= credential.sign(statement(self.run, self.me, own))
         told = self._all("done", {"run": self.run, "steps": steps}, {"head": own})
         return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
 
-    def _head(self, peer: str, told: object) -> dict[str, Any]:
+    def _head(self, peer: str, told: object) -> dict[str, object]:
         """What a peer says of the end of its account; RefusalError unless signed where parties have certificates."""
         kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
         if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
@@ -131,10 +142,10 @@ class Session:
         with ThreadPoolExecutor(min(AT_ONCE, len(self.peers) or 1)) as tellers:
             list(tellers.map(tell, self.peers))
 
-    def _exchange_hellos(self) -> dict[str, dict[str, Any]]:
+    def _exchange_hellos(self) -> dict[str, dict[str, object]]:
         """The hello of every peer, after ours has reached it."""
         deadline, hello = monotonic() + self.watch.patience, json.dumps(self._hello).encode()
-        untold, found, looked = list(self.peers), dict[str, dict[str, Any]](), monotonic()
+        untold, found, looked = list(self.peers), dict[str, dict[str, object]](), monotonic()
         self._digests = {self.me: hashlib.sha256(hello).hexdigest()}
         while untold or len(found) < len(self.peers):
             untold = [peer for peer in untold if not self._send_hello(peer, hello)]
@@ -180,14 +191,14 @@ class Session:
             raise PartyError(
                 f"{peer!r} says that it is {printable(hello.get('party'), 80)!r}: one certificate, one name."
             )
-        for name, remedy in (
-            ("configuration", "give all parties the same file"),
-            ("library", "install the same versions of partywise, numpy and scipy everywhere"),
+        for name, mine, remedy in (
+            ("configuration", own["configuration"], "give all parties the same file"),
+            ("library", own["library"], "install the same versions of partywise, numpy and scipy everywhere"),
         ):
-            if hello.get(name) != own[name]:
+            if hello.get(name) != mine:
                 raise PartyError(
                     f"{peer!r} has another {name} ({printable(hello.get(name), 12)}) than {self.me!r} "
-                    f"({own[name][:12]}): {remedy}."
+                    f"({mine[:12]}): {remedy}."
                 )
         facts = hello.get("facts")
         if not isinstance(facts, dict) or not isinstance(hello.get("nonce"), str):
@@ -200,7 +211,7 @@ class Session:
 
     def _compare_platforms(self, hellos: Mapping[str, Mapping[str, object]]) -> None:
         """Keep how platforms differ; PartyError where they must not."""
-        every = {**hellos, self.me: self._hello}
+        every: dict[str, Mapping[str, object]] = {**hellos, self.me: self._hello}
         self.platforms = differences({name: hello.get("platform") for name, hello in every.items()})
         if self.platforms and self._same_platform:
             raise PartyError(
@@ -208,7 +219,9 @@ class Session:
                 "or let last bits differ."
             )
 
-    def _all(self, tag: str, notice: Mapping[str, object], own: Mapping[str, object] | None = None) -> dict[str, Any]:
+    def _all(
+        self, tag: str, notice: Mapping[str, object], own: Mapping[str, object] | None = None
+    ) -> dict[str, dict[str, object]]:
         """Say something to all and hear the same from all, each with something of its own beside it: what was heard.
 
         Whoever has said it need not be there any longer.
@@ -242,15 +255,15 @@ class Session:
         self.watch.require_patience(since, left, tag)
         return left
 
-    def _same(self, peer: str, tag: str, notice: Mapping[str, Any], wait: float) -> bool:
+    def _same(self, peer: str, tag: str, notice: Mapping[str, object], wait: float) -> bool:
         """Whether a peer has said the same; PartyError if it said something else."""
         data = self.watch.poll(peer, tag, wait)
         if data is None:
             return False
         found = read_notice(peer, tag, data)
         for name, value in notice.items():
-            if name == "hellos" and isinstance(found.get(name), dict):
-                _check_hellos(found[name], value, peer, self.me)
+            if name == "hellos" and isinstance(theirs := found.get(name), dict):
+                _check_hellos(theirs, self._digests, peer, self.me)
             if found.get(name) != value:
                 raise PartyError(
                     f"{peer!r} has {name} {printable(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."

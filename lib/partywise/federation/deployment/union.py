@@ -32,7 +32,7 @@ class SentMessage:
     sender: str
     receiver: str
     name: str
-    payload: Mapping[str, Any]
+    payload: Mapping[str, object]
     shape: tuple[int, ...]
     size: int
     digest: str = ""

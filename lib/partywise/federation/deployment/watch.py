@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import Any
 
 from ...errors import PartyError, RefusalError, Unreachable
 from ..transport.interface import Transport
@@ -165,7 +164,7 @@ def place_of(tag: str) -> float:
     return late.get(kind, -1.0)
 
 
-def read_notice(peer: str, tag: str, data: bytes) -> dict[str, Any]:
+def read_notice(peer: str, tag: str, data: bytes) -> dict[str, object]:
     """What a frame that is not a message says; RefusalError if it cannot be read."""
     try:
         found = json.loads(data) if len(data) <= LARGEST_NOTICE else None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
 COLUMNS = ("quantity", "entry", "value")
 
 
-def estimate_of(held: Any) -> bytes:
+def estimate_of(held: object) -> bytes:
     """What a place holds, number by number; text and what is held elsewhere are left out."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -23,7 +22,7 @@ def estimate_of(held: Any) -> bytes:
     return text.getvalue().encode()
 
 
-def _numbers(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _numbers(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     if isinstance(value, Mapping):
         # Names of what stands around a value say nothing about it.
         for key, item in value.items():

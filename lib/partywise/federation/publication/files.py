@@ -40,7 +40,7 @@ def encode_json(value: object) -> bytes:
 def decode_json(name: str, data: bytes) -> Any:
     """Inverse of `encode_json`; FileProblem for keys that occur twice, numbers that are not finite, other encodings."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(pairs)
         if len(found) < len(pairs):
             raise FileProblem(f"{name} has a key that occurs twice")
@@ -89,7 +89,7 @@ def now() -> str:
     return datetime.now(UTC).strftime(TIME)
 
 
-def registration_words(told: Mapping[str, Any]) -> bytes:
+def registration_words(told: Mapping[str, object]) -> bytes:
     """What a party signs before its data are opened."""
     return join_parts(
         "partywise registration 1", *(str(told[key]) for key in ("configuration", "code", "name", "time"))

@@ -28,7 +28,7 @@ ENTRIES = "entries"
 PRINTED = 1e-12
 
 
-def formula_of(event: Event, statistic: object) -> tuple[str, dict[str, Any]]:
+def formula_of(event: Event, statistic: object) -> tuple[str, dict[str, object]]:
     """Name of the formula behind the sensitivity of a release, and what goes in."""
     if event.mu is None or event.sensitivity is None:
         return ENTRIES, {"entries": event.sensitivity}
@@ -42,7 +42,7 @@ def formula_of(event: Event, statistic: object) -> tuple[str, dict[str, Any]]:
             length: int | str = _inverse(formula, squares)
             if name == "dots" and isinstance(statistic, Whole):
                 length = str(squares)
-            inputs = {"squared_length": length, "step": step}
+            inputs: dict[str, object] = {"squared_length": length, "step": step}
             if is_printed(event.sensitivity, sensitivity(name, inputs)):
                 return name, inputs
     return "stated", {}

@@ -35,8 +35,8 @@ class RunFacts:
     began: str
     end_day: str
     code: str
-    accounts: Mapping[str, Mapping[str, Any]]
-    runs: Mapping[str, Mapping[str, Any]]
+    accounts: Mapping[str, Mapping[str, object]]
+    runs: Mapping[str, Mapping[str, object]]
     fingerprints: Mapping[str, str]
     registrations: Sequence[str]
 
@@ -49,7 +49,7 @@ class Statement(RunFacts):
     study: str
     case: str
     method: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     unit: str
     relation: str
     delta: float
@@ -58,13 +58,13 @@ class Statement(RunFacts):
     trust: str
     colluders: int
     unprotected_units: Sequence[str]
-    epsilon: Mapping[str, Any]
-    epsilon_public: Any
-    epsilon_any: Any
+    epsilon: Mapping[str, object]
+    epsilon_public: object
+    epsilon_any: object
     true_positives: Mapping[str, float]
-    coalitions: Sequence[Mapping[str, Any]]
-    releases: Sequence[Mapping[str, Any]]
-    public: Sequence[Mapping[str, Any]]
+    coalitions: Sequence[Mapping[str, object]]
+    releases: Sequence[Mapping[str, object]]
+    public: Sequence[Mapping[str, object]]
     not_protected: Sequence[str] = NOT_PROTECTED
     files: Mapping[str, str]
     configuration: str
@@ -81,7 +81,7 @@ def facts_of(told: Mapping[str, Any]) -> RunFacts:
     return RunFacts(**{field.name: told[field.name] for field in fields(RunFacts)})
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, Mapping):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
