@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -85,7 +85,7 @@ def number_of(found: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
 
 
 def common_tokens(
-    run: Run, matcher: str, owners: Sequence[Party], lists: Sequence[Any], order: Order = "tokens"
+    run: Run, matcher: str, owners: Sequence[Party], lists: Sequence[PerPlace[np.ndarray]], order: Order = "tokens"
 ) -> tuple[PerPlace[np.ndarray], int]:
     """Positions (n,) of the common entries of the matcher's lists (n_k, 32), at every owner in its own list; and n.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -111,7 +110,7 @@ def total(shares: Sequence[np.ndarray], ring: Ring, bits: int) -> np.ndarray:
 
 
 def assumed_release(
-    make: Callable[..., Release], shares: Sequence[Any], ring: Ring, bits: int | None, *values: Any
+    make: Callable[..., Release], shares: Sequence[np.ndarray | Cipher], ring: Ring, bits: int | None, *values: object
 ) -> Release:
     """What the shares of a noisy sum give, as a release and as nothing else."""
     contents = [share.content if isinstance(share, Cipher) else share for share in shares]

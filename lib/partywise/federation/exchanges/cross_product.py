@@ -30,7 +30,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +65,7 @@ def private(
     run: Run,
     dealt: Dealing,
     owner: Party,
-    values: Any,
+    values: PerPlace[np.ndarray],
     shape: tuple[int, ...],
     bits: int,
     *,
@@ -109,7 +108,7 @@ def product(
     *,
     entries: bool = False,
     ring: Ring | None = None,
-    noise: Any = None,
+    noise: np.ndarray | None = None,
 ) -> SharedValue:
     """Shares of the sums (a, b) over records of a product of two masked values, or ``entries`` (n, b), at the holders.
 
@@ -144,7 +143,7 @@ def product(
     return SharedValue(holders, per_place(shares), shape, bits, ring, frozenset(names), noise is not None)
 
 
-def reveal(run: Run, value: SharedValue, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
+def reveal(run: Run, value: SharedValue, receiver: Place, name: str, parts: Sequence[Clear]) -> np.ndarray:
     """A shared value at one receiver, in the clear: (*shape,) floats."""
     if value.noisy:
         raise ValueError(f"value {name!r} has noise that the ledger knows nothing of yet: open it by released.")
@@ -164,9 +163,9 @@ def release_shared(
     receiver: Place,
     name: str,
     make: Callable[..., Release],
-    *values: Any,
+    *values: object,
     whole: bool = False,
-) -> Any:
+) -> Release:
     """A shared value with the dealer's noise as a release, made at the receiver by ``make(total, *values)``.
 
     The total is floats, or where ``whole`` integers in units of 2^-bits, as the mechanism of the dealer's noise has it.
@@ -190,7 +189,7 @@ def release_shared(
 def _deal_shares(
     run: Run,
     dealt: Dealing,
-    made: Any,
+    made: np.ndarray,
     holders: Sequence[Party],
     names: Sequence[str],
     name: str,
@@ -206,7 +205,7 @@ def _deal_shares(
     return per_place(shares)
 
 
-def _add_dealer_noise(run: Run, dealt: Dealing, value: SharedValue, name: str, noise: Any) -> SharedValue:
+def _add_dealer_noise(run: Run, dealt: Dealing, value: SharedValue, name: str, noise: np.ndarray) -> SharedValue:
     """A party's own value with the dealer's noise, in shares of it and of the next party."""
     owner = value.holders[0]
     place = [party.name for party in dealt.parties].index(owner.name)

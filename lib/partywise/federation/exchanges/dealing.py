@@ -50,7 +50,7 @@ class Dealing:
     ring: Ring
     parties: tuple[Party, ...]
     seeds: PerPlace[Seed]
-    all_seeds: Any
+    all_seeds: Mapping[str, Seed]
     names: set[str] = field(default_factory=set)
     products: int = 0
 

@@ -45,7 +45,7 @@ def noisy_sum(
     colluders: int,
     largest: int,
     audience: tuple[str, ...] = ("*",),
-) -> Any:
+) -> Release:
     """The `Release` of a sum, at the receiver of the keys.
 
     ``statistics`` are those of the senders; ``total`` is their sum as everybody knows it: bounds, steps and shape.

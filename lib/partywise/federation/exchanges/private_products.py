@@ -98,7 +98,7 @@ def private_products(
     chunks: Sequence[Chunk],
     layout: Layout,
     opener: str,
-) -> Any:
+) -> tuple[Release, ...]:
     """Noisy sums over the records of every chunk, a tuple of `Release` at the opener, one for every part of each chunk.
 
     ``columns`` (n, p_k) of every party are whole numbers of at most 2^15 steps, int64. Against any coalition that
@@ -125,9 +125,9 @@ def multiply(
     chunks: Sequence[Chunk],
     layout: Layout,
     keys: Mapping[int, Sequence[int]],
-) -> Mapping[int, Mapping[tuple[int, int], Any]]:
+) -> Mapping[int, Mapping[tuple[int, int], np.ndarray]]:
     """Words of products, at every party by chunk and other party: (columns of the other, own columns)."""
-    fold, found = fold_of(run), dict[int, dict[tuple[int, int], Any]]()
+    fold, found = fold_of(run), dict[int, dict[tuple[int, int], np.ndarray]]()
     for holder, others in keys.items():
         party, receivers, p = run.parties[holder], [run.parties[k] for k in others], len(layout.columns[holder])
         address = ("key of products", party.name, *fold)

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from hashlib import sha512
 from itertools import pairwise
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -44,7 +44,7 @@ SCHEME = "blinded"
 PURPOSE = "set intersection"
 
 
-def sodium(purpose: str) -> Any:
+def sodium(purpose: str) -> ModuleType:
     """The functions of libsodium, loaded where they are called and nowhere else; ImportError names the purpose."""
     try:
         from nacl import bindings
@@ -109,7 +109,9 @@ def local_last(party: Party, received: Cipher, exponent: bytes, owner: str) -> C
     return Clear(multiply_points(received.content, exponent, owner), units=("row",), owner=owner)
 
 
-def passed_round(run: Run, place: int, points: PerPlace[np.ndarray], exponents: PerPlace[bytes], matcher: str) -> Any:
+def passed_round(
+    run: Run, place: int, points: PerPlace[np.ndarray], exponents: PerPlace[bytes], matcher: str
+) -> np.ndarray:
     """The list of one party, blinded by all others in turn, at the matcher."""
     owner, *others = *run.parties[place:], *run.parties[:place]
     current = run.send(owner, others[0], "blinded list", local_first, points, exponents)

@@ -13,7 +13,8 @@ each of them pays all of it from its own account where parties are processes of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+
+import numpy as np
 
 from ...privacy.mechanisms.release import Release
 from ..cipher import Cipher
@@ -25,35 +26,35 @@ AGGREGATOR = "aggregator"
 NOBODY = "no single party"
 
 # Who holds values, what their shares are called on the wire, how a holder computes its own, and from what.
-Input = tuple[Sequence[Party], str, Callable[..., Any], tuple[Any, ...]]
+Input = tuple[Sequence[Party], str, Callable[..., object], tuple[object, ...]]
 
 
-def local_share(party: Party, local_values: Callable[..., Any], *values: Any) -> Cipher:
+def local_share(party: Party, local_values: Callable[..., object], *values: object) -> Cipher:
     """What a party computes, in shares."""
-    terms: dict[str, Any] = {"made_of": parts_of((party,)), "knows": (AGGREGATOR,)}
-    return Cipher(local_values(party, *values), key_holder=NOBODY, scheme="additive shares", **terms)
+    made_of, own = parts_of((party,)), local_values(party, *values)
+    return Cipher(own, NOBODY, "additive shares", made_of=made_of, knows=(AGGREGATOR,))
 
 
 def assumed_releases(
-    releases: Callable[..., tuple[Release, ...]], shares: Sequence[Sequence[Cipher]], *values: Any
+    releases: Callable[..., tuple[Release, ...]], shares: Sequence[Sequence[Cipher]], *values: object
 ) -> tuple[Release, ...]:
     """What leaves the functionality, made of what the shares of all parties hide."""
     opened = [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
     return releases(*opened, *values)
 
 
-def shared_once(run: Run, inputs: Sequence[Input]) -> list[Any]:
+def shared_once(run: Run, inputs: Sequence[Input]) -> list[tuple[Cipher, ...]]:
     """Shares at the functionality, which keeps them for several sums."""
     return [run.gather(holders, AGGREGATOR, name, local_share, local, *given) for holders, name, local, given in inputs]
 
 
 def sums_of_shares(
     run: Run,
-    shares: Sequence[Any],
+    shares: Sequence[tuple[Cipher, ...]],
     receiver: Place,
     names: tuple[str, ...],
     releases: Callable[..., tuple[Release, ...]],
-    *values: Any,
-) -> Any:
+    *values: object,
+) -> tuple[tuple[np.ndarray, ...], ...]:
     """Noisy sums, at one receiver, of what was shared once."""
     return run.gather((AGGREGATOR,), receiver, lambda _: names, assumed_releases, releases, shares, *values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -128,7 +127,7 @@ class MaskedValue:
 
     value: SharedValue
     masks: PerPlace[np.ndarray]
-    mask: Any
+    mask: np.ndarray
     difference: PerPlace[np.ndarray]
     audience: tuple[Party, ...]
 

@@ -12,7 +12,6 @@ All holders are semi-honest; all but one of them may collude.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -73,7 +72,7 @@ def local_words(holder: Party, share: Cipher) -> np.ndarray:
 
 
 def share_words(
-    run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Rng
+    run: Run, owner: Party, holders: Sequence[Party], name: str, words: PerPlace[np.ndarray], rng_for: Rng
 ) -> PerPlace[np.ndarray]:
     """Share words (uint64) of one party between all holders, itself one; ``name`` is in the generator's address too."""
     shares = run.at(owner, local_shares, words, len(holders), name, rng_for)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from ....privacy.accounted_values import Public
 from ....randomness import Rng
@@ -40,7 +40,7 @@ def shared_key(
     kind: Kind,
     address: Sequence[str | int],
     because: str,
-) -> tuple[Any, Any]:
+) -> tuple[PrivateKey, PublicKey]:
     """A key at its holder, and its public half at others."""
     # By name: a key is drawn, and read, without the data of a party.
     place, receivers = name_of(holder), [name_of(other) for other in others]

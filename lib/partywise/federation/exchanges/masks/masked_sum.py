@@ -32,7 +32,7 @@ def bits_for(bound: float) -> int:
 
 def masked_sum(
     run: Run, keys: PairKeys, name: str, address: str, values: PerPlace[np.ndarray], bits: int, parts: Sequence[Clear]
-) -> Any:
+) -> np.ndarray:
     """(n,) sum of the values of all senders, at the receiver of the keys.
 
     ``address`` is that of the masks: it must not repeat in a run. ``bits`` after the point are public, `bits_for` a

@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from ...identity import Identity, join_parts
 from ...parties import Party
 from ...run import PerPlace, Place, Run, per_place
 from ..dealing import fold_of
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 # Bytes of a public key, and of what is sent: the key, then signature and certificate, each after its length in two.
 KEY_BYTES, ROW_BYTES = 32, 2048
@@ -189,7 +192,7 @@ def _read_row(row: np.ndarray, name: str) -> tuple[bytes, bytes, bytes]:
     return told[:KEY_BYTES], parts[0], parts[1]
 
 
-def _x25519() -> tuple[Any, Any]:
+def _x25519() -> tuple[type[X25519PrivateKey], type[X25519PublicKey]]:
     """Private and public keys of the package that agrees on secrets."""
     try:
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
