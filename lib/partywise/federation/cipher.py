@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -116,7 +116,7 @@ class Cipher:
         return len(self.content), self.size // len(self.content)
 
     @property
-    def value(self) -> Any:
+    def value(self) -> NoReturn:
         """Refused: a cipher is closed."""
         raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may decrypt it, by cipher.decrypt(by).")
 

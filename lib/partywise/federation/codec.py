@@ -55,7 +55,7 @@ def decode(data: bytes) -> Any:
     return value
 
 
-def _describe(value: object, raw: list[bytes]) -> Any:
+def _describe(value: object, raw: list[bytes]) -> object:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in KINDS:
@@ -160,9 +160,9 @@ def unpack(data: bytes) -> Payload:
     return _payload(decode(data))
 
 
-def row_of(payload: Payload) -> dict[str, Any]:
+def row_of(payload: Payload) -> dict[str, object]:
     """What a payload cost, as plain values (strings, numbers, None, lists and mappings): fit for JSON."""
-    plain: dict[str, Any] = json.loads(json.dumps(_form(payload, value=False)))
+    plain: dict[str, object] = json.loads(json.dumps(_form(payload, value=False)))
     return plain
 
 
@@ -171,13 +171,13 @@ def payload_of(row: Mapping[str, object]) -> Payload:
     return _payload(row)
 
 
-def _form(payload: AccountedValue | Cipher, value: bool) -> dict[str, Any]:
+def _form(payload: AccountedValue | Cipher, value: bool) -> dict[str, object]:
     kind = type(payload).__name__
     if isinstance(payload, Cipher):
         whole = {"kind": kind} | {name: getattr(payload, name) for name in CIPHER_FIELDS}
         whole["made_of"] = [_form(part, value=False) for part in payload.made_of]
         return whole if value else whole | {"content": None}
-    form: dict[str, Any] = {"kind": kind, "value": payload.value if value else None}
+    form: dict[str, object] = {"kind": kind, "value": payload.value if value else None}
     form["made_of"] = [_form(part, value=False) for part in payload.made_of]
     if isinstance(payload, Release):
         return form | {"event": payload.event.to_row()}

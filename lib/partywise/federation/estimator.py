@@ -102,7 +102,7 @@ class Estimator:
                     f"it has {', '.join(known)}."
                 )
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """All parameters, the defaults of the options included."""
         found = {name: getattr(self, name) for name in self._own()}
         for one in fields(self._method.options):

@@ -50,7 +50,7 @@ def payload_bytes(value: object, name: str = "value") -> int:
     raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
 
 
-def content_of(payload: Payload) -> Any:
+def content_of(payload: Payload) -> object:
     """What a payload holds, that of a cipher included: for whoever carries it."""
     return payload.content if isinstance(payload, Cipher) else payload.value
 

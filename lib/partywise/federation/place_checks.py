@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
+import numpy as np
+
 from ..privacy.ledger.event import Event
 from ..privacy.payer import PaidShares, Payer
 from .codec import pack, unpack
@@ -77,7 +79,7 @@ class LocatedValue:
 class Report:
     """What one process can say of `Run.assemble`."""
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     values: tuple[object, ...]
 
 
@@ -113,7 +115,7 @@ class _GuardedParty(Party):
         object.__setattr__(self, "_party", party)
         object.__setattr__(self, "_inside", inside)
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str) -> object:
         if name != "block":
             return object.__getattribute__(self, name)
         inside, own = object.__getattribute__(self, "_inside"), object.__getattribute__(self, "name")
@@ -171,20 +173,20 @@ class PlacedRun(Run):
         if self._link is None:
             self.channel.payer = payer
 
-    def _draw(self, *names: str | int) -> Any:
+    def _draw(self, *names: str | int) -> np.random.Generator:
         if not self._inside:
             raise PlaceError(f"the program itself draws at {names}: draw at a place, in run.at.")
         return self._streams(*names)
 
-    def at(self, place: Place, function: Callable[..., Any], *values: *Values) -> Any:
+    def at(self, place: Place, function: Callable[..., object], *values: *Values) -> Any:
         """As in `Run`; PlaceError if the place has not all of the values."""
         return self._held_at(place, function, values)
 
-    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: *Values) -> Any:
+    def each(self, places: Sequence[Place], function: Callable[..., object], *values: *Values) -> Any:
         """As in `Run`; every place has its own."""
         return per_place({name_of(place): self._held_at(place, function, values) for place in places})
 
-    def everywhere(self, function: Callable[[*Values], Any], *values: *Values) -> Any:
+    def everywhere(self, function: Callable[[*Values], object], *values: *Values) -> Any:
         """As in `Run`; PlaceError if somebody lacks a value."""
         check_shared(values)
         for name in self.names:
@@ -194,7 +196,7 @@ class PlacedRun(Run):
             frozenset(self.names), {name: self._compute(name, name, function, values)[name] for name in here}
         )
 
-    def agreed(self, value: Any) -> Any:
+    def agreed(self, value: object) -> Any:
         """As in `Run`; PlaceError unless every place has it."""
         check_shared((value,))
         if not isinstance(value, LocatedValue):
@@ -204,18 +206,18 @@ class PlacedRun(Run):
             raise PlaceError(f"the program is steered by a value that {sorted(missing)} do not have: broadcast it.")
         return next(iter(value.values.values()))
 
-    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: *Values) -> Any:
+    def send(self, sender: Place, receiver: Place, name: str, payload: object, *values: *Values) -> Any:
         """As in `Run`; the value passes the codec on its way."""
         made = self._make_payload(sender, payload, values)
         return self._both(sender, made, [self._cross(sender, receiver, name, made)])
 
-    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: *Values) -> Any:
+    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: object, *values: *Values) -> Any:
         """As in `Run`."""
         made = self._make_payload(sender, payload, values)
         return self._both(sender, made, [self._cross(sender, receiver, name, made) for receiver in receivers])
 
     def gather(
-        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: *Values
+        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., object], *values: *Values
     ) -> Any:
         """As in `Run`; the receiver has what it returns."""
         rows = []
@@ -243,7 +245,7 @@ class PlacedRun(Run):
             self._payer.charge(*events)
         self.announced += events
 
-    def assemble(self, function: Callable[..., Any], *values: object) -> Any:
+    def assemble(self, function: Callable[..., object], *values: object) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""
         if self._whole:
             return function(*[_anyone(value) for value in values])
@@ -252,7 +254,7 @@ class PlacedRun(Run):
     def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
         return self._heard.get((receiver, name), ())
 
-    def payloads_of(self, place: str) -> list[Any]:
+    def payloads_of(self, place: str) -> list[Payload]:
         """What has reached a place, without what it holds: all that it can know besides its own data."""
         heard = [value for (receiver, _), values in self._heard.items() if receiver == place for value in values]
         return [value.values[place] for value in heard if place in value.values]
@@ -280,7 +282,7 @@ class PlacedRun(Run):
         finally:
             self._inside.pop()
 
-    def _require(self, values: Sequence[object], name: str, function: Callable[..., Any]) -> None:
+    def _require(self, values: Sequence[object], name: str, function: Callable[..., object]) -> None:
         """Places are known in every process, whether or not it holds the values."""
         for value in values:
             for held in _inside_of(value, name):
@@ -327,7 +329,7 @@ class PlacedRun(Run):
             values |= held.values
         return LocatedValue(frozenset([own]).union(*(held.places for held in received)), values)
 
-    def _arrange(self, name: Names, rows: list[tuple[LocatedValue, ...]], receiver: str) -> Any:
+    def _arrange(self, name: Names, rows: list[tuple[LocatedValue, ...]], receiver: str) -> object:
         place = frozenset([receiver])
         if receiver not in self._here:
             return tuple(LocatedValue(place) for _ in name) if isinstance(name, tuple) else LocatedValue(place)

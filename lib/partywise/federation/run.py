@@ -34,6 +34,8 @@ Place = Party | str
 # What the messages of one sender are called: a name, one for each of several payloads, or a rule by party.
 SeveralNames = tuple[str, ...] | Callable[[Any], tuple[str, ...]]
 Names = str | SeveralNames
+# A payload, or what makes it at its sender.
+Sent = Payload | Callable[..., Payload]
 
 
 class PlaceError(RuntimeError):
@@ -137,7 +139,7 @@ class Run:
     def at(self, place: Party, function: Callable[[Party, *Values], R], *values: *Values) -> R: ...
     @overload
     def at(self, place: str, function: Callable[[*Values], R], *values: *Values) -> R: ...
-    def at(self, place: Place, function: Callable[..., Any], *values: *Values) -> Any:
+    def at(self, place: Place, function: Callable[..., R], *values: *Values) -> R:
         """Compute at one place.
 
         Parameters
@@ -160,7 +162,7 @@ class Run:
     def each(self, places: Sequence[Party], function: Callable[[Party, *Values], R], *values: *Values) -> R: ...
     @overload
     def each(self, places: Sequence[str], function: Callable[[*Values], R], *values: *Values) -> R: ...
-    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: *Values) -> Any:
+    def each(self, places: Sequence[Place], function: Callable[..., R], *values: *Values) -> R:
         """Compute at every one of several places, a value of its own at each."""
         return per_place({name_of(place): self._at(place, function, values) for place in places})
 
@@ -184,7 +186,7 @@ class Run:
     ) -> Any: ...
     @overload
     def send(self, sender: Place, receiver: Place, name: str, payload: Payload) -> Any: ...
-    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: *Values) -> Any:
+    def send(self, sender: Place, receiver: Place, name: str, payload: Sent, *values: *Values) -> Any:
         """Send one payload; both sides have its value then.
 
         Parameters
@@ -223,7 +225,7 @@ class Run:
     ) -> Any: ...
     @overload
     def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Payload) -> Any: ...
-    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: *Values) -> Any:
+    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Sent, *values: *Values) -> Any:
         """Send one payload to several receivers; all of them and the sender have its value then."""
         made = self._payload(sender, payload, values)
         value = visible(made)
@@ -354,7 +356,7 @@ class Run:
     def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
         return self.channel.received_payloads(receiver, name)
 
-    def _payload(self, sender: Place, payload: Any, values: Sequence[object]) -> Any:
+    def _payload(self, sender: Place, payload: Sent, values: Sequence[object]) -> Payload:
         return self._at(sender, payload, values) if callable(payload) else payload
 
 
@@ -394,7 +396,7 @@ def check_shared(values: Iterable[Any]) -> None:
             check_shared(value)
 
 
-def arrange(name: Names, rows: Sequence[tuple[Any, ...]]) -> Any:
+def arrange(name: Names, rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
     """What `Run.gather` returns, from one tuple of values for each sender."""
     if isinstance(name, str):
         return tuple(row[0] for row in rows)
