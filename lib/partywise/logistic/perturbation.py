@@ -13,6 +13,7 @@ from ..models.links import LOGIT, Link, require_logit
 from ..models.newton import newton
 from ..models.objective import Objective, check_features, check_labels
 from ..privacy.accounting.roots import bisect
+from ..privacy.ledger.event import EventProfile
 from ..privacy.mechanisms.release import Release, Terms, charge_and_draw
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
 from .noise import optimum_deviations
@@ -118,7 +119,10 @@ def objective_perturbation(
         return fit.theta
 
     terms.setdefault("trust_model", "central")
-    parameters = {"epsilon": float(epsilon), "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta}
+    parameters: EventProfile = {
+        "epsilon": float(epsilon),
+        "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta,
+    }
     return charge_and_draw(bounded, parameters, "objective_perturbation", draw, owner, terms, rng, preset=True)
 
 

@@ -12,6 +12,7 @@ from scipy.linalg import solve_triangular
 
 from ..errors import CertificationError
 from ..models.objective import check_features, check_labels
+from ..privacy.ledger.event import EventProfile
 from ..privacy.mechanisms.integer import IntegerGaussian
 from ..privacy.mechanisms.random import RandomSource, bernoulli
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
@@ -192,5 +193,5 @@ def _sampled_rounds(rows: WholeRows, y: np.ndarray, plan: Plan, rng: RandomSourc
         sums = np.stack([rows.steps[chosen].sum(axis=0) for chosen in kept])
         return mechanism.draw(rows.whole(sums, rate=plan.rate), rng)
 
-    parameters = {"mu": mu, "rate": plan.rate, "count": plan.rounds}
+    parameters: EventProfile = {"mu": mu, "rate": plan.rate, "count": plan.rounds}
     return charge_and_draw(one, parameters, "subsampled_gaussian", draw, owner, terms, rng, preset=True)

@@ -8,7 +8,7 @@ generator without one is made.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 from weakref import WeakSet
 
 from ..errors import CertificationError
@@ -59,15 +59,15 @@ class PaidShares:
 
 
 # The accounts that are open in this process, in whatever thread; a forked child keeps those of its parent.
-OPEN_ACCOUNTS: WeakSet[Any] = WeakSet()
+OPEN_ACCOUNTS: WeakSet[object] = WeakSet()
 
 
-def payer_of(source: Any) -> Payer | None:
+def payer_of(source: object) -> Payer | None:
     """The payer that a generator carries."""
     return getattr(source, "payer", None)
 
 
-def require_payer(source: Any) -> Payer | None:
+def require_payer(source: object) -> Payer | None:
     """The payer that a generator carries; None where nobody pays in this process."""
     payer = payer_of(source)
     if payer is None and OPEN_ACCOUNTS:

@@ -11,14 +11,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Unpack
 
 from ..rounding import round_up, total
 from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
 from .pld import Part
-from .privacy_profile import PrivacyProfile, check_profile
+from .privacy_profile import PrivacyProfile, ProfileFields, check_profile
 from .roots import bisect
 
 # More atoms than this go to the grid.
@@ -96,10 +96,10 @@ class Composition:
         sampled = total(round_up(mu * mu / 2 * count, mu) for mu, _, count in self.sampled_gaussians)
         return self.mu_squared / 2 + self.rho + finite + sampled
 
-    def __add__(self, other: Any) -> "Composition":
+    def __add__(self, other: object) -> "Composition":
         return self.merge(other) if isinstance(other, Composition) else NotImplemented
 
-    def __radd__(self, other: Any) -> "Composition":
+    def __radd__(self, other: object) -> "Composition":
         # sum() begins with 0.
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
@@ -121,7 +121,8 @@ class Composition:
 
     def merge(self, other: "Composition") -> "Composition":
         """Both, one after the other."""
-        finite, sampled = Counter[Any](), Counter[Any]()
+        finite: Counter[tuple[float, int | None]] = Counter()
+        sampled: Counter[tuple[float, float]] = Counter()
         for part in (self, other):
             finite.update({(epsilon, k): count for epsilon, k, count in part.finite})
             sampled.update({(mu, rate): count for mu, rate, count in part.sampled_gaussians})
@@ -153,7 +154,7 @@ class Composition:
         return min(1.0, _delta(self.profiles, float(epsilon)) + self.delta_numeric + beside(self.tv, float(epsilon)))
 
 
-def cost(**profile: Any) -> Composition:
+def cost(**profile: Unpack[ProfileFields]) -> Composition:
     """What one profile costs, as a composition of its own, to be added and repeated.
 
     Parameters
@@ -236,7 +237,12 @@ def compose(profiles: Iterable[PrivacyProfile], delta_numeric: float = 0.0, tv: 
 
 
 def arrange(
-    squares: float, rho: float, finite: Mapping[Any, int], sampled: Mapping[Any, int], numeric: float, tv: float = 0.0
+    squares: float,
+    rho: float,
+    finite: Mapping[tuple[float, int | None], int],
+    sampled: Mapping[tuple[float, float], int],
+    numeric: float,
+    tv: float = 0.0,
 ) -> Composition:
     """Sums and counts of profiles as a `Composition`: sorted, so that the order of the rows does not matter."""
     return Composition(

@@ -2,13 +2,46 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Protocol, TypedDict
 
 from ..rounding import round_up
 
 PROFILES = ("mu", "rho", "epsilon")
 # More applications than this a float cannot count.
 MOST = 2**53
+
+
+class Alphabet(TypedDict, total=False):
+    """Size of the alphabet of a randomised response, as a keyword."""
+
+    k: int
+
+
+class ProfileFields(Alphabet, total=False):
+    """Fields of `PrivacyProfile`, as keywords."""
+
+    mu: float
+    rho: float
+    epsilon: float
+    rate: float
+    count: int
+
+
+class ProfileStatement(Protocol):
+    """What a profile and an event both state."""
+
+    @property
+    def mu(self) -> float | None: ...
+    @property
+    def rho(self) -> float | None: ...
+    @property
+    def epsilon(self) -> float | None: ...
+    @property
+    def k(self) -> int | None: ...
+    @property
+    def rate(self) -> float: ...
+    @property
+    def count(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +108,7 @@ class PrivacyProfile:
         return text + (f", x {self.count}" if self.count > 1 else "")
 
 
-def check_profile(fields: Any, whose: str) -> None:
+def check_profile(fields: ProfileStatement, whose: str) -> None:
     """Raise `ValueError` unless the fields of a profile, or of an event with its ``delta_numeric``, fit."""
     given = [name for name in PROFILES if getattr(fields, name) is not None]
     if len(given) > 1:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ...randomness import Streams, streams_of
 from .pairs import audit_pair, clopper_pearson
 
+Data = TypeVar("Data")
+Output = TypeVar("Output")
 RATES = (0.01, 0.001)
 LEAST_DRAWS = 1000
 # Fewer distinct outputs than this are a finite distribution: their frequencies are the attack.
@@ -65,15 +67,15 @@ class SampledAudit(NamedTuple):
 
 
 def audit(
-    mechanism: Callable[[Any, np.random.Generator], Any],
-    data: Any,
-    neighbour: Any,
+    mechanism: Callable[[Data, np.random.Generator], Output],
+    data: Data,
+    neighbour: Data,
     *,
     rng: int | np.random.Generator | Streams,
     delta: float = 1e-5,
     draws: int = 20_000,
     confidence: float = 0.99,
-    score: Callable[[Any], float] | None = None,
+    score: Callable[[Output], float] | None = None,
 ) -> SampledAudit:
     """Bound epsilon and mu of a mechanism from below, by attacking its outputs on a pair of neighbours.
 
@@ -131,15 +133,17 @@ def audit(
     return SampledAudit(shown.eps_lower, shown.mu_lower, one, tenth, float(delta), float(confidence), count, attack)
 
 
-def _draw(mechanism: Callable[..., Any], data: Any, rng: np.random.Generator, draws: int) -> list[Any]:
+def _draw(
+    mechanism: Callable[[Data, np.random.Generator], Output], data: Data, rng: np.random.Generator, draws: int
+) -> list[Output]:
     return [mechanism(data, rng) for _ in range(draws)]
 
 
-Score = Callable[[list[Any]], np.ndarray]
+Score = Callable[[Sequence[object]], np.ndarray]
 
 
 def _score(
-    outputs: list[list[Any]], delta: float, own: Callable[[Any], float] | None
+    outputs: list[list[Output]], delta: float, own: Callable[[Output], float] | None
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Scores of the draws that certify, by the best attack that the first quarter of the draws can make."""
     quarter = len(outputs[0]) // 4
@@ -159,7 +163,7 @@ def _score(
     return attacks[best](outputs[0][quarter:]), attacks[best](outputs[1][quarter:]), best
 
 
-def _attacks(learn: list[list[Any]]) -> dict[str, Score]:
+def _attacks(learn: Sequence[Sequence[object]]) -> dict[str, Score]:
     """Ways to score outputs, made from draws whose data set is known."""
     keys = [Counter(map(_key, part)) for part in learn]
     if len(keys[0] | keys[1]) <= FINITE:
@@ -196,7 +200,7 @@ class Kind(NamedTuple):
         return self.numeric and not self.marks
 
 
-def _kind(output: Any) -> Kind:
+def _kind(output: object) -> Kind:
     array = np.asarray(output)
     if array.dtype.kind not in "biuf":
         return Kind(False, (), b"")
@@ -209,7 +213,7 @@ def _kind(output: Any) -> Kind:
 def _beside(score: Score, usual: Kind, sides: Mapping[Kind, float]) -> Score:
     """A score of the usual kind of output, with all other kinds beyond it, on the side of their data set."""
 
-    def beside(part: list[Any]) -> np.ndarray:
+    def beside(part: Sequence[object]) -> np.ndarray:
         kinds = [_kind(one) for one in part]
         scores = np.array([FAR * np.sign(sides.get(kind, 0.0)) for kind in kinds])
         here = np.array([kind == usual for kind in kinds])
@@ -234,12 +238,12 @@ def _quadratic(first: np.ndarray, second: np.ndarray) -> Score:
         spread = _covariance(sample - sample.mean(0))
         worlds.append((sample.mean(0), np.linalg.inv(spread), float(np.linalg.slogdet(spread)[1])))
 
-    def log_density(outputs: np.ndarray, world: Any) -> np.ndarray:
+    def log_density(outputs: np.ndarray, world: tuple[np.ndarray, np.ndarray, float]) -> np.ndarray:
         centre, precision, log_det = world
         away = outputs - centre
         return -0.5 * (np.einsum("ij,jk,ik->i", away, precision, away) + log_det)
 
-    def log_ratio(part: list[Any]) -> np.ndarray:
+    def log_ratio(part: Sequence[object]) -> np.ndarray:
         outputs = _matrix(part)
         return log_density(outputs, worlds[0]) - log_density(outputs, worlds[1])
 
@@ -277,12 +281,12 @@ def _share(hits: np.ndarray, false_hits: np.ndarray, fpr: float, error: float) -
     return float(lower) * min(fpr / max(float(upper), fpr), 1.0)
 
 
-def _key(output: Any) -> Any:
+def _key(output: object) -> Hashable:
     array = np.asarray(output)
     return (array.shape, array.tobytes()) if array.dtype.kind != "O" else output
 
 
-def _matrix(outputs: list[Any]) -> np.ndarray:
+def _matrix(outputs: Sequence[object]) -> np.ndarray:
     """Outputs of one shape as rows of finite numbers."""
     return np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
 

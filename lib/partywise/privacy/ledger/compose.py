@@ -15,7 +15,7 @@ from .event import Event
 from .total import warn_of_sampling
 
 
-def epsilon(events: Iterable[Any], delta: float) -> float:
+def epsilon(events: Iterable[object], delta: float) -> float:
     """Epsilon of releases made one after another, for their own unit and relation.
 
     Parameters
@@ -42,7 +42,7 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
     return math.inf if found is None else found.epsilon(delta)
 
 
-def delta(events: Iterable[Any], epsilon: float) -> float:
+def delta(events: Iterable[object], epsilon: float) -> float:
     """Delta of releases made one after another at ``epsilon`` >= 0; parameters as in `epsilon`, 1 if uncertified."""
     found = _compose(events)
     if not epsilon >= 0:
@@ -90,9 +90,9 @@ def subsampled_sigma(epsilon: float, delta: float, rate: float, steps: int) -> f
     return math.exp(high)
 
 
-def _compose(events: Iterable[Any]) -> Composition | None:
+def _compose(events: Iterable[object]) -> Composition | None:
     """The composition of events or releases; None if one is not certified."""
-    rows = [getattr(item, "event", item) for item in events]
+    rows: list[Any] = [getattr(item, "event", item) for item in events]
     for row in rows:
         if not isinstance(row, Event):
             raise TypeError(f"composition takes Event or Release objects, got {type(row).__name__}.")

@@ -2,14 +2,15 @@
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
+from ...checks import Scalar
 from ...errors import CertificationError
-from ..accounting.privacy_profile import PROFILES, PrivacyProfile, check_profile
+from ..accounting.privacy_profile import PROFILES, PrivacyProfile, ProfileFields, check_profile
 from ..strata import EVERYBODY, check_stratum
 
 UNITS = ("row", "label", "features", "user")
@@ -33,6 +34,13 @@ CLOSED = "cipher"
 LATER = ("knows", "key_holders", "owners", "shares", "tv", "exact")
 # Of these the ones that are names.
 NAMES = ("knows", "key_holders", "owners")
+
+
+class EventProfile(ProfileFields, total=False):
+    """Fields of `Event` that state its profile, as a mechanism gives them."""
+
+    epsilon_distance: float
+    delta_numeric: float
 
 
 @dataclass(frozen=True)
@@ -304,7 +312,7 @@ class Event:
             profile = profile.for_group(1)
         return 0.0 if profile.free and not self.delta_numeric and not self.tv else profile
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> dict[str, Scalar]:
         """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
         row = {name: getattr(self, name) for name in _columns()}
         row["depends_on"] = JOIN.join(sorted(self.depends_on))
@@ -321,12 +329,14 @@ class Event:
         return line_of(self.to_row())
 
     @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> "Event":
+    def from_row(cls, row: Mapping[str, object]) -> "Event":
         """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own.
 
         A stratum without a partition, as earlier versions wrote it, counts for all records.
         """
-        values = dict.fromkeys(LATER, "") | {name: row[name] for name in _columns() if name in row or name not in LATER}
+        values: dict[str, Any] = dict.fromkeys(LATER, "") | {
+            name: row[name] for name in _columns() if name in row or name not in LATER
+        }
         values["shares"] = tuple(json.loads(values["shares"]).items()) if values["shares"] else ()
         values |= {"tv": float(values["tv"] or 0.0), "exact": str(values["exact"]) == "True"}
         if "/" not in values["stratum"]:
@@ -359,7 +369,7 @@ _profile = lru_cache(maxsize=4096, typed=True)(PrivacyProfile)
 _encoded = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def line_of(row: dict[str, Any]) -> str:
+def line_of(row: Mapping[str, object]) -> str:
     """A row of an event as JSON, without what an earlier version could not write and this row does not hold."""
     empty = [name for name in LATER if not row[name]]
     return _encoded({name: value for name, value in row.items() if name not in empty} if empty else row)
@@ -425,7 +435,7 @@ def _group(question: str, rows_per_user: int | None) -> int | None:
     return int(rows_per_user)
 
 
-def _names(argument: str, value: Any) -> tuple[str, ...]:
+def _names(argument: str, value: str | Iterable[str]) -> tuple[str, ...]:
     if value == "*":
         return ("*",)
     if isinstance(value, str):

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...checks import Scalar
 from ...errors import CertificationError
 from ...files import replacing
 from ..accounted_values import UNPROVED
@@ -325,7 +326,7 @@ class Ledger:
         self._chained = len(self._rows), last
         return last
 
-    def to_rows(self) -> list[dict[str, Any]]:
+    def to_rows(self) -> list[dict[str, Scalar]]:
         """Flat rows with their step and their links of the hash chain."""
         rows, last = [], GENESIS
         for k, event in enumerate(self._rows):
@@ -337,7 +338,7 @@ class Ledger:
         return rows
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Mapping[str, Any]]) -> "Ledger":
+    def from_rows(cls, rows: Iterable[Mapping[str, object]]) -> "Ledger":
         """Rebuild a ledger from `to_rows`.
 
         Raises
@@ -405,6 +406,6 @@ def _link(last: str, line: str) -> str:
     return hashlib.sha256((last + line).encode()).hexdigest()
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _line(row: Mapping[str, object]) -> str:
     row = {name: value for name, value in row.items() if value or name not in LATER}
     return json.dumps(row, sort_keys=True, separators=(",", ":"))

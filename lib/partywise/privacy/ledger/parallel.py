@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..accounting.compose import Composition, arrange
 from ..strata import EVERYBODY, partition_of
@@ -49,7 +49,9 @@ def _largest_cells(cells: frozenset[Composition]) -> frozenset[Composition]:
 
 def _dominating(cells: Iterable[Composition]) -> Composition:
     """One that has as much of every profile as any of them."""
-    finite, sampled, cells = Counter[Any](), Counter[Any](), list(cells)
+    finite: Counter[tuple[float, int | None]] = Counter()
+    sampled: Counter[tuple[float, float]] = Counter()
+    cells = list(cells)
     for cell in cells:
         finite |= Counter({(epsilon, k): count for epsilon, k, count in cell.finite})
         sampled |= Counter({(mu, rate): count for mu, rate, count in cell.sampled_gaussians})

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ...checks import Scalar
 from ..accountants import Accountant, accountants
 from ..accountants.exact import Exact
 from ..accounting.calibration import rho_from_mu
@@ -86,7 +87,7 @@ class Total:
         """Epsilon at ``delta`` by an accountant, also by one that enters no total by itself (``"rdp"``)."""
         return _largest(self.compositions, self.delta, accountant) if self.certified else math.inf
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> dict[str, Scalar]:
         """Every number by its name in cubes and tables, in the order of `MEANINGS`."""
         values = {REPORTED[name].variable: epsilon for name, epsilon in self.epsilons.items()} | vars(self)
         return {name: values[name] for name in MEANINGS}

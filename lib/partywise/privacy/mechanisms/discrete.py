@@ -8,13 +8,13 @@ integers, where no order of summation can add to their sensitivity.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
 from ..accounted_values import AccountedValue, parameter
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..rounding import round_up
 from ..secure.fixed_point import LIMIT, default_grid, require_power_of_two
 from ..secure.table import DISTRIBUTIONS, require_sigma
@@ -137,7 +137,7 @@ class DiscreteGaussian:
     def under_encryption(
         self,
         closed: EncryptedIntegers,
-        add: Callable[[np.ndarray], Any],
+        add: Callable[[np.ndarray], object],
         rng: RandomSource,
         *,
         owner: str = UNNAMED,
@@ -196,7 +196,7 @@ class DiscreteGaussian:
             )
         sigma = float(self.sigma) if self.sigma is not None else quotient_up(sensitivity, float(self.mu or 0.0))
 
-        def draw() -> np.ndarray:
+        def draw() -> object:
             noise = np.zeros(closed.units.shape, dtype=np.int64)
             for unit in dict.fromkeys(closed.units.ravel().tolist()) if sigma else ():
                 chosen = closed.units == unit
@@ -228,13 +228,13 @@ class DiscreteGaussian:
         sensitivity = lengths.after_rounding(grid)
         return quotient_up(sensitivity, wanted), grid, sensitivity
 
-    def privacy_profile(self, certificate: SensitivityCertificate, shape: tuple[int, ...]) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, shape: tuple[int, ...]) -> EventProfile:
         """Fields of `Event`: what a value of that shape costs a unit, the rounding of its entries included."""
         covariance = None if self.covariance is None else self.covariance.value
         sigma, _, sensitivity = self._scale(_Lengths.of(certificate, covariance, shape))
         return self._profile(sensitivity, sigma)
 
-    def _profile(self, sensitivity: float, sigma: float) -> dict[str, Any]:
+    def _profile(self, sensitivity: float, sigma: float) -> EventProfile:
         """Fields of the event of integer noise of that deviation; of none where nothing can move."""
         if sigma == 0:
             return {"mu": 0.0}

@@ -6,13 +6,13 @@ rescaled. The sampler is a simulation: floating-point noise proves nothing about
 
 import math
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
 from ..accounted_values import AccountedValue, parameter
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.geometry import Ball, mahalanobis
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale, ratio, resting_on
@@ -109,7 +109,7 @@ class Gaussian:
         profile = self._profile(unscaled)
         return charge_and_draw(bounded, profile, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by."""
         return self._profile(self._unit_sensitivity(certificate))
 
@@ -121,7 +121,7 @@ class Gaussian:
         # Independent noise in the plain norm needs no spectrum.
         return ball.radius if ball.metric is None else mahalanobis(ball, np.eye(len(ball.metric)))
 
-    def _profile(self, unscaled: float) -> dict[str, Any]:
+    def _profile(self, unscaled: float) -> EventProfile:
         scale = 1.0 if self.sigma is None else float(self.sigma)
         mu = ratio(unscaled, scale) if self.mu is None else self.mu
         return {"mu": 0.0 if unscaled == 0 else float(mu)}
@@ -167,7 +167,7 @@ class SymmetricGaussian:
         profile = self.privacy_profile(certificate)
         return charge_and_draw(bounded, profile, "symmetric_gaussian", draw, owner, terms, rng)
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: the upper triangle is all that is drawn, and the certificate bounds its move."""
         return {"mu": ratio(certificate.value, self.sigma)}
 

@@ -8,17 +8,17 @@ was rounded: mu-Gaussian-DP, mu = sqrt(D2) / s.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..secure.table import draw_integers
 from ..secure.wide import CELL_BITS, WIDEST, draw_huge_integers, draw_wide_integers
 from ..statistics.whole import Whole, least_deviation, root_up
@@ -128,7 +128,7 @@ class IntegerGaussian:
             return {w: quotient_up(float(self.sigma), statistic.step * math.sqrt(w)) for w in weights_of(statistic)}
         return entry_deviations(statistic, float(self.mu or 0.0))
 
-    def privacy_profile(self, statistic: Whole) -> dict[str, Any]:
+    def privacy_profile(self, statistic: Whole) -> EventProfile:
         """Fields of `Event`."""
         if not statistic.squares:
             return {"mu": 0.0}
@@ -180,7 +180,7 @@ def _deviations(squares: Fraction, weights: tuple[int, ...], mu: float, honest: 
     return MappingProxyType({weight: least_deviation(squares / weight, mu, honest) for weight in weights})
 
 
-def finer_bits(deviations: Any) -> int:
+def finer_bits(deviations: Iterable[float]) -> int:
     """By how many bits steps are made finer, so that no deviation is below `NARROWEST` of them; public."""
     least = min(deviations, default=NARROWEST)
     return max(0, math.ceil(math.log2(NARROWEST / least)))

@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import RandomSource, SecureRandom
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale, ratio
@@ -89,7 +89,7 @@ class Laplace:
         profile = self.privacy_profile(bounded.certificate)
         return charge_and_draw(bounded, profile, "laplace", draw, owner, terms, rng, preset=self.epsilon is not None)
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: all entries together lose the l1 distance over the scale."""
         if certificate.value == 0:
             return {"epsilon": 0.0}
@@ -174,7 +174,7 @@ class Geometric:
         profile = self.privacy_profile(certificate)
         return charge_and_draw(bounded, profile, "geometric", draw, owner, terms, rng, preset=True)
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: the noise is made for the l1 distance of the certificate."""
         return {"epsilon": float(self.epsilon) if certificate.value else 0.0}
 

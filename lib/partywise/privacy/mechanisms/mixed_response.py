@@ -1,11 +1,11 @@
 """Randomised response of indices with alphabets of several sizes, of which a unit moves so many: one release."""
 
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..secure.finite_draws import rare
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import SecureRandom, sampler_of
@@ -79,7 +79,7 @@ class MixedResponse:
             preset=True,
         )
 
-    def privacy_profile(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> EventProfile:
         """Fields of `Event`: a unit of c entries moves c independent draws, none of more than the smallest alphabet."""
         secure = (
             [response.secure_epsilon for response in self._responses.values()]

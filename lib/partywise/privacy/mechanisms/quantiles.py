@@ -3,14 +3,14 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..accounted_values import AccountedValue, Public, parameter
 from ..accounting.calibration import mu_from_rho
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..rounding import NORMAL
 from ..secure.finite_draws import draw_index
 from ..statistics.bounded import Bounded, SensitivityCertificate
@@ -79,7 +79,7 @@ class PrivateQuantile:
             resting_on(bounded, self.domain), profile, "private_quantile", draw, owner, terms, rng, preset=True
         )
 
-    def privacy_profile(self, certificate: SensitivityCertificate, size: int) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, size: int) -> EventProfile:
         """Fields of `Event`: what one quantile of ``size`` entries costs a unit that moves so many of them."""
         moved = min(certificate.value, max(self.q, 1 - self.q) * size)
         return pure_profile(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
@@ -154,7 +154,7 @@ class QuantileRadius:
         """The 64 public radii."""
         return self.smallest.value * 2.0 ** (np.arange(64) / 8)
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: what six adaptive counts of that certificate cost together."""
         return {"mu": certificate.value * mu_from_rho(self.rho)}
 

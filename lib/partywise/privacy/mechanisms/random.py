@@ -12,11 +12,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from ...errors import CertificationError
+from ..ledger.event import Event
 from ..payer import PAID, Payer, require_payer
 from ..secure.table import SIGMA_RANGE, draw_integers
 from ..secure.wide import draw_wide_integers
@@ -117,10 +118,10 @@ class SpentGenerator:
 RandomSource = np.random.Generator | SecureRandom
 
 
-def charge_to(source: RandomSource, payer: Payer) -> Any:
+def charge_to(source: RandomSource, payer: Payer) -> RandomSource:
     """The same source of draws, going on where ``source`` is, with releases that are charged to a payer."""
     if isinstance(source, np.random.Generator):
-        made: Any = PayingGenerator(source.bit_generator)
+        made: PayingGenerator | SecureRandom = PayingGenerator(source.bit_generator)
     else:
         sampler_of(source)
         made = copy.copy(source)
@@ -192,7 +193,14 @@ def salt_of(rng: RandomSource | SpentGenerator) -> bytes:
     return repr(rng.bit_generator.state).encode() if isinstance(rng, np.random.Generator) else b""
 
 
-def require_secure(release: Any) -> None:
+class HasEvent(Protocol):
+    """What says by an event what it cost."""
+
+    @property
+    def event(self) -> Event: ...
+
+
+def require_secure(release: HasEvent) -> None:
     """Check a release before it leaves the laboratory.
 
     Parameters

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..accounted_values import AccountedValue, parameter
 from ..accounting.calibration import randomized_response_probability
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..secure.finite_draws import rare
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import SecureRandom, sampler_of
@@ -114,7 +114,7 @@ class RandomizedResponse:
 
         return charge_and_draw(bounded, profile, "randomized_response", simulate, owner, terms, rng, preset=True)
 
-    def privacy_profile(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> EventProfile:
         """Fields of `Event`: a unit of c entries moves c independent draws."""
         epsilon = self.secure_epsilon if sampler == "secure" else self.epsilon
         return product_profile(epsilon, certificate, k=self.k)

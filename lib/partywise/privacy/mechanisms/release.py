@@ -2,16 +2,17 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
 from ..accounted_values import UNPROVED, AccountedValue, Clear, Public, parents_of
-from ..ledger.event import POST_PROCESSING, UNNAMED, Event
+from ..accounting.privacy_profile import Alphabet
+from ..ledger.event import POST_PROCESSING, UNNAMED, Event, EventProfile
 from ..payer import require_payer
 from ..rounding import round_up
 from ..statistics.bounded import Bounded, SensitivityCertificate
@@ -45,7 +46,7 @@ MECHANISMS = frozenset(
     }
 )
 # What is left of a privacy profile where another row pays.
-UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
+UNCHARGED: dict[str, float] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
 
 
 class Observer(Protocol):
@@ -56,7 +57,7 @@ class Observer(Protocol):
     ) -> Any:
         """What is released; ``draw`` gives the value of the mechanism."""
 
-    def add_key(self, key: Any) -> None:
+    def add_key(self, key: object) -> None:
         """A private key that was made: what is closed to the parties is open to whoever checks a simulation."""
 
     def add_event(self, event: Event) -> None:
@@ -197,7 +198,7 @@ class Terms(TypedDict, total=False):
 
 def charge_and_draw(
     bounded: Bounded | EncryptedIntegers | Whole,
-    profile: Mapping[str, Any],
+    profile: EventProfile,
     mechanism: str,
     draw: Callable[[], Any],
     owner: str,
@@ -276,7 +277,7 @@ def _exact(bounded: Bounded | EncryptedIntegers | Whole) -> bool:
 
 def announcement(
     certificate: SensitivityCertificate,
-    profile: Mapping[str, Any],
+    profile: EventProfile,
     mechanism: str,
     name: str,
     parents: Sequence[str] = (),
@@ -320,7 +321,7 @@ def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCerti
     return bounded.certificate
 
 
-def pure_profile(epsilon: float, certificate: SensitivityCertificate) -> dict[str, Any]:
+def pure_profile(epsilon: float, certificate: SensitivityCertificate) -> EventProfile:
     """Privacy profile of one draw that tells units at the distance of the certificate apart by at most ``epsilon``."""
     if certificate.relation == "add_remove":
         raise CertificationError(
@@ -332,7 +333,7 @@ def pure_profile(epsilon: float, certificate: SensitivityCertificate) -> dict[st
     return {"epsilon": math.inf if math.isinf(certificate.value) else float(epsilon)}
 
 
-def product_profile(epsilon: float, certificate: SensitivityCertificate, **fields: Any) -> dict[str, Any]:
+def product_profile(epsilon: float, certificate: SensitivityCertificate, **fields: Unpack[Alphabet]) -> EventProfile:
     """Privacy profile of a mechanism that draws every entry by itself: one application for each entry that a unit can
     move.
 

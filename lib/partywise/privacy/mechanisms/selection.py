@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
-from ..ledger.event import UNNAMED
+from ..ledger.event import UNNAMED, EventProfile
 from ..secure.finite_draws import largest
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale
@@ -78,7 +78,7 @@ class ReportNoisyMax:
         profile = self.privacy_profile(bounded.certificate)
         return charge_and_draw(bounded, profile, "report_noisy_max", draw, owner, terms, rng, preset=True)
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: each winner is an exponential mechanism on what is left, chosen after those before it."""
         return {"epsilon": float(self.epsilon) if certificate.value else 0.0, "count": self.winners}
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
-from ..ledger.event import UNNAMED, Event
+from ..ledger.event import UNNAMED, Event, EventProfile
 from ..payer import require_payer
 from ..secure.wide import draw_huge_integers
 from ..statistics.bounded import SensitivityCertificate
@@ -103,7 +103,7 @@ class SharedGaussian:
         profile = self.privacy_profile(certificate)
         return announcement(certificate, profile, MECHANISM, name, parents, trust_model="distributed", knows=knows)
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: the noise is made for the length of the certificate, over all integers."""
         return {"mu": 0.0 if certificate.value == 0 else float(self.mu), "delta_numeric": 0.0}
 
@@ -165,7 +165,7 @@ def _digest(total: np.ndarray) -> str:
     return digest_of(np.asarray(total, dtype=float))
 
 
-def without_noise(content: SharedSum | np.ndarray, keys: Sequence[Any]) -> np.ndarray:
+def without_noise(content: SharedSum | np.ndarray, keys: Sequence[object]) -> np.ndarray:
     """The integers of a statistic; of what was released, with its noise."""
     if isinstance(content, SharedSum):
         own = [key.integers for key in keys if isinstance(key, NoiseKey) and key.name == content.name]

@@ -39,7 +39,7 @@ class EncryptedIntegers:
 
     certificate: SensitivityCertificate
     units: np.ndarray
-    content: Any
+    content: object
     integers: Callable[[Any, Sequence[Any]], np.ndarray]
     stratum: str = "*"
     parents: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class EncryptedIntegers:
         units.flags.writeable = False
         object.__setattr__(self, "units", units)
 
-    def decrypt(self, content: Any, keys: Sequence[Any]) -> Bounded:
+    def decrypt(self, content: object, keys: Sequence[object]) -> Bounded:
         """What some ciphertexts hold, in the units of the certificate: for whoever checks a simulation."""
         value = np.asarray(self.integers(content, keys), dtype=float) * self.units
         return Bounded(value, self.certificate, self.stratum, parents=self.parents)

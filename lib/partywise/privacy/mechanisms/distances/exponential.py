@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
 from ...accounted_values import AccountedValue, parameter
-from ...ledger.event import UNNAMED
+from ...ledger.event import UNNAMED, EventProfile
 from ...secure.table import GUARD_BITS, Words, brackets, draw_outcomes, exp_minus
 from ...statistics.bounded import Bounded, SensitivityCertificate
 from ..random import RandomSource, words_of
@@ -52,7 +52,7 @@ class DistanceMechanism:
             resting_on(bounded, self.domain), profile, self.mechanism, draw, owner, terms, rng, preset=preset
         )
 
-    def privacy_profile(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
         """Fields of `Event`: c entries of any value are c independent draws, one that moves so far is one."""
         if certificate.norm == "hamming":
             profile = product_profile(self.epsilon_pure, certificate)
