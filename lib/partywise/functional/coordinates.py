@@ -8,7 +8,7 @@ penalty with the least roughness) or M^{-1/2}.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -114,7 +114,18 @@ def make_coordinates(
     return Coordinates(keep, identity_y, identity_y, white, gram_noise, white, penalties, public.basis_x)
 
 
-def coordinates_of(public: Public, options: Any) -> Coordinates:
+class CoordinateOptions(Protocol):
+    """Options of a protocol that say in which coordinates it works."""
+
+    @property
+    def directions(self) -> int | None: ...
+    @property
+    def penalty(self) -> str: ...
+    @property
+    def penalty_scale(self) -> str: ...
+
+
+def coordinates_of(public: Public, options: CoordinateOptions) -> Coordinates:
     """Coordinates of a protocol by its options; protocols without raw coordinates are orthonormal."""
     return make_coordinates(
         public,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class FunctionalBoosting(Estimator):
         basis: str = "fourier",
         domain_x: tuple[float, float] = (0.0, 1.0),
         domain_y: tuple[float, float] = (0.0, 1.0),
-        **options: Any,
+        **options: object,
     ) -> None:
         self.basis, self.domain_x, self.domain_y = basis, domain_x, domain_y
         super().__init__(protocol, epsilon, delta, options)

@@ -10,6 +10,9 @@ import numpy as np
 from ..privacy.accounted_values import AccountedValue
 from .bases import BSplineBasis, FourierBasis, make_basis
 
+# Scalars of a fit, by their names in cubes.
+FitNumbers = dict[str, float | int | bool | None]
+
 
 class BasisSpec(NamedTuple):
     """A basis as three plain values, so that it travels with the data."""
@@ -55,7 +58,7 @@ class Estimate:
     selected_predictors: np.ndarray
     epsilon_claimed: float
     received_curves: np.ndarray | None = None
-    numbers: dict[str, float | int | bool | None] = field(default_factory=dict)
+    numbers: FitNumbers = field(default_factory=dict)
     basis_x: BasisSpec | None = None
 
     def predict(self, X: np.ndarray, basis_x: BasisSpec | None = None) -> np.ndarray:

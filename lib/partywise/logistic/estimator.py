@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class LabelPrivateLogisticRegression(Estimator):
         delta: float = 1e-5,
         tau: float = 2.0,
         from_the_data: int = 0,
-        **options: Any,
+        **options: object,
     ) -> None:
         self.tau, self.from_the_data = tau, from_the_data
         super().__init__(protocol, epsilon, delta, options)

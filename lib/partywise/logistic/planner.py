@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,8 @@ RIDGE_STEPS = 10.0 ** np.arange(-0.5, 6.01, 0.125)
 PUBLISHED_RADIUS = 10.0
 # Largest entries of X whose squares and sums of squares neither vanish nor overflow.
 SCALES = (1e-100, 1e100)
+# Fields of a plan that go with a candidate for its noise.
+PlanFields = dict[str, float | str | None]
 
 
 def plan_label_dp(
@@ -91,15 +92,15 @@ def plan_label_dp(
     if not (np.isfinite(tau) and tau > 0):
         raise ValueError(f"tau={tau!r} must be positive and finite: it is the expected spread of the logits.")
     gram = X.T @ X / n
-    candidates: list[tuple[np.ndarray, dict[str, Any]]] = []
+    candidates: list[tuple[np.ndarray, PlanFields]] = []
     if math.isinf(epsilon):
-        silent = (
+        silent: PlanFields = (
             {"distribution": "rr", "mu": None} if distribution == "rr" else {"distribution": "gaussian", "mu": math.inf}
         )
         candidates.append((np.zeros_like(gram), {"epsilon": epsilon, **silent}))
     elif distribution != "rr":
         mu = certified_mu(target, delta) / group
-        gaussian = {"distribution": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
+        gaussian: PlanFields = {"distribution": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
         candidates += [(shape, {"power": a, **gaussian}) for a, shape in gaussian_shapes(X, gram, mu)]
     if distribution != "gaussian" and math.isfinite(epsilon):
         candidates.append(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -31,6 +31,13 @@ FEATURES = ("features",)
 BITS = 40
 # Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
 LONGEST = 64.0
+
+
+class _Origin(TypedDict):
+    """What sums of every part say of their records and radii."""
+
+    stratum: str
+    parents: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,7 @@ class Aggregation:
         """Sums of one part in whole steps, as everybody knows them: squared lengths of records are whole numbers."""
         size = len(self.plan.coordinates.gram) * len(self.plan.names)
         curves = sum(whole_square(one, self.step) for one in self.plan.radius.tolist())
-        common: dict[str, Any] = {"stratum": stratum, "parents": parents_of(self.radius, self.response_radius)}
+        common: _Origin = {"stratum": stratum, "parents": parents_of(self.radius, self.response_radius)}
         if part == "zz":
             weights = np.concatenate([np.ones(size, dtype=int), np.full(size * (size - 1) // 2, 2)])
             source, squares = "sqrt(2) S^2 from |xx' - yy'|, in whole steps", gram_squares(curves)

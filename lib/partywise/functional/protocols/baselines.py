@@ -6,20 +6,21 @@ clear and are charged for it.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ...federation.folds import Fold
+from ...federation.folds import Fold, Spec
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import Clear
 from ..boosting import fit_joint
 from ..coordinates import make_coordinates
-from ..model import Estimate
+from ..model import Estimate, PublicFacts
 from ..moments import Sums, corrected_moments
+from ..options import BaselineOptions
 from ..path_options import BoostingOptions
 from .common import merge_arrived
+
+BaselineSpec = Spec[BaselineOptions, object, object, PublicFacts]
 
 
 def local_curves(party: Party) -> Clear:
@@ -27,7 +28,7 @@ def local_curves(party: Party) -> Clear:
     return Clear(party.block["X"], units=("features",), owner=party.name)
 
 
-def local_mean(active: Party, fold: Fold, spec: Any) -> Estimate:
+def local_mean(active: Party, fold: Fold, spec: BaselineSpec) -> Estimate:
     """The training mean curve, whatever the predictors are."""
     Y, p, q = active.block["Y"], len(spec.public.radius), spec.public.basis_x.n_basis
     return Estimate(
@@ -40,7 +41,7 @@ def local_mean(active: Party, fold: Fold, spec: Any) -> Estimate:
     )
 
 
-def local_least_squares(active: Party, curves: tuple, held: tuple, fold: Fold, spec: Any) -> Estimate:
+def local_least_squares(active: Party, curves: tuple, held: tuple, fold: Fold, spec: BaselineSpec) -> Estimate:
     """Joint penalised least squares on all predictors, without noise."""
     X, options = merge_arrived(curves, held), spec.options
     p, q = X.shape[1:]

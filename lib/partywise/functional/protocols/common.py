@@ -23,6 +23,7 @@ from ...privacy.statistics.records import whole_curves
 from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
 from ..coordinates import Coordinates, coordinates_of
+from ..model import PublicFacts
 from .noise import claimed_epsilon, levels_share_radii, noise_levels
 
 
@@ -118,10 +119,10 @@ class Radii(NamedTuple):
     at_owners : (p,) at every owner whose noise depends on all of them, else None; at_active : (p,)
     """
 
-    own: Any
-    parts: Any
-    at_owners: Any
-    at_active: Any
+    own: Sequence[AccountedValue]
+    parts: Sequence[AccountedValue]
+    at_owners: np.ndarray | None
+    at_active: np.ndarray
 
 
 def announced_radii(run: Run, plan: Plan) -> Radii:
@@ -191,7 +192,7 @@ def rests_on(parts: Sequence[AccountedValue]) -> tuple[AccountedValue, ...]:
     return tuple(radius for part in parts for radius in part.made_of or (part,))
 
 
-def radii(public: Any, value: float | None) -> tuple[AccountedValue, ...]:
+def radii(public: PublicFacts, value: float | None) -> tuple[AccountedValue, ...]:
     """Clipping radii of all predictors: those of the case, or one that the method's option gives to all."""
     if value is None:
         return tuple(public.radius)
@@ -216,7 +217,9 @@ def local_labels(party: Party) -> Clear:
     return Clear(party.block["Y"], units=("label",), owner=party.name)
 
 
-def merge_arrived(arrived: Sequence[Any], held: Sequence[tuple[int, ...]]) -> np.ndarray:
+def merge_arrived(
+    arrived: Sequence[np.ndarray | tuple[np.ndarray, ...]], held: Sequence[tuple[int, ...]]
+) -> np.ndarray:
     """Curves (N, p, q) of all predictors, from the curves of each owner: one array a predictor, or one (N, m, q)."""
     parts = [one if isinstance(one, tuple) else one.transpose(1, 0, 2) for one in arrived]
     n, q = parts[0][0].shape

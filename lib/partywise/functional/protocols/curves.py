@@ -29,7 +29,7 @@ from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
 from ..boosting import BoostingFit, fit_boosting, fit_joint
 from ..coordinates import Coordinates
-from ..model import Estimate
+from ..model import Estimate, FitNumbers
 from ..moments import Sums, block_noise, corrected_moments
 from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
 from .estimate import active_operators, estimate_of, operators_back, path_numbers
@@ -175,7 +175,11 @@ def to_estimate(
     for columns, shares in zip(plan.owner_columns, clip_shares.values(), strict=True):
         clipped[list(columns)] = shares
     level = float(np.sqrt(np.mean(plan.levels(radius) ** 2)))
-    numbers = {"radius": float(np.mean(radius)), "noise_sd": level, "curve_clip_share": float(clipped.mean())}
+    numbers: FitNumbers = {
+        "radius": float(np.mean(radius)),
+        "noise_sd": level,
+        "curve_clip_share": float(clipped.mean()),
+    }
     return estimate_of(fit, operators, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)
 
 

@@ -6,7 +6,6 @@ Bytes by the source's formula stand beside the bytes that are measured on the ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.release import derive
 from ..boosting import BoostingFit
-from ..model import Estimate
+from ..model import Estimate, FitNumbers
 from .common import Plan
 
 MIB = 2.0**20
@@ -39,7 +38,7 @@ def moments_bytes(n_coordinates: int, n_response: int, n_chunks: int) -> int:
 
 def formula_bytes(
     party_sizes: list[int], n_train: int, n: int, n_basis: int, n_response: int, n_chunks: int
-) -> dict[str, float]:
+) -> FitNumbers:
     """The three formulas of one fit, as scalars for the cube."""
     return {
         "published_mib": published_mib(n_train, party_sizes, n_basis),
@@ -48,7 +47,7 @@ def formula_bytes(
     }
 
 
-def bytes_of(plan: Plan) -> dict[str, float]:
+def bytes_of(plan: Plan) -> FitNumbers:
     """Bytes by formula of a plan."""
     sizes, fold, c = [len(columns) for columns in plan.owner_columns], plan.fold, plan.coordinates
     n_train, n = int(fold.train.sum()), len(fold.of)
@@ -60,7 +59,9 @@ def active_operators(fit: BoostingFit, plan: Plan) -> np.ndarray:
     return plan.coordinates.operators(fit.B)
 
 
-def operators_back(run: Run, plan: Plan, operators: Any, curves: tuple[str, ...], response: Any) -> None:
+def operators_back(
+    run: Run, plan: Plan, operators: np.ndarray, curves: tuple[str, ...], response: AccountedValue
+) -> None:
     """Every party gets its operators: they cost what the curves and the response cost."""
     active, *owners = run.parties
     parts = run.received(active, *curves)
@@ -84,9 +85,9 @@ def active_back(
     return derive(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
 
 
-def path_numbers(fit: BoostingFit) -> dict[str, Any]:
+def path_numbers(fit: BoostingFit) -> FitNumbers:
     """Scalars of a path for the cube."""
-    numbers: dict[str, float | int | bool | None] = {
+    numbers: FitNumbers = {
         "steps": fit.steps,
         "min_eigenvalue": fit.min_eig_before,
         "projected": fit.projected,
@@ -106,7 +107,7 @@ def estimate_of(
     operators: np.ndarray,
     plan: Plan,
     claimed: float,
-    numbers: dict[str, Any],
+    numbers: FitNumbers,
     released: np.ndarray | None = None,
 ) -> Estimate:
     """The fit in orthonormal coordinates, with what is reported about it."""

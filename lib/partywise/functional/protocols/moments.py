@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -150,7 +149,7 @@ def to_estimate(fit: BoostingFit, operators: np.ndarray, plan: Plan) -> Estimate
     return estimate_of(fit, operators, plan, plan.epsilon, numbers)
 
 
-def noisy_sums(run: Run, columns: PerPlace[np.ndarray], sums: Aggregation) -> Any:
+def noisy_sums(run: Run, columns: PerPlace[np.ndarray], sums: Aggregation) -> tuple[Release, ...]:
     """The releases of all chunks, at the analyst."""
     options = sums.plan.options
     if sums.dealt:

@@ -24,7 +24,7 @@ from ...privacy.statistics.records import unwhiten
 from ...privacy.statistics.whole import Whole
 from ...randomness import Rng
 from ..boosting import BoostingFit, Progress, Walk
-from ..model import Estimate
+from ..model import Estimate, FitNumbers
 from ..moments import Moments, Sums, block_noise, corrected_moments
 from ..paths import PathState, Rotation, noise_floor, path_covariances
 from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
@@ -160,7 +160,7 @@ def active_fit(course: Course) -> BoostingFit:
 
 def to_estimate(fit: BoostingFit, operators: np.ndarray, course: Course, radius: np.ndarray, plan: Plan) -> Estimate:
     """The estimate, with what is said about it."""
-    numbers = {
+    numbers: FitNumbers = {
         "steps": fit.steps,
         "criterion": course.progress.lowest,
         "null_model": fit.null_model,

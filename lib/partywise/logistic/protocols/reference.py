@@ -7,7 +7,7 @@ The floor of every comparison, and the trainers without noise: how far each of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -23,6 +23,15 @@ from ..planner import fixed_plan
 from ..trainers import fit_walr, ordinary_mini_batch
 
 
+class Descent(TypedDict):
+    """What every trainer is given."""
+
+    rng: np.random.Generator
+    steps: int
+    batch_size: int
+    learning_rate: float
+
+
 def local_labels(measurer: Party, train: np.ndarray) -> Clear:
     """The measurer's training labels (N,), unprotected."""
     return Clear(measurer.block["y"][train], units=("label",), owner=measurer.name)
@@ -36,7 +45,7 @@ def local_fit(
     steps, rate, batch = options.steps, options.learning_rate, min(options.batch_size, len(X))
     numbers: dict[str, float | int | bool | str | None] = {"steps": steps, "ridge": options.ridge}
     plan = fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
-    given: dict[str, Any] = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
+    given: Descent = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
     if options.trainer == "minibatch":
         theta = ordinary_mini_batch(X, y, options.ridge, link=plan.link, **given)
         return Estimate(theta, float("inf"), numbers=numbers, link=plan.link)

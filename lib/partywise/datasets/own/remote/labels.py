@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..csv import read_table
+from ..grammar import FileBlock
 from .columns import shared_column
 from .placeholders import (
     PartyFiles,
@@ -43,7 +44,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
 
 
-def _text(settings: Any, one: Any, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
+def _text(settings: Any, one: FileBlock, ids: Sequence[str], users: Sequence[str] | None) -> bytes:
     """A file with these ids that is as the settings say."""
     columns: dict[str, Sequence[str]] = {settings.id_of(one): ids}
     if one.party == settings.response_party:
