@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.estimator import Estimator, Method, groups_of, numbers, party
@@ -121,13 +122,13 @@ class SlicedInverseRegression(Estimator):
         delta: float = 1e-5,
         n_directions: int = 1,
         edges: Sequence[float] | None = None,
-        classes: Sequence[Any] | None = None,
+        classes: ArrayLike | None = None,
         radius: float = 1.0,
         epsilon_second: float | None = None,
         screened: bool = False,
         active: int | None = None,
         rows_per_user: int | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         self.n_directions, self.edges, self.classes, self.radius = n_directions, edges, classes, radius
         self.epsilon_second, self.screened, self.active = epsilon_second, screened, active
@@ -215,7 +216,7 @@ class SlicedInverseRegression(Estimator):
 
     def _settings(self) -> Settings:
         positive(radius=self.radius, epsilon_second=self.epsilon_second, active=self.active)
-        options: Any = self._options()
+        options = self._options()
         check_budget_options(options, self.epsilon_second)
         chosen = getattr(options, "max_size", None) or getattr(options, "top", None)
         if self.screened and self.active is None and chosen is None and getattr(options, "threshold", None) is None:

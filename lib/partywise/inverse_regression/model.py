@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol, TypeVar
 
 import numpy as np
 
+from ..federation.folds import ProtocolSpec
 from ..privacy.statistics.whole import step_bits
-from .records import ArrayRecords, Records
+from .records import ArrayRecords, RadiusSetting, Records
 from .slices import Slices
 from .subspace import ReleasedMoments
 
@@ -44,6 +46,40 @@ class PublicFacts:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self.names)}
+
+
+class SlicingOptions(Protocol):
+    """What the options of all protocols say: by which statistic columns are screened."""
+
+    @property
+    def screened_by(self) -> str: ...
+
+
+class CaseSettings(RadiusSetting, Protocol):
+    """What a case says of the clip, of delta, of screening and of persons."""
+
+    @property
+    def delta(self) -> float: ...
+    @property
+    def release_delta(self) -> float: ...
+    @property
+    def claimed_delta(self) -> float: ...
+    @property
+    def epsilon_second(self) -> float | None: ...
+    @property
+    def screened(self) -> bool: ...
+    @property
+    def active(self) -> int:
+        """Where columns are screened, unless the options say how many stay."""
+
+    @property
+    def rows_per_user(self) -> int | None: ...
+    def of_all(self, clients: int, /) -> CaseSettings: ...
+
+
+Options = TypeVar("Options", covariant=True)
+# What a protocol of this package may know besides the data, by its options.
+SlicingSpec = ProtocolSpec[Options, object, CaseSettings, PublicFacts]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -46,6 +46,13 @@ class SliceFacts(Protocol):
     def public_slices(self) -> Slices: ...
 
 
+class RadiusSetting(Protocol):
+    """Settings with R, beyond which entries are clipped."""
+
+    @property
+    def radius(self) -> float: ...
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayRecords:
     """Records as arrays.
@@ -57,7 +64,7 @@ class ArrayRecords:
 
     block: Mapping[str, np.ndarray]
     facts: SliceFacts
-    settings: Any
+    settings: RadiusSetting
     screening: str
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

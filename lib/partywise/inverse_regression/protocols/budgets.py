@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from ..model import SlicingSpec
+from ..options import ExactOptions
 from .common import Plan
+
+Options = TypeVar("Options", bound=ExactOptions, covariant=True)
 
 # Screening by signs in two rounds: the first keeps every fourth column, and pays this share of mu^2.
 FIRST_PART, FIRST_SHARE = 4, 0.6
@@ -29,14 +33,14 @@ class Round:
     keep: int
 
 
-class CertifiedPlan(Plan):
+class CertifiedPlan(Plan[Options]):
     """What everyone knows of a certified fit.
 
     Where clients share noise, its settings are those of all of them together: delta falls with all records.
     """
 
     @classmethod
-    def of(cls, spec: Any, epsilon: float, clients: int) -> CertifiedPlan:
+    def of(cls, spec: Any, epsilon: float, clients: int) -> CertifiedPlan[Options]:
         """The plan of a fit in which so many clients take part."""
         shared = spec.options.shares_noise
         return cls(replace(spec, settings=spec.settings.of_all(clients)) if shared else spec, epsilon)
@@ -71,14 +75,17 @@ class CertifiedPlan(Plan):
         return screening_rounds(self.spec, self.budget)
 
 
-def claimed_epsilons(spec: Any, epsilon: float) -> dict[str, float]:
+ExactPlan = CertifiedPlan[ExactOptions]
+
+
+def claimed_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict[str, float]:
     """Epsilon of each kind of release of a client, as the source has it; their sum is its claim."""
     second = spec.settings.epsilon_second or epsilon
     budget = {"means": epsilon, "second": second}
     return budget | ({"screening": epsilon} if spec.settings.screened else {})
 
 
-def calibrated_epsilons(spec: Any, epsilon: float) -> dict[str, float]:
+def calibrated_epsilons(spec: SlicingSpec[ExactOptions], epsilon: float) -> dict[str, float]:
     """Epsilon at which each kind is calibrated, at its share of delta.
 
     ``calibrate="total"``: the options' shares of the squared Gaussian-DP parameter of epsilon, so that all kinds
@@ -110,7 +117,7 @@ def calibrated_epsilons(spec: Any, epsilon: float) -> dict[str, float]:
     return found
 
 
-def shares(spec: Any) -> dict[str, float]:
+def shares(spec: SlicingSpec[ExactOptions]) -> dict[str, float]:
     """Share of each kind of release in the squared Gaussian-DP parameter of all of them."""
     first = spec.options.screening_share if spec.settings.screened else 0.0
     second = spec.options.second_share
@@ -118,13 +125,13 @@ def shares(spec: Any) -> dict[str, float]:
     return found | ({"screening": first} if spec.settings.screened else {})
 
 
-def records_of(spec: Any) -> int:
+def records_of(spec: SlicingSpec[ExactOptions]) -> int:
     """Records that are protected together: those of one person, at most, where the study protects persons."""
     group = spec.settings.rows_per_user
     return group if group is not None and getattr(spec.study, "unit", None) == "user" else 1
 
 
-def screening_rounds(spec: Any, budget: dict[str, float]) -> tuple[Round, ...]:
+def screening_rounds(spec: SlicingSpec[ExactOptions], budget: dict[str, float]) -> tuple[Round, ...]:
     """Rounds of screening, none without it; together they cost mu = gdp_mu(epsilon, delta) of one release.
 
     Votes take one round.  Signs take two where T is less than every fourth column: the sensitivity grows with the
@@ -146,13 +153,13 @@ def screening_rounds(spec: Any, budget: dict[str, float]) -> tuple[Round, ...]:
     )
 
 
-def kept_columns(spec: Any) -> int:
+def kept_columns(spec: SlicingSpec[ExactOptions]) -> int:
     """T: how many columns screening keeps, twice the true support unless the options say otherwise."""
     size = spec.options.max_size
     return size if size is not None else 2 * spec.settings.active
 
 
-def user_epsilon(spec: Any, budget: dict[str, float]) -> float | None:
+def user_epsilon(spec: SlicingSpec[ExactOptions], budget: dict[str, float]) -> float | None:
     """Certified epsilon of all records of one person together; None where no public number bounds them.
 
     m records cost m mu (group privacy of Gaussian mechanisms), mu being that of all releases of a client.

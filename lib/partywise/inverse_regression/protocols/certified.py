@@ -12,7 +12,6 @@ noises its own moments; or, where clients share noise, that no t + 1 of them joi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -32,10 +31,12 @@ from ..certified import (
     release_slices,
 )
 from ..model import Estimate
+from ..options import CertifiedOptions
 from ..slices import case_clip
 from ..subspace import ReleasedMoments
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
+    ClientTerms,
     local_clip_share,
     local_first,
     local_last,
@@ -52,16 +53,19 @@ from .noise import Deviations, basis_errors
 from .noise_shares import SharedNoise, agree_to_share, shared_release
 from .screening import screen
 
+# Of one release of both moments.
+MomentsPlan = CertifiedPlan[CertifiedOptions]
+
 
 @once
 def local_release(
-    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
+    client: Party, plan: MomentsPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> tuple[Release, Release]:
     """Noisy slices (p + 1, H) and second moment (p, p): one release at an epsilon, however many others take part."""
     spec, budget, delta = plan.spec, plan.budget, plan.spec.settings.release_delta
     number = spec.public.number(client.name)
     moments = local_moments(client, plan.view, False, columns, True, rng_for)
-    common: dict[str, Any] = {"owner": client.name, "stratum": cell_of("clients", client.name)}
+    common: ClientTerms = {"owner": client.name, "stratum": cell_of("clients", client.name)}
     mean_terms = common | {"release_id": f"slice means of {client.name}"}
     terms = common | {"release_id": f"second moment of {client.name}"}
     means = release_slices(moments, budget["means"], delta, rng_for("client", number, "mean"), **mean_terms)
@@ -71,7 +75,7 @@ def local_release(
 
 
 def local_whole_moments(
-    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
+    client: Party, plan: MomentsPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> tuple[Whole, Whole]:
     """What a client adds to the slices and to the second moment of all, which stays with it."""
     moments = local_moments(client, plan.view, False, columns, True, rng_for)
@@ -84,7 +88,7 @@ def server_fit(
     releases: tuple[Sequence[Release], Sequence[Release]],
     weights: Sequence[int],
     columns: np.ndarray | None,
-    plan: CertifiedPlan,
+    plan: MomentsPlan,
     clients: tuple[int, int],
 ) -> Estimate:
     """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client.
@@ -121,12 +125,19 @@ def server_fit(
     )
 
 
-def server_fit_shared(slices: Release, second: Release, records: int, *given: Any) -> Estimate:
+def server_fit_shared(
+    slices: Release,
+    second: Release,
+    records: int,
+    *given: *tuple[np.ndarray | None, MomentsPlan, tuple[int, int]],
+) -> Estimate:
     """The estimate from releases of all clients together."""
     return server_fit([slices.value], [second.value], ([slices], [second]), [records], *given)
 
 
-def shared_moments(run: Run, shared: SharedNoise, clients: Sequence[Party], columns: Any) -> tuple[Any, Any]:
+def shared_moments(
+    run: Run, shared: SharedNoise[CertifiedOptions], clients: Sequence[Party], columns: np.ndarray | None
+) -> tuple[Release, Release]:
     """Noisy slices and second moment of all records, as releases at the server."""
     plan = shared.plan
     mirrored = plan.spec.options.second == "mirrored"
@@ -142,6 +153,7 @@ def shared_moments(run: Run, shared: SharedNoise, clients: Sequence[Party], colu
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), one release of moments by each client, or by all of them, aggregation."""
     clients, weights = participating_clients(run)
+    plan: MomentsPlan
     plan, counted = CertifiedPlan.of(run.spec, run.epsilon, len(clients)), (len(run.parties), len(clients))
     shared = agree_to_share(run, clients, weights, plan) if run.spec.options.shares_noise else None
     columns = screen(run, clients, weights, plan, shared)

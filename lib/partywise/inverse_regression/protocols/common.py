@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -14,16 +14,24 @@ from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear
-from ...privacy.mechanisms.release import Release, derive
+from ...privacy.mechanisms.release import Release, Terms, derive
 from ...randomness import Rng, once
 from ..estimate import Subspace, aggregate, dp_lda
-from ..model import Estimate, PublicFacts
+from ..model import CaseSettings, Estimate, PublicFacts, SlicingOptions, SlicingSpec
 from ..moments import Moments, large_enough
 from ..records import Records
 from ..screening import ccmd_multiplicity
 from ..subspace import ReleasedMoments
 
 R = TypeVar("R")
+Options = TypeVar("Options", bound=SlicingOptions, covariant=True)
+
+
+class ClientTerms(Terms):
+    """What a release of a client states."""
+
+    owner: str
+    stratum: str
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class RecordView:
     """
 
     facts: PublicFacts
-    settings: Any
+    settings: CaseSettings
     screening: str
 
     def __hash__(self) -> int:
@@ -42,13 +50,13 @@ class RecordView:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Generic[Options]):
     """What everyone knows of a fit before its first message: by it a client's releases are what they are.
 
     spec : of the method; epsilon : of the grid
     """
 
-    spec: Any
+    spec: SlicingSpec[Options]
     epsilon: float
 
     def __hash__(self) -> int:
@@ -86,12 +94,12 @@ def local_moments(
     return local_records(client, view, rng_for).moments(own=own, columns=columns, clipped=clipped)
 
 
-def local_first(client: Party, pair: tuple[R, Any]) -> R:
+def local_first(client: Party, pair: tuple[R, object]) -> R:
     """The first of two values that a client has."""
     return pair[0]
 
 
-def local_last(client: Party, pair: tuple[Any, R]) -> R:
+def local_last(client: Party, pair: tuple[object, R]) -> R:
     """The other one."""
     return pair[1]
 
@@ -153,7 +161,7 @@ def merged_sd(releases: Sequence[Release], weights: Sequence[int]) -> float:
 
 def weighted_mean(values: Sequence[np.ndarray], weights: Sequence[int]) -> np.ndarray:
     """Mean of what clients sent, weighted by their sizes."""
-    total: Any = 0.0
+    total: np.ndarray = np.zeros(())
     for value, weight in zip(values, weights, strict=True):
         total = total + weight * value
     return total / sum(weights)
@@ -189,7 +197,7 @@ def failed_subspace(p: int, n_directions: int) -> Subspace:
 
 def server_estimate(
     found: Subspace,
-    spec: Any,
+    spec: SlicingSpec[object],
     *,
     epsilon_claimed: float,
     epsilon: float,

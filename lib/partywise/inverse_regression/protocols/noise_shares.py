@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
+from typing import Generic, TypeVarTuple
 
 import numpy as np
 
@@ -27,15 +27,18 @@ from ...privacy.statistics.clips import WholeClip
 from ...privacy.statistics.whole import Whole
 from ..certified import release_mu
 from ..moments import Moments
-from .budgets import CertifiedPlan
+from ..options import ExactOptions
+from .budgets import CertifiedPlan, ExactPlan, Options
+
+Values = TypeVarTuple("Values")
 
 
 @dataclass(frozen=True)
-class SharedNoise:
+class SharedNoise(Generic[Options]):
     """What the program knows of clients that release sums: their keys, the plan, and N, the records of all."""
 
     keys: PairKeys
-    plan: CertifiedPlan
+    plan: CertifiedPlan[Options]
     records: int
 
     def mu(self, kind: str) -> float:
@@ -59,13 +62,15 @@ class SharedNoise:
         )
 
 
-def agree_to_share(run: Run, clients: Sequence[Party], weights: Sequence[int], plan: CertifiedPlan) -> SharedNoise:
+def agree_to_share(
+    run: Run, clients: Sequence[Party], weights: Sequence[int], plan: CertifiedPlan[Options]
+) -> SharedNoise[Options]:
     """Every two clients agree on a key, once each has found as many records as is public."""
     run.each(clients, local_check, plan)
     return SharedNoise(agree_on_keys(run, clients, "server"), plan, sum(weights))
 
 
-def local_check(client: Party, plan: CertifiedPlan) -> None:
+def local_check(client: Party, plan: ExactPlan) -> None:
     """PartyError unless a client has as many records as everybody thinks: bounds of words and delta rest on it."""
     public = plan.spec.public
     if "y" in client.block and len(client.block["y"]) != public.sizes[public.number(client.name)]:
@@ -76,14 +81,14 @@ def local_check(client: Party, plan: CertifiedPlan) -> None:
 
 def shared_release(
     run: Run,
-    shared: SharedNoise,
+    shared: SharedNoise[ExactOptions],
     name: str,
     statistics: PerPlace[Whole],
     total: Whole,
     mu: float,
-    read: Callable[..., Release],
-    *given: Any,
-) -> Any:
+    read: Callable[[Release, *Values], Release],
+    *given: *Values,
+) -> Release:
     """The release of the sum of the statistics of all clients, at the server, as ``read(release, *given)`` has it."""
     # No entry of a record exceeds the largest move of all, so that N times that bounds the sum.
     largest = shared.records * (isqrt(int(total.squares)) + 1)

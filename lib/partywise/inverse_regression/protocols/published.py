@@ -12,19 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted_values import UNPROVED
+from ...privacy.accounted_values import UNPROVED, AccountedValue
 from ...privacy.mechanisms.release import Release
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..estimate import eigengap_dimension, leading
-from ..model import Estimate
+from ..model import Estimate, SlicingSpec
 from ..moments import Moments, centre
+from ..options import PublishedOptions
 from ..published import (
     covariance_release,
     fitted_sigma,
@@ -39,6 +40,7 @@ from ..published import (
 from ..screening import ccmd_select
 from .common import (
     Choice,
+    ClientTerms,
     Plan,
     RecordView,
     local_choice,
@@ -54,7 +56,7 @@ from .common import (
 )
 
 
-class PublishedPlan(Plan):
+class PublishedPlan(Plan[PublishedOptions]):
     """What everyone knows of a fit as published; its epsilon is that of the slice means."""
 
     @cached_property
@@ -120,7 +122,7 @@ def local_shaped(
     return centre(moments) if second.centre and clipped else moments
 
 
-def local_terms(client: Party, columns: np.ndarray | None) -> dict[str, Any]:
+def local_terms(client: Party, columns: np.ndarray | None) -> ClientTerms:
     """What both releases of a client state."""
     # How many columns there are, and with them the sensitivity, was chosen in the clear.
     parents: tuple[str, ...] = () if columns is None else (UNPROVED,)
@@ -149,18 +151,18 @@ def local_second(
 ) -> Release:
     """The second moment with the noise of lemma 1."""
     moments = local_shaped(client, view, second, columns, second.clipped, rng_for)
+    terms = local_terms(client, columns) | {"release_id": f"second moment of {client.name}"}
+    terms |= {"epsilon_claimed": second.epsilon}
     return covariance_release(
         moments,
         lemma1_sigma(moments.n, moments.p, second.epsilon, view.settings.delta),
         rng_for("client", view.facts.number(client.name), "covariance"),
         scale=second.scale,
-        release_id=f"second moment of {client.name}",
-        epsilon_claimed=second.epsilon,
-        **local_terms(client, columns),
+        **terms,
     )
 
 
-def server_selected(choices: Sequence[np.ndarray], spec: Any) -> tuple[np.ndarray, bool]:
+def server_selected(choices: Sequence[np.ndarray], spec: SlicingSpec[PublishedOptions]) -> tuple[np.ndarray, bool]:
     """Columns selected by a majority, and whether the most wanted ones had to complete them to d columns."""
     table, d = server_table(choices, spec.public.n_columns), spec.public.n_directions
     selected = ccmd_select(table)
@@ -169,12 +171,14 @@ def server_selected(choices: Sequence[np.ndarray], spec: Any) -> tuple[np.ndarra
     return np.sort(np.argsort(-table.sum(axis=0), kind="stable")[:d]), True
 
 
-def server_columns(selected: tuple[np.ndarray, bool], *given: Any) -> Any:
+def server_columns(
+    selected: tuple[np.ndarray, bool], *given: *tuple[Sequence[AccountedValue], Sequence[str]]
+) -> Payload:
     """The columns that stay."""
     return server_answer(selected[0], *given)
 
 
-def server_dimension(means: Sequence[np.ndarray], weights: Sequence[int], spec: Any) -> int:
+def server_dimension(means: Sequence[np.ndarray], weights: Sequence[int], spec: SlicingSpec[PublishedOptions]) -> int:
     """The true d, or by the gaps of the singular values of the merged matrix."""
     if spec.options.dimension == "true":
         return spec.public.n_directions
@@ -219,8 +223,8 @@ def fit(run: Run) -> Estimate:
     """One shot: screen (many columns only), release, aggregate."""
     plan, spec = PublishedPlan(run.spec, run.epsilon), run.spec
     clients, weights = participating_clients(run, plan.least)
-    columns: Any = None
-    selected: Any = (None, False)
+    columns: np.ndarray | None = None
+    selected: tuple[np.ndarray | None, bool] = (None, False)
     if spec.settings.screened:
         choices = run.gather(clients, "server", "selected columns", local_choice, plan.view, plan.choice, run.rng_for)
         selected = run.at("server", server_selected, choices, spec)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,9 @@ from ...privacy.accounted_values import Clear
 from ...privacy.statistics.isometry import to_triangle
 from ...randomness import Rng
 from ..estimate import classical
-from ..model import Estimate
+from ..model import Estimate, SlicingSpec
 from ..moments import Moments, centre
+from ..options import ReferenceOptions
 from ..screening import ccmd_select
 from .common import (
     Choice,
@@ -49,7 +49,10 @@ def server_columns(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
 
 
 def server_fit(
-    moments: Sequence[list[np.ndarray]], weights: Sequence[int], columns: np.ndarray | None, spec: Any
+    moments: Sequence[list[np.ndarray]],
+    weights: Sequence[int],
+    columns: np.ndarray | None,
+    spec: SlicingSpec[ReferenceOptions],
 ) -> Estimate:
     """The pooled estimate from merged moments about their mean: with the kernel of the source, or with Li's."""
     means, seconds, counts = zip(*moments, strict=True)

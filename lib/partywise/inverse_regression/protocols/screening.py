@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +23,8 @@ from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
+from ..model import SlicingSpec
+from ..options import ExactOptions
 from ..screening import (
     about_the_mean_sign,
     contrasts,
@@ -36,7 +37,7 @@ from ..screening import (
     whole_contrasts,
     whole_votes,
 )
-from .budgets import CertifiedPlan, Round, kept_columns
+from .budgets import ExactPlan, Round, kept_columns
 from .common import RecordView, local_records
 from .noise_shares import SharedNoise, shared_release
 
@@ -55,12 +56,16 @@ class ScreeningRound:
 
 
 def screen(
-    run: Run, clients: Sequence[Party], weights: Sequence[int], plan: CertifiedPlan, shared: SharedNoise | None
-) -> Any:
+    run: Run,
+    clients: Sequence[Party],
+    weights: Sequence[int],
+    plan: ExactPlan,
+    shared: SharedNoise[ExactOptions] | None,
+) -> np.ndarray | None:
     """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
-    columns: Any = None
+    columns: np.ndarray | None = None
     rounds: tuple[ScreeningRound, ...] = ()
-    releases: Any = ()
+    releases: tuple[Release, ...] = ()
     for step in plan.rounds:
         if shared is None:
             values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
@@ -75,8 +80,13 @@ def screen(
 
 
 def shared_screening(
-    run: Run, clients: Sequence[Party], plan: CertifiedPlan, step: Round, columns: Any, shared: SharedNoise
-) -> Any:
+    run: Run,
+    clients: Sequence[Party],
+    plan: ExactPlan,
+    step: Round,
+    columns: np.ndarray | None,
+    shared: SharedNoise[ExactOptions],
+) -> Release:
     """One round of all clients together, as a release at the server."""
     own = run.each(clients, local_whole_screening, plan, step, columns, run.rng_for)
     public, name = plan.spec.public, f"{step.message} {step.number}"
@@ -95,7 +105,7 @@ def read_votes(release: Release) -> Release:
     return release
 
 
-def code_of(plan: CertifiedPlan) -> Public:
+def code_of(plan: ExactPlan) -> Public:
     """The contrasts F."""
     return Public(contrasts(plan.spec.public.public_slices), because="a function of the number of the public slices")
 
@@ -113,9 +123,7 @@ def local_differences(client: Party, view: RecordView, rng_for: Rng) -> np.ndarr
 
 
 @once
-def local_screening(
-    client: Party, plan: CertifiedPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
-) -> Release:
+def local_screening(client: Party, plan: ExactPlan, step: Round, columns: np.ndarray | None, rng_for: Rng) -> Release:
     """Release of one round: contrasts of signs of the columns that are left (None: all), or votes (p,)."""
     spec, view = plan.spec, plan.view
     number = spec.public.number(client.name)
@@ -145,7 +153,7 @@ def local_screening(
 
 
 def local_whole_screening(
-    client: Party, plan: CertifiedPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
+    client: Party, plan: ExactPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
 ) -> Whole:
     """What a client adds to a round of all, which stays with it."""
     view, size = plan.view, kept_columns(plan.spec)
@@ -156,13 +164,15 @@ def local_whole_screening(
 
 
 def server_listen_shared(
-    rounds: Sequence[ScreeningRound], release: Release, records: int, *given: Any
+    rounds: Sequence[ScreeningRound], release: Release, records: int, *given: *tuple[Round, np.ndarray | None]
 ) -> tuple[ScreeningRound, ...]:
     """What was opened so far, with another round of all clients together."""
     return server_listen(rounds, [release.value], [records], *given)
 
 
-def server_listen(rounds: Sequence[ScreeningRound], *given: Any) -> tuple[ScreeningRound, ...]:
+def server_listen(
+    rounds: Sequence[ScreeningRound], *given: *tuple[Sequence[np.ndarray], Sequence[int], Round, np.ndarray | None]
+) -> tuple[ScreeningRound, ...]:
     """What was heard so far, with another round."""
     return (*rounds, server_heard(*given))
 
@@ -180,7 +190,7 @@ def server_heard(
     return ScreeningRound(np.arange(q) if columns is None else columns, merged, step.share / q)
 
 
-def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: Any) -> np.ndarray:
+def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: SlicingSpec[ExactOptions]) -> np.ndarray:
     """The columns that stay after the rounds so far, increasing: the best by all that was heard of them."""
     left = rounds[-1].columns
     total = np.zeros_like(rounds[-1].aggregate)
@@ -191,7 +201,7 @@ def server_columns(rounds: Sequence[ScreeningRound], step: Round, spec: Any) -> 
 
 
 def server_answer(
-    rounds: Sequence[ScreeningRound], releases: Sequence[AccountedValue], step: Round, spec: Any
+    rounds: Sequence[ScreeningRound], releases: Sequence[AccountedValue], step: Round, spec: SlicingSpec[ExactOptions]
 ) -> Payload:
     """The columns that stay, made of all releases so far."""
     return derive(server_columns(rounds, step, spec), releases, name=f"columns of round {step.number}", owner="server")

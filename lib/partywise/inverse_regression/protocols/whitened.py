@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -49,6 +48,7 @@ from .noise_shares import agree_to_share
 from .screening import screen
 from .whitening import (
     MERGED,
+    WhitenedPlan,
     local_clipped_moments,
     local_whitened_moments,
     public_radius,
@@ -61,7 +61,11 @@ from .whitening import (
 
 
 def local_second(
-    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, float], rng_for: Rng
+    client: Party,
+    plan: WhitenedPlan,
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+    rng_for: Rng,
 ) -> Release:
     """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
     spec = plan.spec
@@ -78,7 +82,7 @@ def local_second(
 
 def local_whitened(
     client: Party,
-    plan: CertifiedPlan,
+    plan: WhitenedPlan,
     columns: np.ndarray | None,
     merged_moments: np.ndarray,
     releases: Sequence[Release],
@@ -119,10 +123,10 @@ def server_hand_on(second: Release) -> Release | Public | Clear:
 def server_fit(
     answer: AccountedValue,
     means: Sequence[np.ndarray],
-    releases: Sequence[Any],
+    releases: Sequence[Sequence[Release]],
     weights: Sequence[int],
     columns: np.ndarray | None,
-    plan: CertifiedPlan,
+    plan: WhitenedPlan,
     clients: tuple[int, int],
 ) -> Estimate:
     """Back to x-space; the noise sds are those of the last client.
@@ -153,13 +157,22 @@ def server_fit(
     )
 
 
-def server_fit_shared(answer: AccountedValue, means: Release, second: Release, records: int, *given: Any) -> Estimate:
+def server_fit_shared(
+    answer: AccountedValue,
+    means: Release,
+    second: Release,
+    records: int,
+    *given: *tuple[np.ndarray | None, WhitenedPlan, tuple[int, int]],
+) -> Estimate:
     """The estimate from releases of all clients together."""
     return server_fit(answer, [means.value], ([second], [means]), [records], *given)
 
 
 def deviations(
-    plan: CertifiedPlan, releases: Sequence[Any], weights: Sequence[int], counted: tuple[int, float]
+    plan: WhitenedPlan,
+    releases: Sequence[Sequence[Release]],
+    weights: Sequence[int],
+    counted: tuple[int, float],
 ) -> Deviations:
     """Noise of what was merged; the mean beside the second moment is released times sqrt(2) c."""
     length = second_clip(plan, counted).length(plan.n_kept)
@@ -184,6 +197,7 @@ def with_shrunk(estimate: Estimate, shrunk: Sequence[float]) -> Estimate:
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), second moments, whitened slice means."""
     clients, weights = participating_clients(run)
+    plan: WhitenedPlan
     plan, n = CertifiedPlan.of(run.spec, run.epsilon, len(clients)), (len(run.parties), len(clients))
     counted = sum(weights), plan.variance(len(clients))
     shared = agree_to_share(run, clients, weights, plan) if run.spec.options.shares_noise else None

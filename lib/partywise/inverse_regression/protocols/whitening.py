@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.payloads import Payload
 from ...federation.run import Run, per_place
 from ...privacy.accounted_values import Public
 from ...privacy.mechanisms.release import Release
@@ -20,16 +20,18 @@ from ..bounded import whole_second_and_mean, whole_slices
 from ..certified import covariance_of, reach_of, read_second_and_mean, read_slices, release_mu
 from ..estimate import inverse_root
 from ..moments import Moments, client_moments, whitened_means
+from ..options import WhitenedOptions
 from ..slices import case_clip
 from .budgets import CertifiedPlan
 from .common import local_first, local_last, local_records
 from .noise_shares import SharedNoise, shared_release
 
+WhitenedPlan = CertifiedPlan[WhitenedOptions]
 # Name of the message, and of the release that it is.
 MERGED = "merged moments"
 
 
-def public_radius(plan: CertifiedPlan, p: int, counted: tuple[int, float]) -> float | None:
+def public_radius(plan: WhitenedPlan, p: int, counted: tuple[int, float]) -> float | None:
     """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead.
 
     counted : records of all clients together, and the variance of the noise on their sum (`CertifiedPlan.variance`)
@@ -42,7 +44,7 @@ def public_radius(plan: CertifiedPlan, p: int, counted: tuple[int, float]) -> fl
     return reach * settings.radius * math.sqrt(p)
 
 
-def second_clip(plan: CertifiedPlan, counted: tuple[int, float]) -> WholeClip:
+def second_clip(plan: WhitenedPlan, counted: tuple[int, float]) -> WholeClip:
     """How records are clipped before their second moment is released."""
     radius = public_radius(plan, plan.n_kept, counted)
     if radius is None:
@@ -51,7 +53,11 @@ def second_clip(plan: CertifiedPlan, counted: tuple[int, float]) -> WholeClip:
 
 
 def local_clipped_moments(
-    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, float], rng_for: Rng
+    client: Party,
+    plan: WhitenedPlan,
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+    rng_for: Rng,
 ) -> Moments:
     """Moments of the records of a client, clipped for their second moment, which stay with it."""
     X, y = local_records(client, plan.view, rng_for).records(columns)
@@ -61,7 +67,7 @@ def local_clipped_moments(
 
 def local_whitened_moments(
     client: Party,
-    plan: CertifiedPlan,
+    plan: WhitenedPlan,
     columns: np.ndarray | None,
     merged_moments: np.ndarray,
     releases: Sequence[Release],
@@ -77,7 +83,7 @@ def local_whitened_moments(
     return whitened_means(X, y, public.public_slices, root, ball_of(plan), bits=public.bits, shift=mean)
 
 
-def ball_of(plan: CertifiedPlan) -> Public:
+def ball_of(plan: WhitenedPlan) -> Public:
     """Radius to which whitened records are shrunk."""
     return Public(plan.spec.options.ball, because="ball of the method, an option")
 
@@ -93,8 +99,12 @@ def whitens(covariance: np.ndarray) -> bool:
 
 
 def shared_second(
-    run: Run, shared: SharedNoise, clients: Sequence[Party], columns: Any, counted: tuple[int, float]
-) -> Any:
+    run: Run,
+    shared: SharedNoise[WhitenedOptions],
+    clients: Sequence[Party],
+    columns: np.ndarray | None,
+    counted: tuple[int, float],
+) -> Release:
     """Round 1 of all clients together, as a release at the server."""
     plan = shared.plan
     pooled = shared.moments(plan.n_kept, second_clip(plan, counted))
@@ -109,8 +119,12 @@ def local_whole_second(client: Party, moments: Moments) -> Whole:
 
 
 def shared_whitened(
-    run: Run, shared: SharedNoise, clients: Sequence[Party], columns: Any, answer: Any
-) -> tuple[Any, list[Any]]:
+    run: Run,
+    shared: SharedNoise[WhitenedOptions],
+    clients: Sequence[Party],
+    columns: np.ndarray | None,
+    answer: Payload,
+) -> tuple[Release, list[float]]:
     """Round 2 of all clients together, as a release at the server, and at each the share of its records that shrank."""
     plan, drawn = shared.plan, []
     pooled = shared.moments(plan.n_kept, BallClip(ball_of(plan)), (MERGED,))
@@ -126,7 +140,11 @@ def shared_whitened(
     return shared_release(run, shared, name, own, total, mu, read_slices, total, pooled), shrunk
 
 
-def local_whole_whitened(client: Party, total: Whole, *given: Any) -> tuple[Whole, float]:
+def local_whole_whitened(
+    client: Party,
+    total: Whole,
+    *given: *tuple[WhitenedPlan, np.ndarray | None, np.ndarray, Sequence[Release], Rng],
+) -> tuple[Whole, float]:
     """What a client adds to the whitened slices of all, and the share of its records that shrank; both stay with it.
 
     Nothing is added, where the merged covariance has no positive eigenvalue.

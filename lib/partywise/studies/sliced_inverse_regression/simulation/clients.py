@@ -32,6 +32,8 @@ class SimulatedRecords(ArrayRecords):
     Its ``beta`` (p, d) is the true basis. Both are data: no other place has them.
     """
 
+    settings: SimulatedSettings
+
     @property
     def support_records(self) -> tuple[np.ndarray, np.ndarray]:
         """Columns of the true support (n, s) and responses (n,)."""
