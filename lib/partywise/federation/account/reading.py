@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
 from ..deployment.account import EXPERIMENT, RELEASE
-from ..deployment.union import ReceivedMessage, ReservedRow, SentMessage
+from ..deployment.union import AccountEnd, ReceivedMessage, ReservedRow, SentMessage
 from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, line_of, read_chain
 
@@ -78,16 +78,20 @@ def charged_event(event: Event, mode: str) -> Event:
     return event if mode == RELEASE else event.without_proof
 
 
-def heads_of(rows: Sequence[Row], run: str) -> Mapping[str, Mapping[str, object]]:
+def heads_of(rows: Sequence[Row], run: str) -> Mapping[str, AccountEnd]:
     """What a party wrote down of the ends of all accounts; empty where a run did not come so far."""
     found = [row for row in rows if row.run == run and row.kind == "heads"]
     return _read(found[0], _heads) if found else {}
 
 
-def _heads(told: Mapping[str, Any]) -> dict[str, dict[str, object]]:
+def _heads(told: Mapping[str, Any]) -> dict[str, AccountEnd]:
     return {
-        _text(name): {"rows": _count(head["rows"])}
-        | {key: _text(head.get(key, "")) for key in ("digest", "certificate", "signature")}
+        _text(name): AccountEnd(
+            rows=_count(head["rows"]),
+            digest=_text(head.get("digest", "")),
+            certificate=_text(head.get("certificate", "")),
+            signature=_text(head.get("signature", "")),
+        )
         for name, head in told["heads"].items()
     }
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 from ...errors import BudgetExceeded, CertificationError
 from ...privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
@@ -65,7 +65,7 @@ class Budget:
 
     def filter(self, holder: str = "") -> PrivacyFilter:
         """The filter of it, with nothing spent, for the records of one party."""
-        terms: dict[str, Any] = asdict(self)
+        terms = asdict(self)
         return PrivacyFilter(terms.pop("epsilon"), terms.pop("delta"), holder=holder, **terms)
 
     def __str__(self) -> str:
@@ -254,14 +254,16 @@ def spent_of(
 ) -> Mapping[str, UnitCost]:
     """What payments of a party cost together, for every unit that can be asked about, whoever may see the releases."""
     units = QUESTIONS if rows_per_user is not None else tuple(u for u in QUESTIONS if not u.startswith("user"))
-    terms: dict[str, Any] = {"rows_per_user": rows_per_user, "holder": party, "against": against}
-    return {unit: _unit_cost(unit, paid, delta, terms) for unit in units}
+    unspent = partial(PrivacyFilter, math.inf, 0.0, rows_per_user=rows_per_user, holder=party, against=against)
+    return {unit: _unit_cost(unit, paid, delta, unspent) for unit in units}
 
 
-def _unit_cost(unit: str, paid: Sequence[tuple[str, Event]], delta: float, terms: Mapping[str, Any]) -> UnitCost:
+def _unit_cost(
+    unit: str, paid: Sequence[tuple[str, Event]], delta: float, unspent: Callable[..., PrivacyFilter]
+) -> UnitCost:
     """What rows cost one unit."""
     rule = "zcdp" if any(event.rho is not None for _, event in paid) else "gdp"
-    count = UnitPayments(PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, **terms))
+    count = UnitPayments(unspent(unit=unit, rule=rule))
     unproved = sum(math.isinf(count.add(run, event)) for run, event in paid)
     amount, told = (
         count.filter.amount_spent,

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def differences(platforms: Mapping[str, object]) -> str:
 def _dispatch() -> str:
     """What numpy found of the kernels that it was built with."""
     with suppress(AttributeError, KeyError, TypeError):
-        found: Any = np.show_config(mode="dicts")
+        found = np.show_config(mode="dicts")
         return " ".join(found["SIMD Extensions"].get("found", ())) or "baseline"
     return UNKNOWN
 

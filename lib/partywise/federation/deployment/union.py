@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TypedDict
 
 from ...errors import CertificationError, PartyError
 from ...privacy.ledger.event import Event
@@ -123,8 +123,17 @@ def _check_received(sent: SentMessage, received: ReceivedMessage | None) -> None
             )
 
 
+class AccountEnd(TypedDict):
+    """How long an account was when a program had ended, and its last digest, signed where parties have certificates."""
+
+    rows: int
+    digest: str
+    certificate: str
+    signature: str
+
+
 def check_heads(
-    heads: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    heads: Mapping[str, Mapping[str, AccountEnd]],
     digests: Mapping[str, Mapping[int, str]],
     run: str,
     authority: str = "",
