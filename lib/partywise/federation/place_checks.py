@@ -58,7 +58,7 @@ class LocatedValue:
     places: frozenset[str]
     values: Mapping[str, Any] = field(default_factory=dict)
 
-    def of(self, place: str, where: str) -> Any:
+    def of(self, place: str, where: str) -> object:
         """The value as one place has it."""
         if place not in self.places:
             raise PlaceError(f"{where} uses a value that only {sorted(self.places)} have: send it there first.")

@@ -270,7 +270,7 @@ class Run:
         *values: *Values,
     ) -> tuple[tuple[Any, ...], ...]: ...
     def gather(
-        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: *Values
+        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., object], *values: *Values
     ) -> Any:
         """Every sender computes what leaves it, and the receiver gets all.
 

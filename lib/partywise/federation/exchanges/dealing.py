@@ -18,7 +18,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ..parties import Party
 from ..run import PerPlace, Run, per_place
 from .residues import Ring
 from .sharing import DEALER, NOBODY, SCHEME
+
+if TYPE_CHECKING:
+    from _hashlib import HASHXOF
 
 # A seed of 256 bits, and whether it is expanded for a run that is not an experiment.
 Seed = tuple[np.ndarray, bool]
@@ -112,7 +115,7 @@ def expand_seed(seed: Seed, *names: str) -> Callable[[int], np.ndarray]:
     return partial(_squeeze, state, [0])
 
 
-def _squeeze(state: Any, count: list[int], size: int) -> np.ndarray:
+def _squeeze(state: HASHXOF, count: list[int], size: int) -> np.ndarray:
     """The next words: every call reads a sponge of its own."""
     own = state.copy()
     own.update(count[0].to_bytes(8, "big"))

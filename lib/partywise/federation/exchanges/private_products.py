@@ -194,7 +194,7 @@ def local_products(
     return masked_products(public, closed, p, columns[chunk.rows], rng, holder=party.name)
 
 
-def part_of(party: Party, made: tuple[Any, Any], number: int) -> Any:
+def part_of(party: Party, made: tuple[Cipher, np.ndarray], number: int) -> Any:
     """One of the two: what goes back, or what stays."""
     return made[number]
 

@@ -27,11 +27,11 @@ class Recorder:
     """Keeps what mechanisms of this process draw or open, by the name of the release, with statistic and event."""
 
     def __init__(self) -> None:
-        self.values, self.statistics, self.events = dict[str, np.ndarray](), dict[str, Any](), dict[str, Event]()
+        self.values, self.statistics, self.events = dict[str, np.ndarray](), dict[str, object](), dict[str, Event]()
         self._copies = dict[str, np.ndarray]()
         self._last: tuple[Any, Any] | None = None
 
-    def draw(self, statistic: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(self, statistic: object, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """As of `partywise.privacy.mechanisms.release.Observer`."""
         value = self.value(statistic, draw)
         self._last = statistic, value
