@@ -57,6 +57,29 @@ UNTYPED = {
     "experiment.register.printed_source": "blocks of a TOML file",
     "experiment.study": "whatever stands at an address, the user's included",
     "experiment.trial": "trials of a study that is known by its name only",
+    "federation.account.agreement": "rows of an account, JSON that another process wrote",
+    "federation.account.chain": "rows of an account, JSON that another process wrote",
+    "federation.account.reading": "rows of an account, JSON that another process wrote",
+    "federation.channel": "contents of messages, whatever a protocol sends",
+    "federation.cipher": "contents of messages, whatever a protocol sends",
+    "federation.codec": "contents of messages, read back from bytes",
+    "federation.column_estimator": "the user's arrays and data frames, one or one a party",
+    "federation.estimator": "options of a method that is known by its name only, and the user's data frames",
+    "federation.exchanges.masks.masked_sum": "arguments at a receiver, which is a party or none",
+    "federation.exchanges.masks.pair_keys": "arguments at a receiver, which is a party or none",
+    "federation.exchanges.noisy_sum": "arguments at a receiver, which is a party or none",
+    "federation.exchanges.private_products": "a cipher or an array, as the number says that is asked for",
+    "federation.payloads": "contents of messages, whatever a protocol sends",
+    "federation.place_checks": "a located value stands for a value of any type",
+    "federation.publication.files": "JSON that somebody else wrote",
+    "federation.publication.formulas": "exact numbers, whole or fractions, and JSON that somebody else wrote",
+    "federation.publication.measurements": "whatever a mechanism draws",
+    "federation.publication.statement": "JSON of a statement that somebody else wrote",
+    "federation.run": "values at places, and options of a method that is known by its name only",
+    "federation.secure_streams": "a secret source stands for a generator",
+    "federation.transport.credential": "JSON of a signature that somebody else wrote",
+    "federation.transport.network": "arguments of asyncio, passed on",
+    "federation.transport.tls": "fields of a certificate that somebody else wrote",
     "inverse_regression": "what one of the names stands for",
     "inverse_regression.protocols.budgets": "a specification of any class, of which a copy has other settings",
     "trees.scattering.active": "what crosses is a cipher or, without encryption, an array: the key tells which",
@@ -397,7 +420,18 @@ def test_privacy_noise_comes_from_mechanisms_only():
 
 
 def test_any_stands_only_where_nothing_else_says_what_a_value_is():
-    rooms = {"alignment", "audits", "datasets", "experiment", "inverse_regression", "linear", "pca", "studies", "trees"}
+    rooms = {
+        "alignment",
+        "audits",
+        "datasets",
+        "experiment",
+        "federation",
+        "inverse_regression",
+        "linear",
+        "pca",
+        "studies",
+        "trees",
+    }
     found = {
         name
         for name, path in MODULES.items()
