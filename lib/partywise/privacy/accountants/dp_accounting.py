@@ -66,7 +66,7 @@ def _library(name: str = "dp_accounting") -> Any:
         raise ImportError("events of dp-accounting need that library: pip install partywise[accounting].") from None
 
 
-def from_dp_event(event: Any) -> list[PrivacyProfile]:
+def from_dp_event(event: object) -> list[PrivacyProfile]:
     """Profiles of an event of dp-accounting, for `partywise.privacy.accounting.compose.compose`.
 
     Parameters
@@ -159,7 +159,7 @@ def _refuse_xi(event: Any) -> list[PrivacyProfile]:
     raise ValueError(f"ZCDpEvent with xi={event.xi!r} has no equivalent here: profiles have rho alone.")
 
 
-def _require(profile: PrivacyProfile, event: Any) -> None:
+def _require(profile: PrivacyProfile, event: object) -> None:
     for name in ("mu", "rho", "epsilon"):
         value = getattr(profile, name)
         if value is not None and not value >= 0:
@@ -168,7 +168,7 @@ def _require(profile: PrivacyProfile, event: Any) -> None:
         raise ValueError(f"{event!r} applies a profile {profile.count} times: at most 2^53 are counted.")
 
 
-def to_dp_event(items: Iterable[Any]) -> Any:
+def to_dp_event(items: Iterable[object]) -> Any:
     """An event of dp-accounting for profiles, events or releases of this library, composed.
 
     Parameters

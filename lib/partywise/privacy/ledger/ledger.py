@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ...checks import Scalar
 from ...errors import CertificationError
@@ -33,6 +33,15 @@ from .total import Total, sum_view, total_of, warn_of_sampling
 GENESIS = "0" * 64
 # Positions of rows, each with its cost for whoever asks.
 Seen = list[tuple[int, PrivacyProfile | float | None]]
+
+
+class _Answers(TypedDict, total=False):
+    """What stands in a `Total` beside what was composed."""
+
+    trust: str
+    colluders: int
+    epsilon_public: float
+    epsilon_any: float
 
 
 class Ledger:
@@ -196,7 +205,7 @@ class Ledger:
         coalitions = Coalitions(rows, costs, *self._classes(), parties)
         if against == "any":
             name, reached = self._against_any(coalitions, costs, delta)
-            asked: dict[str, Any] = {"colluders": coalitions.most_colluders}
+            asked: _Answers = {"colluders": coalitions.most_colluders}
         else:
             name, reached = self._worst_rows(coalitions, costs, delta, coalitions.colluders)
             asked = {"trust": coalitions.trust, "colluders": coalitions.colluders}

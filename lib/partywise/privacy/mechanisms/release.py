@@ -380,7 +380,7 @@ def noise_scale(sensitivity: float, parameter: float, name: str = "mu") -> float
     return scale
 
 
-def digest_of(value: Any, salt: bytes = b"") -> str:
+def digest_of(value: object, salt: bytes = b"") -> str:
     """Short hash of a released value: it tells a second draw of the noise from the same one.
 
     With a salt nobody finds a value of few bits from it by trying all.
