@@ -68,7 +68,6 @@ UNTYPED = {
     "federation.exchanges.masks.masked_sum": "arguments at a receiver, which is a party or none",
     "federation.exchanges.masks.pair_keys": "arguments at a receiver, which is a party or none",
     "federation.exchanges.noisy_sum": "arguments at a receiver, which is a party or none",
-    "federation.exchanges.private_products": "a cipher or an array, as the number says that is asked for",
     "federation.payloads": "contents of messages, whatever a protocol sends",
     "federation.place_checks": "a located value stands for a value of any type",
     "federation.publication.files": "JSON that somebody else wrote",

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -140,8 +139,8 @@ def multiply(
             closed = run.broadcast(party, receivers, "closed columns", local_closed, *given)
             for k, other in zip(others, receivers, strict=True):
                 made = run.at(other, local_products, columns, closed, p, chunk, public, at, run.rng_for)
-                masked = run.send(other, party, "masked products", part_of, made, 0)
-                found.setdefault(k, {})[number, holder] = run.at(other, part_of, made, 1)
+                masked = run.send(other, party, "masked products", local_returned, made)
+                found.setdefault(k, {})[number, holder] = run.at(other, local_kept, made)
                 found.setdefault(holder, {})[number, k] = run.at(party, local_opened, masked, chunk, private, p)
     return found
 
@@ -194,9 +193,14 @@ def local_products(
     return masked_products(public, closed, p, columns[chunk.rows], rng, holder=party.name)
 
 
-def part_of(party: Party, made: tuple[Cipher, np.ndarray], number: int) -> Any:
-    """One of the two: what goes back, or what stays."""
-    return made[number]
+def local_returned(party: Party, made: tuple[Cipher, np.ndarray]) -> Cipher:
+    """What goes back to the key holder."""
+    return made[0]
+
+
+def local_kept(party: Party, made: tuple[Cipher, np.ndarray]) -> np.ndarray:
+    """What stays with the party."""
+    return made[1]
 
 
 def local_opened(party: Party, masked: Cipher, chunk: Chunk, private: PrivateKey, p: int) -> np.ndarray:
