@@ -171,7 +171,7 @@ def wald(coefficients: np.ndarray, standard_errors: np.ndarray, df: int | None, 
 
 def deviance_table(
     deviance: float, null_deviance: float, dispersion: float | None, df_residual: int, columns: int, estimated: bool
-) -> list[dict[str, Any]]:
+) -> list[dict[str, float | str | None]]:
     """Analysis of deviance: of the intercept alone, of all columns together, of what is left."""
     gained, statistic, p_value = null_deviance - deviance, None, None
     if columns and dispersion:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..alignment.identifiers import prepare_identifiers
 from ..alignment.options import IdentifierRules
@@ -17,7 +18,7 @@ from ..federation.exchanges.secure_sum import AGGREGATOR
 from ..federation.exchanges.sharing import DEALER
 from ..federation.roles import ANALYST
 from ..federation.secure_streams import Randomness
-from ..privacy.accounted_values import Public
+from ..privacy.accounted_values import AccountedValue, Public
 from .model import PublicFacts
 from .options import (
     BcdOptions,
@@ -112,12 +113,12 @@ class VerticalGLM(Results):
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
-        location: Any = None,
-        scale: Any = None,
+        location: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
         radii: Sequence[float] | None = None,
         statistic: Sequence[float] | None = None,
         eta_start: float | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         self.family = family
         self.location, self.scale, self.radii = location, scale, radii
@@ -126,7 +127,7 @@ class VerticalGLM(Results):
 
     def fit(
         self,
-        X: Any,
+        X: ArrayLike,
         y: np.ndarray,
         *,
         parties: int | Sequence[Sequence[int | str]] = 2,
@@ -215,7 +216,7 @@ class VerticalGLM(Results):
                 f"eta_start is missing: protocol={self.protocol!r} starts its steps at a public linear predictor, such "
                 "as the link of a response that is typical by its meaning."
             )
-        constants: dict[str, Any] = {}
+        constants: dict[str, AccountedValue] = {}
         for name in CONSTANTS:
             if given[name] is None or name == "radii":
                 continue

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..models.intervals import NOT_COMPUTED, Intervals
 from ..privacy.accounted_values import AccountedValue
 from .options import Family
+
+if TYPE_CHECKING:
+    from .noisy_statistics.moments import Moments
 
 Status = Literal["ok", "not_converged", "diverged"]
 
@@ -78,7 +81,7 @@ class Estimate:
     iterations: int | None = None
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
-    moments: Any = None
+    moments: Moments | None = None
     views: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ class Results(Estimator):
     def _df_residual(self) -> int:
         return self.n_records_ - 1 - self.n_features_in_
 
-    def deviance_table(self) -> list[dict[str, Any]] | None:
+    def deviance_table(self) -> list[dict[str, float | str | None]] | None:
         """Rows of the analysis of deviance, as of `partywise.glm.diagnostics.deviance_table`.
 
         None where the protocol does not report both deviances.

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -223,7 +222,7 @@ class Dependent(np.linalg.LinAlgError):
             f"ones ({which} depends on those before it), or give a larger ridge."
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[Dependent], tuple[int, int, int, str | None]]:
         """Exceptions of several arguments cross processes by these."""
         return Dependent, (self.rank, self.size, self.place, self.name)
 

@@ -8,7 +8,6 @@ has a constant first entry c_k / sqrt(p_k) for the intercept; it moves no consta
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -86,13 +85,21 @@ def block_predictor(z: np.ndarray, beta: AccountedValue, radius: AccountedValue)
     """Linear predictors (n,) of a block, b without the intercept (a constant); one entry moves, by 2 c ||b||."""
     slopes, c = np.asarray(beta.value, dtype=float), float(radius.value)
     reach, source, parents = c * float(np.linalg.norm(slopes)), "one entry moves, by 2 c |b|", (radius, beta)
-    terms: dict[str, Any] = {"depends_on": {"features"}, "parents": parents_of(*parents)}
+    names = parents_of(*parents)
     if not reach:
-        return whole(np.zeros(len(z)), 0, 1.0, source, **terms)
+        return whole(np.zeros(len(z)), 0, 1.0, source, depends_on={"features"}, parents=names)
     clip = BoxClip(Public(reach, because="radius of a block times the length of its slopes", made_of=parents))
     clipped = clip.steps((z @ slopes)[:, None], MOST_BITS)
     squares = 4 * clip.squares(1, MOST_BITS)
-    return whole(clipped.records[:, 0], squares, clip.step(MOST_BITS), source, clip_share=clipped.share, **terms)
+    return whole(
+        clipped.records[:, 0],
+        squares,
+        clip.step(MOST_BITS),
+        source,
+        clip_share=clipped.share,
+        depends_on={"features"},
+        parents=names,
+    )
 
 
 def regularise(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:

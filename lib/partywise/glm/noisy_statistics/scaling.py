@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ...alignment.party_arrays import columns_of
 from ...errors import BudgetExceeded
-from ...federation.parties import Party
+from ...federation.parties import Participant, Party
 from ...privacy.accounted_values import AccountedValue, Public, parameter
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.rounding import bounded_entries
@@ -39,7 +38,7 @@ NEEDED = {
 }
 
 
-def radius_of(public: PublicFacts, party: Any) -> AccountedValue:
+def radius_of(public: PublicFacts, party: Participant) -> AccountedValue:
     """Radius c_k to which a record of the party's scaled block is clipped; it rests on location and scale as well."""
     default = Public(RADIUS * float(np.sqrt(len(party.columns))), because=BECAUSE_RADIUS)
     given = public.radii.get(party.name, default)
@@ -47,7 +46,7 @@ def radius_of(public: PublicFacts, party: Any) -> AccountedValue:
     return Public(float(parameter("radii", given)), because=BECAUSE_SCALED, made_of=parts)
 
 
-def total_radius(public: PublicFacts, parties: Sequence[Any]) -> AccountedValue:
+def total_radius(public: PublicFacts, parties: Sequence[Participant]) -> AccountedValue:
     """Radius S of a record of all blocks, S^2 = sum of c_k^2."""
     parts = [radius_of(public, party) for party in parties]
     return Public(float(lengths(np.array([part.value for part in parts]))), because=BECAUSE_TOTAL, made_of=parts)
@@ -85,7 +84,7 @@ def statistic_range(public: PublicFacts) -> tuple[float, float]:
     return (low + high) / 2, (high - low) / 2
 
 
-def check_columns(public: PublicFacts, parties: Sequence[Any]) -> None:
+def check_columns(public: PublicFacts, parties: Sequence[Participant]) -> None:
     """Public constants of all columns and radii of all parties are there and in range."""
     for name in ("location", "scale"):
         values = constant(public, name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...federation.exchanges.residues import Ring, ring_for
+from ...federation.parties import Participant
 from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ..model import PublicFacts
+from ..options import NoisyPredictorOptions
 from .blocks import BITS, radius_with_constant, score_certificate
 from .scaling import radius_of, split_budget, statistic_range
 
@@ -46,7 +47,7 @@ class Plan:
     """What everyone knows before a fit; ``residual`` is the bound R of residuals."""
 
     public: PublicFacts
-    options: Any
+    options: NoisyPredictorOptions
     epsilon: float
     n: int
     residual: AccountedValue
@@ -71,9 +72,9 @@ class Plan:
     @classmethod
     def of(
         cls,
-        parties: Sequence[Any],
+        parties: Sequence[Participant],
         public: PublicFacts,
-        options: Any,
+        options: NoisyPredictorOptions,
         epsilon: float,
         delta: float,
         n: int,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ...models.families import FAMILIES, Family
 from ..exact import NO_STEP, SEPARATED
+from ..options import JointOptions
 from ..solvers import (
     Line,
     Memory,
@@ -68,7 +68,7 @@ def start_steering(intercept: float, q: int, matrix: np.ndarray | None, mean_wei
 
 
 def newton_step(
-    now: Steering, deviance: float, scores: np.ndarray, information: np.ndarray, family: str, options: Any
+    now: Steering, deviance: float, scores: np.ndarray, information: np.ndarray, family: str, options: JointOptions
 ) -> Steering:
     """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them."""
     again = now.verdict == MAJORANT
@@ -87,7 +87,7 @@ def newton_step(
     return _next_verdict(now, direction, family, options)
 
 
-def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, family: str, options: Any) -> Steering:
+def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, family: str, options: JointOptions) -> Steering:
     """After an evaluation."""
     if now.memory is None:
         raise ValueError("memory is None: start L-BFGS with a matrix.")
@@ -110,7 +110,7 @@ def in_blocks(sizes: Sequence[int]) -> list[slice]:
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
-def _next_verdict(now: Steering, direction: np.ndarray, family: str, options: Any) -> Steering:
+def _next_verdict(now: Steering, direction: np.ndarray, family: str, options: JointOptions) -> Steering:
     unit = 1.0 if now.first is None else unit_of(FAMILIES[family], now.path[0], float(now.first[0, 0]))
     if has_converged(direction, now.beta, options.tolerance, unit):
         return replace(now, direction=direction, verdict=LAST)

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -224,8 +223,8 @@ def to_estimate(
 
 
 def swept(
-    run: Run, order: Sequence[Any], blocks: PerPlace[Block], carried: Any, response: PerPlace[Response]
-) -> tuple[PerPlace[Block], Any]:
+    run: Run, order: Sequence[Party], blocks: PerPlace[Block], carried: AnalystState, response: PerPlace[Response]
+) -> tuple[PerPlace[Block], AnalystState]:
     """Every party in turn: it gets the others' predictors, moves, and answers."""
     parts, options = parts_of(run.parties), run.spec.options
     after = dict(by_place(blocks))

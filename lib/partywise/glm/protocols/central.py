@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
+from ...federation.cipher import Cipher
 from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
-from ...federation.run import Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
@@ -43,16 +44,20 @@ from ..noisy_statistics.scaling import (
     unscale_coefficients,
 )
 from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
+from ..options import NoisyGradientOptions, NoisyNewtonOptions
 
+ScoreOptions = NoisyNewtonOptions | NoisyGradientOptions
+Options = TypeVar("Options", bound=ScoreOptions, covariant=True)
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.
 AVERAGED = ("gaussian", "inverse_gaussian")
 # Iterates (1 + p,) of scaled columns, the public start first.
 Trail = tuple[np.ndarray, ...]
+Shares = Sequence[tuple[Cipher, ...]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Generic[Options]):
     """What everyone knows before a fit.
 
     radius : S of a record; clip : of scores; shares : of the squared budget, one for each release
@@ -60,7 +65,7 @@ class Plan:
     """
 
     public: PublicFacts
-    options: Any
+    options: Options
     epsilon: float
     n: int
     radius: AccountedValue
@@ -89,7 +94,7 @@ def check_private(run: Run) -> None:
         check_statistic(public)
 
 
-def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan:
+def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan[Options]:
     """The plan of a run with one release for each share of its squared budget."""
     options, public = run.spec.options, run.spec.public
     radius = total_radius(public, run.parties)
@@ -105,7 +110,7 @@ def make_plan(run: Run, n: int, shares: Sequence[float]) -> Plan:
     )
 
 
-def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
+def announced_scores(plan: Plan[ScoreOptions], mus: Sequence[float]) -> tuple[Event, ...]:
     """What the mean scores of all steps cost every party; their columns are given away once, for all of them."""
     certificate = whole_score(np.zeros(1 + plan.p), plan.clip, plan.n).certificate
     parents = parents_of(plan.clip.radius, plan.public.eta_start)
@@ -114,8 +119,8 @@ def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
 
 def announced_noise(certificate: SensitivityCertificate, mu: float, name: str, parents: tuple[str, ...]) -> Event:
     """What the aggregator's noise on one sum costs every party."""
-    terms: dict[str, Any] = {"trust_model": "central", "knows": (AGGREGATOR,)}
-    return announcement(certificate, {"mu": float(mu)}, MECHANISM, name, parents, **terms)
+    trust, knows = "central", (AGGREGATOR,)
+    return announcement(certificate, {"mu": float(mu)}, MECHANISM, name, parents, trust_model=trust, knows=knows)
 
 
 def records(blocks: Sequence[np.ndarray], party_columns: Sequence[Sequence[int]]) -> np.ndarray:
@@ -129,7 +134,7 @@ def noisy_score(
     response: Sequence[np.ndarray],
     beta: np.ndarray,
     parts: Sequence[AccountedValue],
-    plan: Plan,
+    plan: Plan[ScoreOptions],
     mu: float,
     step: int,
     rng_for: Rng,
@@ -159,17 +164,17 @@ def server_coefficients(trail: Trail, made_of: Sequence[AccountedValue]) -> Publ
     return Public(trail[-1], because=AFTER, made_of=made_of)
 
 
-def server_started(plan: Plan) -> Trail:
+def server_started(plan: Plan[ScoreOptions]) -> Trail:
     """The public start alone."""
     return (plan.start,)
 
 
-def server_answer(trail: Trail, plan: Plan) -> np.ndarray:
+def server_answer(trail: Trail, plan: Plan[ScoreOptions]) -> np.ndarray:
     """Coefficients (1 + p,) of the columns as they were given: the last iterate, or the mean of the later half."""
     return unscale_coefficients(np.mean([trail[place] for place in kept_of(plan, len(trail) - 1)], axis=0), plan.public)
 
 
-def kept_of(plan: Plan, steps: int) -> range:
+def kept_of(plan: Plan[ScoreOptions], steps: int) -> range:
     """Places in a trail of the iterates whose mean is answered."""
     iterate = plan.options.iterate or ("mean" if plan.public.family in AVERAGED else "last")
     return range(steps if iterate == "last" else max(ceil(steps / 2), 1), steps + 1)
@@ -182,7 +187,7 @@ def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: 
 
 
 def to_estimate(
-    answer: np.ndarray, plan: Plan, steps: int, errors: np.ndarray | None, rows: Mapping[str, np.ndarray]
+    answer: np.ndarray, plan: Plan[ScoreOptions], steps: int, errors: np.ndarray | None, rows: Mapping[str, np.ndarray]
 ) -> Estimate:
     """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
     return Estimate(
@@ -200,7 +205,7 @@ def local_ready(party: Party, values: np.ndarray) -> np.ndarray:
     return values
 
 
-def records_in(run: Run, rows: Any) -> list[Any]:
+def records_in(run: Run, rows: PerPlace[np.ndarray]) -> Shares:
     """Records at the aggregator, closed to everybody else."""
     active, _ = roles(run.parties)
     public = run.spec.public
@@ -211,7 +216,9 @@ def records_in(run: Run, rows: Any) -> list[Any]:
     return shared_once(run, (columns, ((active,), "response in shares", local_ready, (response,))))
 
 
-def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step: int, mu: float, earlier: Any) -> Any:
+def released_score(
+    run: Run, shares: Shares, plan: Plan[ScoreOptions], trail: Trail, step: int, mu: float, earlier: tuple[str, ...]
+) -> Sequence[Sequence[np.ndarray]]:
     """A noisy mean score at the analyst (see `only`), at the last iterate; ``earlier``: releases that it is made of."""
     beta, parts = plan.start, (plan.public.eta_start,)
     if step:
@@ -223,7 +230,12 @@ def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step
 
 
 def return_coefficients(
-    run: Run, plan: Plan, trail: Any, names: Sequence[str], rows: Any, errors: Any = None
+    run: Run,
+    plan: Plan[ScoreOptions],
+    trail: Trail,
+    names: Sequence[str],
+    rows: PerPlace[np.ndarray],
+    errors: np.ndarray | None = None,
 ) -> Estimate:
     """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
 

@@ -32,7 +32,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,7 @@ from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import Clear
 from ..exact import check_size
 from ..model import Estimate
-from ..opened_link.iterations import LAST, MAJORANT, STEP
+from ..opened_link.iterations import LAST, MAJORANT, STEP, Steering
 from ..opened_link.steps import (
     Predictor,
     analyst_direction,
@@ -72,7 +71,7 @@ from ..opened_link.steps import (
     local_sums,
     local_weights,
 )
-from ..records import local_columns, local_response, local_scaling, local_standardised
+from ..records import Response, local_columns, local_response, local_scaling, local_standardised
 from ..standardise import Scaling
 from . import secret_shared_link
 from .weighted_sums import MaskedColumns, closed_columns, gram, information, scores
@@ -92,14 +91,20 @@ def to_estimate(
     return replace(estimate, views=views, rows=kept, numbers=estimate.numbers | counts)
 
 
-def broadcast_state(run: Run, now: Any, parts: Sequence[Clear]) -> str:
+def broadcast_state(run: Run, now: Steering, parts: Sequence[Clear]) -> str:
     """What comes next, as everybody knows it then."""
     return run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_verdict, now, parts))
 
 
 def collect_information(
-    run: Run, masked: MaskedColumns, X: PerPlace[np.ndarray], response: Any, predictor: Any, kind: str, name: str
-) -> Any:
+    run: Run,
+    masked: MaskedColumns,
+    X: PerPlace[np.ndarray],
+    response: Response,
+    predictor: Predictor,
+    kind: str,
+    name: str,
+) -> np.ndarray:
     """X'WX at the analyst."""
     active = masked.order[0]
     found = run.at(active, local_evaluated, response, predictor, kind)
@@ -108,8 +113,14 @@ def collect_information(
 
 
 def evaluate(
-    run: Run, masked: MaskedColumns, X: PerPlace[np.ndarray], response: Any, predictor: Any, now: Any, step: int
-) -> tuple[Any, str]:
+    run: Run,
+    masked: MaskedColumns,
+    X: PerPlace[np.ndarray],
+    response: Response,
+    predictor: Predictor,
+    now: Steering,
+    step: int,
+) -> tuple[Steering, str]:
     """One evaluation: the next direction at the analyst, and the verdict."""
     active, options, family = masked.order[0], run.spec.options, run.spec.public.family
     found = run.at(active, local_evaluated, response, predictor, "observed")
@@ -135,10 +146,10 @@ def opened_along(
     masked: MaskedColumns,
     keys: PairKeys,
     X: PerPlace[np.ndarray],
-    predictor: Any,
-    now: Any,
+    predictor: Predictor,
+    now: Steering,
     step: int,
-) -> Any:
+) -> Predictor:
     """The predictor of the direction at the active party, who gets of the others' parts the sum alone."""
     active, parts = masked.order[0], masked.parts
     d = {
@@ -153,8 +164,8 @@ def opened_along(
 
 
 def take_step(
-    run: Run, masked: MaskedColumns, response: Any, predictor: Any, now: Any, verdict: str
-) -> tuple[Any, Any, bool]:
+    run: Run, masked: MaskedColumns, response: Response, predictor: Predictor, now: Steering, verdict: str
+) -> tuple[Predictor, Steering, bool]:
     """The step along the direction, whole if it is the last one; whether there was one."""
     active, parts, step = masked.order[0], masked.parts, 1.0
     if verdict == STEP:
@@ -170,10 +181,10 @@ def iterate(
     masked: MaskedColumns,
     keys: PairKeys,
     X: PerPlace[np.ndarray],
-    response: Any,
-    predictor: Any,
-    now: Any,
-) -> tuple[Any, Any, str, int]:
+    response: Response,
+    predictor: Predictor,
+    now: Steering,
+) -> tuple[Predictor, Steering, str, int]:
     """Evaluations and steps until the analyst ends them, and how many steps there were."""
     steps = 0
     while True:
@@ -192,11 +203,11 @@ def closing(
     masked: MaskedColumns,
     X: PerPlace[np.ndarray],
     scaling: PerPlace[Scaling],
-    response: Any,
-    predictor: Any,
-    now: Any,
+    response: Response,
+    predictor: Predictor,
+    now: Steering,
     verdict: str,
-) -> Any:
+) -> Estimate:
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
     active, options, parts = masked.order[0], run.spec.options, masked.parts
     matrix = None

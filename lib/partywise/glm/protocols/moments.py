@@ -35,7 +35,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -95,7 +94,7 @@ def moments_of(vector: np.ndarray, plan: Plan) -> Moments:
 
 def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, plan: Plan) -> Estimate:
     """The estimate, with what is said about it."""
-    numbers: dict[str, Any] = {
+    numbers: dict[str, float | int | bool | str | None] = {
         "openings": 1,
         "record_openings": 0,
         "secure_products": plan.n * plan.layout.crossing,
@@ -116,7 +115,7 @@ def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, pla
     )
 
 
-def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: Plan) -> Any:
+def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: Plan) -> Sequence[Release]:
     """The one release, at the analyst."""
     options = run.spec.options
     if options.dealer != "none":

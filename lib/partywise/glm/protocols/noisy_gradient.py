@@ -16,6 +16,7 @@ from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ..model import Estimate
 from ..noisy_statistics.scores import mean_weight
+from ..options import NoisyGradientOptions
 from .central import (
     Plan,
     Trail,
@@ -30,7 +31,7 @@ from .central import (
 )
 
 
-def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Trail:
+def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: Plan[NoisyGradientOptions]) -> Trail:
     """One gradient step further."""
     return (*trail, trail[-1] + plan.options.rate / mean_weight(plan.public) * only(released))
 
@@ -40,7 +41,7 @@ def fit(run: Run) -> Estimate:
     check_private(run)
     rows, n = common_rows(run)
     steps = run.spec.options.steps
-    plan = make_plan(run, n, (1 / steps,) * steps)
+    plan: Plan[NoisyGradientOptions] = make_plan(run, n, (1 / steps,) * steps)
     run.charge(run.parties, *announced_scores(plan, plan.mu))
     shares = records_in(run, rows)
     trail, names = run.at(ANALYST, server_started, plan), list[str]()

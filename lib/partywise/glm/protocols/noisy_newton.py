@@ -64,14 +64,14 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
     return 4 if family == "gaussian" else 8 if n >= LARGE else 2
 
 
-def announced_second(plan: Plan) -> Event:
+def announced_second(plan: Plan[NoisyNewtonOptions]) -> Event:
     """What the second moments cost every party."""
     certificate = moments_certificate(plan.radius, plan.p, plan.n)
     return announced_noise(certificate, plan.mu[0], SECOND, plan.radius.parents)
 
 
 def noisy_second(
-    blocks: Sequence[np.ndarray], response: Sequence[np.ndarray], plan: Plan, rng_for: Callable
+    blocks: Sequence[np.ndarray], response: Sequence[np.ndarray], plan: Plan[NoisyNewtonOptions], rng_for: Callable
 ) -> tuple[Release, ...]:
     """The second moments with their noise: computed inside the aggregation."""
     moments = second_moments(records(blocks, plan.party_columns), plan.radius)
@@ -80,7 +80,7 @@ def noisy_second(
     return (IntegerGaussian(mu=plan.mu[0])(moments, rng, **terms),)
 
 
-def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Matrix:
+def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: Plan[NoisyNewtonOptions]) -> Matrix:
     """The matrix of all steps; the sd of its noise is public."""
     sigma = noise_scale(moments_certificate(plan.radius, plan.p, plan.n).value, plan.mu[0])
     constant = constant_entry(plan.radius, plan.p, plan.n)
@@ -92,7 +92,7 @@ def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: 
     return (*trail, trail[-1] + matrix.step(only(released)))
 
 
-def server_errors(trail: Trail, matrix: Matrix, plan: Plan) -> np.ndarray | None:
+def server_errors(trail: Trail, matrix: Matrix, plan: Plan[NoisyNewtonOptions]) -> np.ndarray | None:
     """(1 + p,) standard deviation that the noise of all releases gives each coefficient; None without noise."""
     if np.isinf(plan.epsilon):
         return None
@@ -108,7 +108,7 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     options = run.spec.options
     steps = steps_of(options, run.spec.public.family, n)
-    plan = make_plan(run, n, (options.share, *((1 - options.share) / steps,) * steps))
+    plan: Plan[NoisyNewtonOptions] = make_plan(run, n, (options.share, *((1 - options.share) / steps,) * steps))
     run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1:]))
     shares = records_in(run, rows)
     second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)

@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -39,8 +38,10 @@ from ...federation.exchanges.cross_product import private, product, release_shar
 from ...federation.exchanges.dealing import Dealing, dealing
 from ...federation.exchanges.shared_values import MaskedValue
 from ...federation.exchanges.sharing import DEALER
+from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
-from ...federation.run import Run, per_place
+from ...federation.run import PerPlace, Run, per_place
+from ...privacy.accounted_values import AccountedValue
 from ..model import Estimate
 from ..noisy_statistics.blocks import BITS
 from ..noisy_statistics.scaling import local_response
@@ -97,17 +98,17 @@ class Round:
     """
 
     dealing: Dealing
-    columns: Any
+    columns: PerPlace[np.ndarray]
     masked_columns: Mapping[str, MaskedValue]
-    y: Any
-    moments: Mapping[str, Any]
-    betas: dict[str, Any]
-    parts: dict[str, list[Any]]
-    predictors: dict[str, Any] = field(default_factory=dict)
+    y: np.ndarray
+    moments: Mapping[str, np.ndarray]
+    betas: dict[str, np.ndarray]
+    parts: dict[str, list[Sequence[AccountedValue]]]
+    predictors: dict[str, np.ndarray] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
 
 
-def visit(run: Run, plan: Plan, state: Round, party: Any, block: Block, sweep: int) -> None:
+def visit(run: Run, plan: Plan, state: Round, party: Party, block: Block, sweep: int) -> None:
     """One party's turn: residual, its noisy product with the block, the block's coefficients, its noisy predictor."""
     score = released_product(run, plan, state, party, block, sweep)
     beta = run.at(ANALYST, server_block, state.betas[party.name], state.moments[party.name], score, block, plan)
@@ -120,7 +121,7 @@ def visit(run: Run, plan: Plan, state: Round, party: Any, block: Block, sweep: i
     state.ids[party.name] = name
 
 
-def residual(run: Run, plan: Plan, state: Round, block: Block, sweep: int) -> tuple[Any, tuple[str, ...]]:
+def residual(run: Run, plan: Plan, state: Round, block: Block, sweep: int) -> tuple[np.ndarray, tuple[str, ...]]:
     """(n,) y - mu at the active party, and the ids of the releases that it was computed with."""
     active, _ = roles(run.parties)
     exact = plan.options.own == "exact" and active.name in state.predictors
@@ -134,7 +135,7 @@ def residual(run: Run, plan: Plan, state: Round, block: Block, sweep: int) -> tu
     return r, (*ids, state.ids[active.name]) if exact else ids
 
 
-def released_product(run: Run, plan: Plan, state: Round, party: Any, block: Block, sweep: int) -> Any:
+def released_product(run: Run, plan: Plan, state: Round, party: Party, block: Block, sweep: int) -> np.ndarray:
     """X_k'r with noise at the analyst: from the active party itself, or by a secure product with it."""
     active, _ = roles(run.parties)
     r, ids = residual(run, plan, state, block, sweep)
@@ -175,7 +176,7 @@ def fit(run: Run) -> Estimate:
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
     betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
     parts = {p.name: [run.received(ANALYST, names[p.name])] for p in run.parties}
-    state, history = Round(triples, columns, behind, y, moments, betas, parts), list[Any]()
+    state, history = Round(triples, columns, behind, y, moments, betas, parts), list[np.ndarray]()
     for sweep in range(options.sweeps):
         for party, block in turns:
             visit(run, plan, state, party, block, sweep)

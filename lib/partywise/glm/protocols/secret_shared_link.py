@@ -43,8 +43,6 @@ above. A fit that fails a check of `..secret_shared_link.refinement` is ``diverg
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ...alignment.rows import common_rows
@@ -59,6 +57,7 @@ from ..secret_shared_link.plan import COLUMN, make_plan, pearson_of
 from ..secret_shared_link.polynomials import CENTRED
 from ..secret_shared_link.steps import (
     GOING,
+    State,
     analyst_advanced,
     analyst_coefficients,
     analyst_deviance,
@@ -83,7 +82,7 @@ from .secret_shared_sums import SharedInputs, at_optimum, ends_of, evaluate, ope
 
 def prepare(
     run: Run, rows: PerPlace[np.ndarray], n: int
-) -> tuple[SharedInputs, Any, Response, Terms, PerPlace[Scaling]]:
+) -> tuple[SharedInputs, np.ndarray, Response, Terms, PerPlace[Scaling]]:
     """Checked columns and response, rings, seeds, and what crosses once behind masks."""
     active, passive = roles(run.parties)
     order, public, options = (active, *passive), run.spec.public, run.spec.options
@@ -115,7 +114,7 @@ def prepare(
     return inputs, start, response, terms, scaling
 
 
-def send_coefficients(run: Run, inputs: SharedInputs, state: Any) -> PerPlace[np.ndarray]:
+def send_coefficients(run: Run, inputs: SharedInputs, state: State) -> PerPlace[np.ndarray]:
     """Every party has the coefficients of its columns at the trial."""
     parts, found = parts_of(run.parties), {}
     for place, party in enumerate(inputs.order):
@@ -125,7 +124,7 @@ def send_coefficients(run: Run, inputs: SharedInputs, state: Any) -> PerPlace[np
     return per_place(found)
 
 
-def refine(run: Run, inputs: SharedInputs, state: Any, terms: Any) -> tuple[Any, str, int]:
+def refine(run: Run, inputs: SharedInputs, state: State, terms: Terms) -> tuple[State, str, int]:
     """The state after Newton steps at the end of the search, how they ended, and how many sums they opened."""
     options, parts, public = run.spec.options, parts_of(run.parties), run.spec.public
     ranges = {fine.name: fine for fine in inputs.plan.link.fine}

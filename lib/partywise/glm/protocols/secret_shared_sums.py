@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,11 +12,13 @@ from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.polynomials import polynomials, shared_between
 from ...federation.exchanges.residues import Ring
 from ...federation.exchanges.shared_values import LinearCombination, MaskedValue, SharedValue
+from ...federation.parties import Party
 from ...federation.roles import ANALYST, parts_of
 from ...federation.run import PerPlace, Run
 from ..secret_shared_link.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_bits, last_of
 from ..secret_shared_link.polynomials import FineLink, SharedLink
 from ..secret_shared_link.steps import local_cut, local_vector
+from ..secret_shared_link.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ class SharedInputs:
 
     dealing: Dealing
     plan: Plan
-    order: tuple[Any, ...]
-    holders: tuple[Any, ...]
+    order: tuple[Party, ...]
+    holders: tuple[Party, ...]
     blocks: PerPlace
-    shift: Any
+    shift: np.ndarray
     columns: tuple[MaskedValue, ...]
     constant: SharedValue
     linear: MaskedValue
@@ -77,7 +78,9 @@ def predict_shares(
     return send_masked(run, inputs.dealing, LinearCombination.of(own).evaluate(run, bits), f"predictor, {name}", ())
 
 
-def evaluate(run: Run, inputs: SharedInputs, theta: PerPlace[np.ndarray], name: str) -> tuple[Any, list[Any]]:
+def evaluate(
+    run: Run, inputs: SharedInputs, theta: PerPlace[np.ndarray], name: str
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """Objective and scores at coefficients, opened to the analyst."""
     plan, dealing, parts = inputs.plan, inputs.dealing, parts_of(run.parties)
     link, degree = plan.link, degree_of(plan.link.scores)
@@ -101,7 +104,7 @@ def evaluate(run: Run, inputs: SharedInputs, theta: PerPlace[np.ndarray], name: 
     return opened_sum(run, inputs, [linear], pairs, f"objective, {name}", bits), found
 
 
-def ends_of(run: Run, inputs: SharedInputs, terms: Any, pearson: int) -> Ends:
+def ends_of(run: Run, inputs: SharedInputs, terms: Terms, pearson: int) -> Ends:
     """The numbers of the response for evaluations at the optimum, with some of Pearson's statistic."""
 
     def vector(name: str, place: int | None = None) -> tuple[SharedValue, MaskedValue]:
@@ -114,11 +117,11 @@ def ends_of(run: Run, inputs: SharedInputs, terms: Any, pearson: int) -> Ends:
     return Ends(constant, linear, scores, vector("weight")[1], rest)
 
 
-def opened_gram(run: Run, inputs: SharedInputs, whole: bool) -> list[list[Any]]:
+def opened_gram(run: Run, inputs: SharedInputs, whole: bool) -> list[list[np.ndarray | None]]:
     """X_j'X_k at the analyst, of all pairs of parties or of every party's own columns."""
-    found: list[list[Any]] = []
+    found: list[list[np.ndarray | None]] = []
     for j, one in enumerate(inputs.columns):
-        row: list[Any] = [None] * len(inputs.columns)
+        row: list[np.ndarray | None] = [None] * len(inputs.columns)
         for k, other in enumerate(inputs.columns):
             if k == j or (whole and k > j):
                 sums = product(run, inputs.dealing, one, other, f"products {j}, {k}", ring=inputs.plan.gram)
@@ -127,11 +130,13 @@ def opened_gram(run: Run, inputs: SharedInputs, whole: bool) -> list[list[Any]]:
     return found
 
 
-def opened_information(run: Run, inputs: SharedInputs, weights: SharedValue, name: str) -> list[list[Any]]:
+def opened_information(
+    run: Run, inputs: SharedInputs, weights: SharedValue, name: str
+) -> list[list[np.ndarray | None]]:
     """X_j'W X_k at the analyst, of all pairs of parties."""
     dealing, parts = inputs.dealing, parts_of(run.parties)
     W = send_masked(run, dealing, weights, f"weights, {name}", inputs.order)
-    found: list[list[Any]] = [[None] * len(inputs.order) for _ in inputs.order]
+    found: list[list[np.ndarray | None]] = [[None] * len(inputs.order) for _ in inputs.order]
     for k, other in enumerate(inputs.columns):
         weighted = product(run, dealing, W, other, f"weighted columns {k}, {name}", entries=True)
         closed = send_masked(run, dealing, weighted, f"weighted columns behind masks {k}, {name}", inputs.order)
@@ -143,7 +148,7 @@ def opened_information(run: Run, inputs: SharedInputs, weights: SharedValue, nam
 
 def opened_scores(
     run: Run, inputs: SharedInputs, ends: Ends, values: Sequence[MaskedValue], bits: int, name: str
-) -> list[Any]:
+) -> list[np.ndarray]:
     """X_k'(scores) at the analyst, of every party, from the polynomials of the scores."""
     dealing, parts = inputs.dealing, parts_of(run.parties)
     total = LinearCombination.of([ends.constant])
@@ -159,7 +164,7 @@ def opened_scores(
 
 def at_optimum(
     run: Run, inputs: SharedInputs, ends: Ends, theta: PerPlace[np.ndarray], fine: FineLink, name: str
-) -> tuple[Any, Any, Any, Any, Any]:
+) -> tuple[list[list[np.ndarray | None]], list[np.ndarray] | None, np.ndarray, np.ndarray | None, np.ndarray | None]:
     """X'WX at expected weights, scores, deviance, power sum of predictors, Pearson's sum; None where not wanted."""
     dealing, every = inputs.dealing, last_of(fine, run.spec.public.family, run.spec.options)
     low, bits = last_bits(every)
@@ -170,7 +175,9 @@ def at_optimum(
         """The next polynomials behind masks."""
         return [send_masked(run, dealing, next(shares), f"{what} {place}, {name}", ()) for place in range(count)]
 
-    def sums(terms: Sequence[LinearCombination], pairs: Iterable[tuple[MaskedValue, MaskedValue]], what: str) -> Any:
+    def sums(
+        terms: Sequence[LinearCombination], pairs: Iterable[tuple[MaskedValue, MaskedValue]], what: str
+    ) -> np.ndarray:
         return opened_sum(run, inputs, terms, tuple(pairs), f"{what}, {name}", bits)
 
     weight, integrals, scores, powers, pearson = (
@@ -202,7 +209,7 @@ def opened_sum(
     pairs: Sequence[tuple[MaskedValue, MaskedValue]],
     name: str,
     bits: int,
-) -> Any:
+) -> np.ndarray:
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
     made = [product(run, inputs.dealing, one, other, f"{name} {k}") for k, (one, other) in enumerate(pairs)]
     total = LinearCombination.of([*terms, *made])
@@ -212,8 +219,8 @@ def opened_sum(
 def vector_of(
     run: Run,
     dealing: Dealing,
-    holders: Sequence[Any],
-    terms: Any,
+    holders: Sequence[Party],
+    terms: Terms,
     which: tuple[str, int | None],
     plan: Plan,
     ring: Ring,

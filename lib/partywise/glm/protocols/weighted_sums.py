@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,7 @@ from ...federation.exchanges.cross_product import private, product, reveal, send
 from ...federation.exchanges.dealing import Dealing, dealing
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.exchanges.shared_values import MaskedValue
-from ...federation.parties import Party
+from ...federation.parties import Participant, Party
 from ...federation.roles import ANALYST, parts_of
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import Clear
@@ -44,6 +43,9 @@ from ..opened_link.steps import ScaledVector
 
 # After the point of columns, weights and scores: sums are right to about 1e-13 of what they could be.
 BITS = 38
+
+# What the active party sends of its own columns, and the power of two that it was divided by.
+OwnSums = tuple[tuple[np.ndarray, float], ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def local_own_products(party: Party, columns: np.ndarray) -> Clear:
     return Clear(columns.T @ columns, units=("features",), owner=party.name)
 
 
-def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace[np.ndarray], n: int) -> MaskedColumns:
+def closed_columns(run: Run, order: Sequence[Party], columns: PerPlace[np.ndarray], n: int) -> MaskedColumns:
     """Masked columns at all parties: they cross once a run; ``order`` begins with the active party."""
     triples = dealing(run, order, ring_for(2 * n, 3 * BITS))
     masked = {}
@@ -94,7 +96,7 @@ def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace[np.ndarray]
     return MaskedColumns(triples, tuple(order), n, masked, ring_for(2 * n, 2 * BITS), parts_of(run.parties))
 
 
-def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, between: bool) -> Any:
+def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, between: bool) -> np.ndarray:
     """X'X (q, q) at the analyst, with 0 ``between`` parties where nothing is wanted of it."""
     own = run.gather(masked.order, ANALYST, "X'X of its own", local_own_products, columns)
     pairs = []
@@ -107,7 +109,7 @@ def gram(run: Run, masked: MaskedColumns, columns: PerPlace[np.ndarray], *, betw
     return run.at(ANALYST, analyst_gram, own, pairs, masked.n)
 
 
-def scores(run: Run, masked: MaskedColumns, u: Any, own: Any, step: int) -> Any:
+def scores(run: Run, masked: MaskedColumns, u: ScaledVector, own: OwnSums, step: int) -> np.ndarray:
     """X'u (q,) at the analyst, from u at the active party and what it sends of its own columns."""
     active = masked.order[0]
     values = run.at(active, local_values, u)
@@ -124,7 +126,7 @@ def scores(run: Run, masked: MaskedColumns, u: Any, own: Any, step: int) -> Any:
     return run.at(ANALYST, analyst_scores, own, found)
 
 
-def information(run: Run, masked: MaskedColumns, w: Any, own: Any, name: str) -> Any:
+def information(run: Run, masked: MaskedColumns, w: ScaledVector, own: OwnSums, name: str) -> np.ndarray:
     """X'WX (q, q) at the analyst, from w at the active party and what it sends of its own columns."""
     active, triples = masked.order[0], masked.dealing
     values = run.at(active, local_values, w)
@@ -158,14 +160,14 @@ def analyst_gram(own: Sequence[np.ndarray], pairs: Sequence[np.ndarray], n: int)
     return matrix
 
 
-def analyst_scores(own: tuple[tuple[np.ndarray, float], ...], others: Sequence[np.ndarray]) -> np.ndarray:
+def analyst_scores(own: OwnSums, others: Sequence[np.ndarray]) -> np.ndarray:
     """X'u of all parties: that of the active one as it is, those of the others in its unit."""
     ((first, scale),) = own
     return np.concatenate([first, *(scale * part[:, 0] for part in others)])
 
 
 def analyst_information(
-    own: tuple[tuple[np.ndarray, float], ...],
+    own: OwnSums,
     edges: Sequence[np.ndarray],
     blocks: Sequence[np.ndarray],
     sizes: Sequence[int],
@@ -185,6 +187,6 @@ def analyst_information(
     return (matrix + matrix.T) / 2
 
 
-def features_of(parties: Sequence[Any]) -> tuple[Clear, ...]:
+def features_of(parties: Sequence[Participant]) -> tuple[Clear, ...]:
     """What a function of the columns of some parties is made of, for the ledger."""
     return tuple(Clear(None, units=("features",), owner=party.name) for party in parties)

@@ -239,7 +239,7 @@ def to_estimate(
     order: Sequence[tuple[str, Sequence[int]]],
     options: JointOptions,
     family: str,
-    counts: Mapping[str, int],
+    counts: Mapping[str, float | int | bool | str | None],
 ) -> Estimate:
     """What the analyst has, on the scale of the given columns."""
     search, start, finer = state.search, state.start, state.refinement
@@ -248,7 +248,10 @@ def to_estimate(
     beta = start.unit * state.trial[place]
     beta[0] += start.intercept
     ended: Search | Refinement = search if finer is None else finer
-    numbers: dict[str, Any] = dict(counts) | {"record_openings": 0, "approximate": family != "gaussian"}
+    numbers: dict[str, float | int | bool | str | None] = dict(counts) | {
+        "record_openings": 0,
+        "approximate": family != "gaussian",
+    }
     if ended.status != "ok":
         numbers["reason"] = ended.reason
     if finer is not None and finer.optimum is not None:
