@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from loss_oracle import oracle_epsilon, random_distributions, true_delta
+from loss_oracle import oracle_epsilon, random_profiles, true_delta
 from partywise.privacy.accounting.compose import compose
 from partywise.randomness import stream
 
@@ -23,7 +23,7 @@ COMPOSITIONS, SAMPLED, ENUMERATED = 1000, 100, 60
 def compare(address: str, number: int, *, sampled: bool) -> tuple[float, float, float]:
     """Total above the lower oracle, upper oracle above the total, CPU seconds of the total."""
     rng = stream(7, address, str(number))
-    distributions, delta = random_distributions(rng, sampled=sampled), float(10 ** rng.uniform(-9, -3))
+    distributions, delta = random_profiles(rng, sampled=sampled), float(10 ** rng.uniform(-9, -3))
     begun = time.process_time()
     found = compose(distributions).epsilon(delta)
     seconds = time.process_time() - begun
@@ -57,7 +57,7 @@ def test_random_compositions_against_fifty_digits():
     while done < ENUMERATED:
         rng = stream(7, "long exact", str(number))
         number += 1
-        distributions, delta = random_distributions(rng), float(10 ** rng.uniform(-12, -2))
+        distributions, delta = random_profiles(rng), float(10 ** rng.uniform(-12, -2))
         if sum(distribution.count for distribution in distributions if distribution.epsilon is not None) > 7:
             continue
         found = compose(distributions).epsilon(delta)

@@ -27,10 +27,10 @@ PLACES = 150_000
 FOLDS, REPLICATES = 2, (2, 30)
 # Common scalars that figures read.
 TRUST = {
-    "moments": "distributed",
-    "noisy_predictor": "distributed",
-    "noisy_newton": "central",
-    "noisy_gradient": "central",
+    "moments": "nobody",
+    "noisy_predictor": "dealer does not collude",
+    "noisy_newton": "aggregator does not collude",
+    "noisy_gradient": "aggregator does not collude",
 }
 
 
@@ -107,7 +107,7 @@ def _scalars(fit: Fit, shape: tuple[int, int, int]) -> dict[str, np.ndarray]:
         "bytes_measured": 10 ** (4 + 2 * fit.level) * fit.parties,
     }
     if fit.method.protocol_name in TRUST:
-        found["trust_model"] = np.array(TRUST[fit.method.protocol_name])
+        found["trust"] = np.array(TRUST[fit.method.protocol_name])
     for name, words in fit.plan.study.variables.items():
         if name not in SHOWN:
             found[name] = _guess(*words, fit, shape)

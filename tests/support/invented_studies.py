@@ -20,7 +20,14 @@ SHOWN = {
     *("path_trees", "path_train_loss", "path_test_loss"),
     *("table_column", "table_edges", "table_values", "table_noise", "path_rounds", "path_loss", "path_excess"),
     "path_loss_excess",
-    *("path_iteration", "coefficients", "coefficient_errors", "pooled_coefficients", "pooled_errors"),
+    *(
+        "path_iteration",
+        "coefficients",
+        "interval_centres",
+        "coefficient_errors",
+        "pooled_coefficients",
+        "pooled_errors",
+    ),
     *("nested_deviance", "nested_likelihood", "matrix", "pooled_matrix", "leaked_messages", "leaked_share"),
 }
 
@@ -283,7 +290,7 @@ def _glm_arrays(fit: Fit) -> Arrays:
     place = np.arange(60.0)
     found |= {"path_iteration": (("path_point",), place), "path_excess": (("path_point",), np.exp(-place * fit.level))}
     values = np.linspace(-2, 2, p + 1)
-    for name in ("coefficients", "coefficient_errors", "pooled_coefficients", "pooled_errors"):
+    for name in ("coefficients", "interval_centres", "coefficient_errors", "pooled_coefficients", "pooled_errors"):
         found[name] = (("coefficient",), np.full(p + 1, 0.5) if name.endswith("errors") else values * fit.level)
     columns = np.arange(p + 1.0)
     return found | {

@@ -100,7 +100,7 @@ def test_what_is_edited_after_the_first_block_and_put_back_leaves_nothing_behind
 def stale(finished: Path, folder: Path) -> Path:
     """A finished run of which one figure is cut, and one method of another configuration."""
     copy_run(finished, folder)
-    edit(folder / "config/tiny.yaml", "moments\n        max_steps: 30", "moments\n        max_steps: 31")
+    edit(folder / "config/tiny.yaml", "dealer\n        max_steps: 30", "dealer\n        max_steps: 31")
     figure = folder / RESULTS / "figures" / STUDY / "error_by_parties.svg"
     figure.write_bytes(figure.read_bytes()[:1000])
     return folder

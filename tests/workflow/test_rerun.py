@@ -69,8 +69,8 @@ def test_an_edited_file_reruns_its_users(copy, file, expected):
         # Only the moments have a target.
         ("epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
         (
-            "moments\n        max_steps: 30",
-            "moments\n        max_steps: 31",
+            "dealer\n        max_steps: 30",
+            "dealer\n        max_steps: 31",
             {"fit": 2, **DOWNSTREAM},
             {"moments"},
             FIGURES,

@@ -19,7 +19,7 @@ BLOCK = f"{FOLDER}/blocks/simulated/moments/k2_r0000-0001_f00-01.npz"
 DOWNSTREAM = {"collect": 1, "figure": 2}
 FITS = {"fit": 10, **DOWNSTREAM}
 EVERYTHING = {"generate": 1, "fit": 10, **DOWNSTREAM}
-STEPS = ("config/tiny.yaml", "moments\n        max_steps: 30", "moments\n        max_steps: 31")
+STEPS = ("config/tiny.yaml", "dealer\n        max_steps: 30", "dealer\n        max_steps: 31")
 
 
 def git(folder: Path, *words: str) -> None:

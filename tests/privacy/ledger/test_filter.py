@@ -208,7 +208,7 @@ def adaptive(budget, radius, release_id, sigma=16.0):
 
 
 def a_radius(audience="*"):
-    return QuantileRadius(0.5)(np.full(20, 1.5), stream(3, "r"), owner="p1", release_id="radius", audience=audience)
+    return QuantileRadius(0.5)(np.full(400, 1.5), stream(3, "r"), owner="p1", release_id="radius", audience=audience)
 
 
 def test_a_budget_that_was_fixed_in_advance_is_charged_whole_for_releases_whose_distribution_was_not():

@@ -336,7 +336,7 @@ def test_the_six_counts_of_a_radius_cost_one_gaussian_of_their_total(share):
 
 def test_every_mechanism_states_its_distribution_and_products_are_those_enumerated_here():
     here = Path(__file__).read_text(encoding="utf-8")
-    bodies = [node for path in sorted(LIB.glob("*.py")) for node in ast.parse(path.read_text(encoding="utf-8")).body]
+    bodies = [node for path in sorted(LIB.rglob("*.py")) for node in ast.parse(path.read_text(encoding="utf-8")).body]
     nodes = {node.name: node for node in bodies if isinstance(node, ast.ClassDef)}
     heirs = {name: base.id for name, node in nodes.items() for base in node.bases if getattr(base, "id", "") in nodes}
     products, classes = set(), set()

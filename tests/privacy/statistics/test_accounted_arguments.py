@@ -181,5 +181,7 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         "glm/noisy_statistics/scores.py",
         "glm/noisy_statistics/blocks.py",
         # Of a length that is made of the radii and the range of the response, whose parents the draw names.
-        "glm/protocols/moments.py",
+        "glm/noisy_statistics/moment_plan.py",
+        # Of radii and a Gram matrix that are AccountedValue and whose parents the draw names.
+        "functional/protocols/aggregation.py",
     }

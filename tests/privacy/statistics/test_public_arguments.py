@@ -204,6 +204,7 @@ CERTIFIED = {
     "sliced_inverse_regression": {
         "row": {
             *("cert", "cert_whiten", "iid_equal", "cert_equal", "whiten_equal", "mirrored", "votes", "whitened_votes"),
+            *("cert_shared", "whiten_shared"),
         },
     },
     "vertical_glm": {

@@ -121,7 +121,9 @@ def _with_new_names(cube: xr.Dataset) -> xr.Dataset:
     names = RENAMED_VARIABLES | {
         f"{word}_{old}": f"{word}_{new}" for old, new in RENAMED.items() for word in ("case", "method")
     }
-    cube = cube.rename({old: new for old, new in names.items() if old in cube and new not in cube})
+    # Dims are not settings: `method_label` is no option `label`.
+    named = set(cube.variables) - set(cube.dims)
+    cube = cube.rename({old: new for old, new in names.items() if old in named and new not in cube})
     labels = {
         name: (cube[name].dims, [RENAMED_VALUES.get(label, label) for label in cube[name].values.tolist()])
         for name in ("method_label", "method_variant")
