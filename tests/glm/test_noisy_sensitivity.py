@@ -91,6 +91,7 @@ def test_second_moments(n):
 
     bound = second_moments(np.concatenate([records[0][0][None], rest]), public(S)).certificate.value
     assert bound == moments_certificate(public(S), P, n).value
+    # The constant is rounded down to whole steps, a millionth of the ball.
     assert bound == pytest.approx(np.sqrt(2) * (S**2 / P + S**2) / n, rel=1e-5)
     assert 1 - 1e-5 <= moved(statistic, records) / bound <= WHOLE
 

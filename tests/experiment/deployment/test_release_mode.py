@@ -196,6 +196,9 @@ def test_the_screen_says_who_is_trusted(tmp_path):
     start = Start(deployment, "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
     told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), True, "", {}))
+    named = replace(deployment, network=replace(deployment.network, trusted={"analyst": "Bureau"}))
+    other = screen(replace(start, deployment=named), RunReport(outcome, (), {}, {}, None, "", (), True, "", {}))
+    assert "Bureau runs the analyst, which may know the noise or the records: epsilon inf against it" in other
     assert "Statistics Office runs the aggregator, which sees every record: epsilon inf against it" in told
 
 

@@ -42,6 +42,11 @@ LEAST_KEY = 2048
 KNOWING = {AGGREGATOR: "sees every record", DEALER: "knows the noise"}
 
 
+def knowledge_of(place: str) -> str:
+    """What a place without data knows, as the end of a sentence; also of places of methods that are not shipped."""
+    return KNOWING.get(place, "may know the noise or the records")
+
+
 class _Enough(BaseException):
     """The rehearsal has taken long enough."""
 
@@ -121,9 +126,9 @@ def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
     for place in knowing_places(events):
         if place not in deployment.network.trusted:
             raise ConfigError(
-                f"{KEY}.mode is 'release': of method {deployment.network.method} the {place} {KNOWING[place]}; say who "
-                f"runs it, {KEY}.trusted: {{{place}: NAME}}, or take a method without one (docs/release_mode.md lists "
-                "them)."
+                f"{KEY}.mode is 'release': of method {deployment.network.method} the {place} {knowledge_of(place)}; "
+                f"say who runs it, {KEY}.trusted: {{{place}: NAME}}, or take a method without one "
+                "(docs/release_mode.md lists them)."
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...federation.account.spending import UnitCost
-from .rehearsal import KNOWING
+from .rehearsal import knowledge_of
 from .run_files import EXTRACT, OUTCOME, RECORD, TRANSCRIPT
 from .running import RunReport, Start
 
@@ -35,7 +35,7 @@ def screen(start: Start, report: RunReport) -> list[str]:
     elif not report.noise:
         lines.append(f"WARNING: {UNPROTECTED}.")
     for place, name in network.trusted.items():
-        lines.append(f"{name} runs the {place}, which {KNOWING[place]}: epsilon inf against it")
+        lines.append(f"{name} runs the {place}, which {knowledge_of(place)}: epsilon inf against it")
     if report.outcome.platforms:
         lines.append(f"platforms differ, so last bits may: {report.outcome.platforms}")
     lines += _message_lines(start, report)

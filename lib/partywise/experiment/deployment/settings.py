@@ -66,7 +66,7 @@ class Network:
     patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
     same_platform : whether parties are refused whose version of Python, architecture, C library or kernels of numpy and
         OpenBLAS differ, so that last bits may; without it a difference is told
-    largest_epsilon : in mode ``release`` a method that certifies no less than this for its unit is refused
+    largest_epsilon : in mode ``release`` a method that certifies more than this for its unit is refused
     trusted : who runs a place that sees records (``aggregator``) or knows the noise (``dealer``), by the place; in mode
         ``release`` such a place must be named, and what all pay is infinite against it
     budget : see `Budget`, of mode ``release``; without it nothing is refused

@@ -60,7 +60,7 @@ class Aggregation:
     response_step: float = 2.0**-BITS
 
     @property
-    def dealt(self) -> bool:
+    def has_dealer(self) -> bool:
         """Whether a dealer draws the noise."""
         return self.plan.options.dealer != "none"
 
@@ -70,7 +70,7 @@ class Aggregation:
 
         S_zz: sqrt(2) S_tot^2 as isometric vector; S_zy: 2 S_tot S_y; the mean: 2 S_tot.
         """
-        if not self.dealt:
+        if not self.has_dealer:
             return {part: self.total(part).certificate for part in PARTS}
         none = np.zeros((1, 1))
         bounded = {
@@ -111,7 +111,7 @@ class Aggregation:
     def sd(self) -> dict[str, float]:
         """Noise of each part of a chunk, where it is added once but for S_zy: without a dealer by either party."""
         found = {part: SharedGaussian(self.mu[part]).deviation(self.certificates[part]) for part in PARTS}
-        return found if self.dealt else found | {"zy": math.sqrt(2) * found["zy"]}
+        return found if self.has_dealer else found | {"zy": math.sqrt(2) * found["zy"]}
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
@@ -186,7 +186,7 @@ class Aggregation:
     @property
     def copies(self) -> float:
         """How often an entry of S_zz has its noise, on average."""
-        if self.dealt:
+        if self.has_dealer:
             return 1.0
         sizes = np.array([len(columns) for columns in self.plan.owner_columns])
         return float(2 - np.sum(sizes**2) / np.sum(sizes) ** 2)
@@ -212,7 +212,7 @@ def aggregation(plan: Plan, response: AccountedValue, width: int) -> Aggregation
     mu = {part: float(np.sqrt(2 * share * rho)) for part, share in zip(PARTS, options.shares, strict=True)}
     halves = tuple(tuple((f, h) for f in plan.fold.training_folds) for h in (0, 1))
     made = Aggregation(plan, total, response, halves, mu, width)
-    if made.dealt:
+    if made.has_dealer:
         return made
     return replace(made, step=float(plan.radius.max()) / LARGEST, response_step=float(response.value) / LARGEST)
 

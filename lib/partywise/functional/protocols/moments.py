@@ -137,7 +137,7 @@ def active_boost(chunks: list[list[NoisySums]], sums: Aggregation, rng_for: Rng)
     both = chunks[0] + chunks[1]
     a, b, train = (active_moments(part, variance) for part in (chunks[0], chunks[1], both))
     floor = active_floor(both, len(plan.coordinates.gram), sums.copies)
-    apart = () if sums.dealt else tuple(np.array(own) for own in sums.layout.columns[1:])
+    apart = () if sums.has_dealer else tuple(np.array(own) for own in sums.layout.columns[1:])
     known = active_noise(chunks, apart) if options.margin == "noise" else None
     penalties, rng = plan.coordinates.penalties, rng_for("probes")
     return fit_boosting(train, a, b, plan.groups, penalties, options, floor=floor, released=known, rng=rng)
@@ -152,7 +152,7 @@ def to_estimate(fit: BoostingFit, operators: np.ndarray, plan: Plan) -> Estimate
 def noisy_sums(run: Run, columns: PerPlace[np.ndarray], sums: Aggregation) -> tuple[Release, ...]:
     """The releases of all chunks, at the analyst."""
     options = sums.plan.options
-    if sums.dealt:
+    if sums.has_dealer:
         dealt = dealing(run, run.parties, sums.ring)
         return noisy_moments(run, dealt, columns, len(sums.rows), 0, sums.chunks, sums.layout, ANALYST)
     encryption = Encryption(options.cipher, options.key_size)
