@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from partywise.datasets.own.grammar import ColumnBlock
-from partywise.datasets.own.indicators import indicator_names, indicators, runs, width
+from partywise.datasets.own.indicators import indicator_names, indicators, width
 from partywise.datasets.own.table_files import TableFile
+from partywise.studies.vertical_linear.own_settings import TableSettings as Linear
+from partywise.studies.vertical_trees.own_settings import TableSettings as Trees
 
 AGE = ColumnBlock(name="age", bounds=(0.0, 100.0))
 BLOOD = ColumnBlock(name="blood", levels=("0", "A", "B"))
@@ -25,8 +27,11 @@ def test_a_number_stays_as_it_is():
     assert [column.tolist() for column in indicators(ages, AGE)] == [[30.0, 40.0]]
 
 
-def test_parties_hold_what_the_columns_of_their_files_become():
-    files = [TableFile(party="a", file="a.csv", columns=(BLOOD,)), TableFile(party="b", file="b.csv", columns=(AGE,))]
-    assert runs(files, 2) == ((0, 1), (2,))
+@pytest.mark.parametrize(("kind", "groups"), [(Linear, ((0, 1), (2,))), (Trees, ((0,), (1,)))])
+def test_parties_hold_what_the_columns_of_their_files_become(kind, groups):
+    files = (TableFile(party="a", file="a.csv", columns=(BLOOD,)), TableFile(party="b", file="b.csv", columns=(AGE,)))
+    settings = kind(id="id", tables=files, response="late", response_party="b")
+    assert settings.groups(2) == groups and settings.n_columns == groups[1][0] + 1
+    assert settings.column_names == (("blood = A", "blood = B", "age") if kind is Linear else ("blood", "age"))
     with pytest.raises(ValueError, match="parties is 3: the settings name 2 files"):
-        runs(files, 3)
+        settings.groups(3)

@@ -64,11 +64,41 @@ def test_a_table_of_trees_is_fitted_by_a_generalised_linear_model():
     assert cell.scalars["status"] == "ok" and cell.scalars["n_features"] == 7
 
 
-def test_a_table_without_locations_and_scales_is_refused_by_a_generalised_linear_model():
-    case = {"source": "dataset", "settings": {"dataset": "adult"}, "grid": {"methods": ["one"]}}
-    block = {"methods": {"one": {"protocol": "reference"}}, "cases": {"real": case}, "figures": []}
-    with pytest.raises(ConfigError, match=r"dataset is 'adult': no location and scale .* adult_three_parties"):
-        plan("vertical_glm", block, 7)
+GLM = {
+    "reference": {"protocol": "reference", "ridge": 1.0},
+    "private": {"protocol": "noisy_newton"},
+}
+
+
+def glm_plan(dataset, methods, parties=2, **settings):
+    grid = {"methods": methods, "replicates": 1, "parties": [parties], "folds": 1, "epsilon": [8.0]}
+    case = {"source": "dataset", "settings": {"dataset": dataset, **settings}, "grid": grid}
+    return plan("vertical_glm", {"methods": GLM, "cases": {"real": case}, "figures": []}, 7)
+
+
+@pytest.mark.parametrize("dataset", ["abalone", "adult"])
+def test_columns_without_a_location_are_scaled_by_their_public_range(dataset):
+    fetch.fetch(dataset, ROOT / "resources" / dataset)
+    made = glm_plan(dataset, ["reference", "private"], rows=400, dims=[3, len(TABLES[dataset].columns)])
+    data = generate(made, "real", [0], ROOT / "resources")
+    public, bounds = data[0].public(), np.array([about.bounds for about in TABLES[dataset].column_facts])
+    # A uniform variable on [a, b] has the mean (a + b) / 2 and the variance (b - a)^2 / 12.
+    np.testing.assert_allclose(public.location.value, bounds.mean(axis=1))
+    np.testing.assert_allclose(12 * public.scale.value**2, (bounds[:, 1] - bounds[:, 0]) ** 2)
+    first, second = made.study.split(data[0], 2, made.spec, made.cases["real"].settings)
+    assert (first.role, first.columns, second.role) == ("active", (0, 1, 2), "passive")
+    (cell,) = run(made, "real", "private", [2], [0], [0], data)
+    assert cell.scalars["status"] == "ok" and 4 < cell.scalars["epsilon_certified"] <= 8
+
+
+def test_columns_without_a_public_range_are_fitted_without_epsilon_only():
+    fetch.fetch("credit_default", ROOT / "resources" / "credit_default")
+    with pytest.raises(ConfigError, match="column 'BILL_AMT1' of dataset 'credit_default' has no public range; take"):
+        glm_plan("credit_default", ["private"])
+    made = glm_plan("credit_default", ["reference"], rows=500)
+    data = generate(made, "real", [0], ROOT / "resources")
+    (cell,) = run(made, "real", "reference", [2], [0], [0], data)
+    assert cell.scalars["status"] == "ok" and data[0].public().location is None
 
 
 @pytest.mark.parametrize("study", METHODS)
@@ -81,7 +111,7 @@ def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):
     if study == "vertical_trees" and not numbers:
         given = {name: value for name, value in given.items() if name != "residual_bound"}
     grid = {"methods": ["one"], "replicates": 1, "parties": [len(table.holders)], "folds": 1, "epsilon": [1.0]}
-    settings = {"dataset": dataset, "data_size_for_debug": 300}
+    settings = {"dataset": dataset, "rows": 300}
     case = {"source": "dataset", "settings": settings, "grid": grid}
     made = plan(study, {"methods": {"one": given}, "cases": {"real": case}, "figures": []}, 7)
     (cell,) = run(made, "real", "one", grid["parties"], [0], [0], generate(made, "real", [0], ROOT / "resources"))

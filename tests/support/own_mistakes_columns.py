@@ -170,6 +170,8 @@ KEYS: list[Mistake] = [
     ("level and bounds", column(1, bounds=[0, 1]), "bounds is [0.0, 1.0]: levels are bins by themselves"),
     ("delimiter of two", shop(delimiter=";;"), "delimiter is ';;': it must be one character"),
     ("unknown encoding", shop(encoding="utf-9"), "encoding is 'utf-9': it must be one that Python knows"),
+    ("id twice", cell(3, 0, "c1000"), "shop.csv has the id 'c1000' in row 2 and row 4: keep one"),
+    ("dims", setting(dims=[1, 3]), "dims is (1, 3): tables say who holds what; leave it out"),
     ("match", setting(match="all"), "match is 'all': it must be one of refuse, common"),
     ("parties", grid(parties=[3]), "grid.parties is 3"),
     ("folds", grid(folds=30), "grid.folds is 30: min_records is 20 and no more are sure before the files are read"),

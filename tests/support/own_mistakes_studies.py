@@ -29,16 +29,13 @@ MARKED = (
 
 
 ONLY: dict[str, list[Mistake]] = {study: [] for study in STUDIES}
-TWICE: Mistake = ("id twice", cell(3, 0, "c1000"), "shop.csv has the id 'c1000' in row 2 and row 4: keep one")
 ONLY["vertical_trees"] = [
-    TWICE,
     (
         "no edges",
         lambda own: own.first["columns"][0].pop("edges"),
         "column 0 (from 0) of a passive party has no declared",
     ),
     ("edges out of order", column(0, edges=[1.0, 0.0]), "edges is [1.0, 0.0]: give at least one, in increasing order"),
-    ("dims", setting(dims=[1, 3]), "dims is (1, 3): tables say who holds what; leave it out"),
     ("a name of a protocol", shop(party="dealer"), "tables has the party 'dealer': that name belongs to a protocol"),
     ("too deep", protocol(max_tree_depth=60), "max_tree_depth is 60"),
     ("too many trees", protocol(num_of_trees=10**9), "num_of_trees is 1000000000"),
@@ -46,7 +43,6 @@ ONLY["vertical_trees"] = [
     ("test share", setting(test_share=1.5), "test_share is 1.5: it must lie in [0, 1)"),
 ]
 ONLY["vertical_linear"] = [
-    TWICE,
     ("no bounds", lambda own: own.first["columns"][0].pop("bounds"), "column 'a' has no bounds: a linear model scales"),
     ("edges", column(0, edges=[0.0]), "edges of column 'a' are read by trees only; leave them out"),
     (
@@ -69,7 +65,6 @@ ONLY["vertical_linear"] = [
 ]
 ONLY["vertical_glm"] = [
     ("unknown family", setting(family="normal"), "family is 'normal': it must be one of"),
-    ("id twice", cell(3, 0, "c1000"), "shop.csv: 1 of the 40 identifiers of 'shop' are used by an earlier record"),
     (
         "negative count",
         lambda own: [free(own), setting(family="poisson")(own), cell(3, 3, "-1", "bank")(own)],

@@ -49,7 +49,7 @@ class Case:
 
 ADULT, CREDIT = Case("adult"), Case("credit_default")
 ABALONE = Case("abalone", (("active", "first"),))
-SMALL = Case("adult_split", (("data_size_for_debug", 2000),))
+SMALL = Case("adult_split", (("rows", 2000),))
 FOUR = Case("credit_default", (("dims", (5, 8, 11, 23)),), 4)
 WEIGHTS = Case("abalone")
 

@@ -106,7 +106,7 @@ def test_the_printed_example():
     found = from_source(EXAMPLE)
     made = planned(found)
     assert (found.dataset, found.epsilon, made.cases["adult_split"].epsilon) == ("adult_split", 10.0, (10.0,))
-    assert made.cases["adult_split"].settings.data_size_for_debug == 2000
+    assert made.cases["adult_split"].settings.rows == 2000
     assert made.methods["source"].options == GatheringOptions(
         protect="dp",
         edges="quantile",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,14 @@ class ColumnFacts:
     edges: tuple[float, ...] | None
     bounds: tuple[float, float] | None
     because: str
+
+    @property
+    def moments(self) -> tuple[float, float] | None:
+        """Mean and standard deviation of a column that is uniform on its range; None without a range."""
+        if self.bounds is None:
+            return None
+        low, high = self.bounds
+        return (low + high) / 2, (high - low) / sqrt(12)
 
 
 INDICATOR = ColumnFacts(None, (0.0, 1.0), "an indicator")

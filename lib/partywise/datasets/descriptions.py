@@ -58,6 +58,13 @@ class Column:
         cuts = tuple(self.location + k * self.scale / 2 for k in range(-3, 4))
         return ColumnFacts(cuts, (low, high), self.because)
 
+    @property
+    def moments(self) -> tuple[float, float] | None:
+        """Location and scale: those that are declared, or else of a column that is uniform on its range."""
+        if self.location is None or self.scale is None:
+            return self.facts.moments
+        return self.location, self.scale
+
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:

@@ -19,7 +19,7 @@ def fewer(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """
     places = np.flatnonzero(rows)
     if count > len(places):
-        raise ValueError(f"data_size_for_debug is {count}: there are {len(places)} rows; leave it out for all of them.")
+        raise ValueError(f"rows is {count}: there are {len(places)} rows; leave it out for all of them.")
     kept = ~rows
     kept[rng.choice(places, count, replace=False)] = True
     return kept

@@ -157,7 +157,7 @@ def _data(keys: Keys) -> tuple[str, dict[str, Any], int]:
     if fewer < 0:
         raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which stands for all rows.")
     if fewer:
-        settings["data_size_for_debug"] = fewer
+        settings["rows"] = fewer
     rows = fewer or rows
     return dataset, settings, rows - int(settings.get("test_share", 0.0) * rows)
 

@@ -9,8 +9,7 @@ import pytest
 
 from partywise.datasets.own.curves.files import PredictorFile, ResponseFile
 from partywise.datasets.own.grammar import FileBlock, OwnFiles
-from partywise.datasets.own.records.load import contents
-from partywise.datasets.own.rows import read_records
+from partywise.datasets.own.rows import match_records, read_contents, read_files
 from partywise.errors import ConfigError
 from partywise.experiment.configuration.build import build
 from partywise.studies.functional_boosting.own_settings import TableSettings as Curves
@@ -93,10 +92,10 @@ def test_columns_at_parties_know_words_for_labels_and_leave_out_what_is_missing(
     given = LATE | {"id": "n", "tables": tables, "delimiter": ";", "marks": ["-9"]}
     given |= {"missing": "drop", "positive": "yes"}
     settings = build(Trees, given, "settings")
-    records, digests = read_records(settings, contents(settings.files.values()))
+    records = match_records(settings, read_files(settings, dict(read_contents(settings))))
     kept = [k for k in range(30) if k not in (3, 8)]
-    assert records.ids.tolist() == [str(k) for k in kept] and set(digests) == {"shop.csv", "bank.csv"}
-    np.testing.assert_array_equal(records.y, [float(k % 3 > 0) for k in kept])
+    assert records.ids.tolist() == [str(k) for k in kept]
+    np.testing.assert_array_equal(records.labels["y"], [float(k % 3 > 0) for k in kept])
     np.testing.assert_array_equal(records.X, [[k % 7, k % 5] for k in kept])
     with pytest.raises(ConfigError, match="positive is 'yes': it names a class, and the response is a number"):
         build(Trees, given | {"loss": "RegressionMSELoss"}, "settings")

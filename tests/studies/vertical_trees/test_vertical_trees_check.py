@@ -41,8 +41,8 @@ def planned(settings=None, grid=None, method=None, dataset=None):
             {"settings": {"test_share": 0.5}, "grid": {"folds": 3}},
             "test_share is 0.5: it is read with 1 fold, several folds test every row; leave it out",
         ),
-        ({"settings": {"data_size_for_debug": 50}, "grid": {"folds": 3}}, "data_size_for_debug is 50: it is read with"),
-        ({"settings": {"n": 100, "data_size_for_debug": 101}}, "data_size_for_debug is 101: there are 100 rows"),
+        ({"settings": {"rows": 50}, "grid": {"folds": 3}}, "rows is 50: it is read with"),
+        ({"settings": {"n": 100, "rows": 101}}, "rows is 101: there are 100 rows"),
         (
             {"settings": {"test_share": 0}, "method": {"select_by": "test_loss"}},
             "select_by is 'test_loss', and test_share 0 leaves no test rows",
@@ -64,7 +64,7 @@ def test_contradictions_are_named(words, says):
         {"grid": {"folds": 5}},
         # Codes that cross noised are as large whatever the residuals are.
         {"settings": {"loss": "RegressionMSELoss"}, "method": {"protocol": "local_tables"}},
-        {"settings": {"test_share": 0.5, "data_size_for_debug": 500}},
+        {"settings": {"test_share": 0.5, "rows": 500}},
         {"settings": {"loss": "RegressionMSELoss", "active": "first"}},
     ],
 )

@@ -90,11 +90,11 @@ def test_one_fold_tests_the_share_and_several_test_every_row():
 def test_fewer_rows_are_drawn_before_they_are_divided():
     """As the program does: of 50 rows with shares .8 and .2 40 train and 10 test."""
     whole, _ = made(n=300)
-    fewer, chosen = made(n=300, data_size_for_debug=50)
+    fewer, chosen = made(n=300, rows=50)
     assert (fewer.train.sum(), (~fewer.train).sum()) == (40, 10)
     assert {tuple(row) for row in fewer.X} < {tuple(row) for row in whole.X} and len(fewer.y) == 50
     assert (folds(fewer, 1, chosen) >= 0).sum() == 10
-    every, _ = made(n=300, data_size_for_debug=300)
+    every, _ = made(n=300, rows=300)
     np.testing.assert_array_equal(every.X, whole.X)
 
 
@@ -107,8 +107,8 @@ def test_wrong_values_are_named():
     one = TreeData(**{**vars(data), "y": np.where(data.train, 1.0, data.y)})
     with pytest.raises(DataMissing, match="y is 1 in all training rows of fold 0: bring records of both classes"):
         folds(one, 1, chosen)
-    with pytest.raises(ValueError, match="data_size_for_debug is 51: there are 50 rows"):
-        made(n=50, data_size_for_debug=51)
+    with pytest.raises(ValueError, match="rows is 51: there are 50 rows"):
+        made(n=50, rows=51)
 
 
 def tabled(n=50, d=14, train=None):
@@ -123,7 +123,7 @@ def test_a_table_with_its_own_division_keeps_it(monkeypatch):
     monkeypatch.setattr(cases, "read_table", lambda name, response, resources: tabled(train=own))
     data = cases.draw_dataset(DatasetSettings(dataset="adult_split"), None, rng_for, Path("resources"))
     np.testing.assert_array_equal(data.train, own)
-    settings = DatasetSettings(dataset="adult_split", data_size_for_debug=7, dims=(7, 14))
+    settings = DatasetSettings(dataset="adult_split", rows=7, dims=(7, 14))
     fewer = cases.draw_dataset(settings, None, rng_for, Path("resources"))
     assert fewer.train.sum() == 7 and (~fewer.train).sum() == 20
     assert (folds(fewer, 1, settings) == np.where(fewer.train, -1, 0)).all()

@@ -6,8 +6,7 @@ from typing import Any, Protocol
 
 from ...errors import ConfigError
 from ...models.criteria import CLASSES, NUMBERS
-from ..own.table_files import OwnTables
-from .settings import ColumnSettings
+from .settings import ColumnSettings, RowSettings
 
 
 class Case(Protocol):
@@ -32,17 +31,8 @@ class Case(Protocol):
 
 def check_columns(case: Case, where: str) -> None:
     """Contradictions between the settings of columns at parties and the grid of a case."""
-    settings: ColumnSettings = case.settings
+    settings: RowSettings = case.settings
     check_groups(case, where)
-    for count in case.parties:
-        if settings.party_counts is not None and count not in settings.party_counts:
-            allowed = " or ".join(map(str, settings.party_counts))
-            raise ConfigError(f"{where}.grid.parties is {count}: the settings name {allowed} parties.")
-    if settings.dims is not None and len(settings.dims) not in case.parties:
-        raise ConfigError(
-            f"{where}.settings.dims is {list(settings.dims)}: that makes {len(settings.dims)} parties where "
-            f"grid.parties is {list(case.parties)}; give one end for each party."
-        )
     _check_rows(case, settings, where)
     if settings.loss_in_force == CLASSES and settings.usual == NUMBERS:
         raise ConfigError(
@@ -51,22 +41,27 @@ def check_columns(case: Case, where: str) -> None:
 
 
 def check_groups(case: Case, where: str) -> None:
-    """Whether the columns allow the numbers of parties, and own tables the number of folds."""
+    """Whether the columns allow the numbers of parties, and the records the number of folds."""
+    settings: ColumnSettings = case.settings
     for count in case.parties:
         try:
-            case.settings.groups(count)
-            if isinstance(case.settings, OwnTables):
-                case.settings.check_folds(case.folds)
+            settings.groups(count)
+            settings.check_folds(case.folds)
         except ValueError as error:
             raise ConfigError(f"{where}.grid.{error}") from None
+    if settings.dims is not None and len(settings.dims) not in case.parties:
+        raise ConfigError(
+            f"{where}.settings.dims is {list(settings.dims)}: that makes {len(settings.dims)} parties where "
+            f"grid.parties is {list(case.parties)}; give one end for each party."
+        )
 
 
-def _check_rows(case: Case, settings: ColumnSettings, where: str) -> None:
+def _check_rows(case: Case, settings: RowSettings, where: str) -> None:
     """Options of the rows that the folds or the data leave unread."""
     if case.folds > 1:
         if settings.own_test_rows:
             raise ConfigError(f"{where}.grid.folds is {case.folds}: these data have their own test rows, so it is 1.")
-        for name in ("test_share", "data_size_for_debug"):
+        for name in ("test_share", "rows"):
             if name in case.explicit_settings:
                 raise ConfigError(
                     f"{where}.settings.{name} is {getattr(settings, name)}: it is read with 1 fold, several folds test "
@@ -74,8 +69,7 @@ def _check_rows(case: Case, settings: ColumnSettings, where: str) -> None:
                 )
     # Of generated data the number of rows is a setting.
     n = getattr(settings, "n", None)
-    if n is not None and settings.data_size_for_debug > n:
+    if n is not None and settings.rows > n:
         raise ConfigError(
-            f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: there are {n} rows; leave it out "
-            "for all of them."
+            f"{where}.settings.rows is {settings.rows}: there are {n} rows; leave it out for all of them."
         )

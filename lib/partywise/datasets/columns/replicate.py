@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ...federation.parties import Party
 from ...models.criteria import CLASSES, NUMBERS, Criterion
 from ...randomness import Rng
 from ..division import cut, division, fewer, fold_order
-from .settings import ColumnSettings
+from ..tables import Table
+from .settings import ColumnSettings, RowSettings
 
 
 def deal(
     n: int,
-    settings: ColumnSettings,
+    settings: RowSettings,
     rng_for: Rng,
     *,
     person: np.ndarray | None = None,
@@ -24,12 +27,17 @@ def deal(
     person : (n,) int, the person behind each row; train : (n,) bool, where the table comes with its own division
     """
     kept = np.ones(n, dtype=bool)
-    if settings.data_size_for_debug:
-        kept = fewer(kept if train is None else train, settings.data_size_for_debug, rng_for("sample"))
+    if settings.rows:
+        kept = fewer(kept if train is None else train, settings.rows, rng_for("sample"))
     person = None if person is None else person[kept]
     rows = int(kept.sum())
     trains = division(rows, person, settings.test_share, rng_for("split")) if train is None else train[kept]
     return {"kept": kept, "train": trains, "order": fold_order(rows, person, rng_for("folds"))}
+
+
+def deal_table(table: Table, settings: RowSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+    """What a replicate of a table differs in."""
+    return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
 
 
 def folds_of(train: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:
@@ -37,13 +45,14 @@ def folds_of(train: np.ndarray, order: np.ndarray, n_folds: int) -> np.ndarray:
     return np.where(train, -1, 0) if n_folds == 1 else cut(order, n_folds)
 
 
-def split_columns(X: np.ndarray, y: np.ndarray, n_parties: int, settings: ColumnSettings) -> list[Party]:
-    """The parties in the order of their columns; one of them, the active one, has the labels too."""
+def split_columns(
+    X: np.ndarray, labels: Mapping[str, np.ndarray], n_parties: int, settings: ColumnSettings
+) -> list[Party]:
+    """The parties in the order of their columns; one of them, the active one, has the labels (n,) too."""
     active, names, parties = settings.active_index(n_parties), settings.party_names(n_parties), []
     for number, (name, columns) in enumerate(zip(names, settings.groups(n_parties), strict=True)):
-        block = {"X": np.ascontiguousarray(X[:, list(columns)])}
-        labels = {"y": y} if number == active else {}
-        parties.append(Party(name, "active" if labels else "passive", block | labels, columns))
+        block = {"X": np.ascontiguousarray(X[:, list(columns)])} | (dict(labels) if number == active else {})
+        parties.append(Party(name, "active" if number == active else "passive", block, columns))
     return parties
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
@@ -13,23 +13,16 @@ from ..shipped_table import ShippedTable
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnSettings:
-    """What every case may set: how columns are dealt to the parties, what is learned, and on which rows.
+    """Who holds which columns, in every case.
 
     dims : cumulative ends of the parties' columns, as in the source: [7, 14] deals columns 0 to 6 and 7 to 13; where
         the number of parties is another one, or there are none, the columns are cut into runs whose lengths differ by
         at most one
     active : whether the ``last`` or the ``first`` party holds the labels
-    loss : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
-    test_share : share of the rows that test where there is one fold; 0 for none
-    data_size_for_debug : so many random rows, of which ``test_share`` test, or so many training rows where the data
-        have test rows of their own; 0 for all
     """
 
     dims: tuple[Count, ...] | None = None
     active: Literal["last", "first"] = "last"
-    loss: Criterion | None = None
-    test_share: Annotated[float, Range(0, 1, "[)")] = 0.2
-    data_size_for_debug: Natural = 0
 
     # Whether there may be one party more than columns, an active one that has the labels alone.
     labels_alone: ClassVar[bool] = False
@@ -46,30 +39,24 @@ class ColumnSettings:
                 f"dims is {list(ends)}: its last end must be {self.n_columns}, the number of columns of the data."
             )
 
+    def check_undivided(self, why: str) -> None:
+        """Raise a named error for a division of columns where the data have their own."""
+        for one in fields(self):
+            if one.name in ("dims", "active") and getattr(self, one.name) != one.default:
+                raise ValueError(f"{one.name} is {getattr(self, one.name)!r}: {why}; leave it out.")
+
+    def check_folds(self, folds: int) -> None:
+        """Raise a named error for more folds than there are sure to be records."""
+
     @property
     def n_columns(self) -> int:
         """Columns of the data."""
         raise NotImplementedError
 
     @property
-    def usual(self) -> Criterion:
-        """What the data are for."""
-        return CLASSES
-
-    @property
-    def loss_in_force(self) -> Criterion:
-        """The loss that is set, or else the usual one."""
-        return self.usual if self.loss is None else self.loss
-
-    @property
-    def own_test_rows(self) -> bool:
-        """Whether the data come with rows that test."""
-        return False
-
-    @property
-    def party_counts(self) -> tuple[int, ...] | None:
-        """Numbers of parties that there may be; None for any that the columns allow."""
-        return None
+    def binary_labels(self) -> bool:
+        """Whether labels are classes, 0 and 1."""
+        raise NotImplementedError
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -123,42 +110,53 @@ class ColumnSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(ColumnSettings, ShippedTable):
-    """A shipped table."""
+class RowSettings(ColumnSettings):
+    """What is learned of the columns, and on which rows.
+
+    loss : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
+    test_share : share of the rows that test where there is one fold; 0 for none
+    rows : so many random rows, of which ``test_share`` test, or so many training rows where the data have test rows of
+        their own; 0 for all
+    """
+
+    loss: Criterion | None = None
+    test_share: Annotated[float, Range(0, 1, "[)")] = 0.2
+    rows: Natural = 0
+
+    @property
+    def usual(self) -> Criterion:
+        """What the data are for."""
+        return CLASSES
+
+    @property
+    def loss_in_force(self) -> Criterion:
+        """The loss that is set, or else the usual one."""
+        return self.usual if self.loss is None else self.loss
+
+    @property
+    def binary_labels(self) -> bool:
+        """Whether labels are classes, 0 and 1."""
+        return self.loss_in_force == CLASSES
+
+    @property
+    def own_test_rows(self) -> bool:
+        """Whether the data come with rows that test."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShippedColumns(ColumnSettings, ShippedTable):
+    """A shipped table, whose natural parties hold its columns where it has some."""
 
     def __post_init__(self) -> None:
         if self.table.holders:
-            for name, wanted in (("dims", None), ("active", "last")):
-                if getattr(self, name) != wanted:
-                    raise ValueError(
-                        f"{name} is {getattr(self, name)!r}: dataset {self.dataset!r} has parties of its own; leave it "
-                        "out."
-                    )
-        if self.own_test_rows and self.test_share != ColumnSettings.test_share:
-            raise ValueError(
-                f"test_share is {self.test_share}: dataset {self.dataset!r} has its own test rows; leave it out."
-            )
+            self.check_undivided(f"dataset {self.dataset!r} has parties of its own")
         super().__post_init__()
 
     @property
     def n_columns(self) -> int:
         """Columns of the table."""
         return len(self.table.columns)
-
-    @property
-    def usual(self) -> Criterion:
-        """What the table is for."""
-        return self.response_facts.criterion
-
-    @property
-    def own_test_rows(self) -> bool:
-        """Whether its authors have divided the table."""
-        return self.table.divided
-
-    @property
-    def party_counts(self) -> tuple[int, ...] | None:
-        """The number of its natural parties."""
-        return (len(self.table.holders),) if self.table.holders else None
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -196,3 +194,25 @@ class DatasetSettings(ColumnSettings, ShippedTable):
     def party_names(self, n_parties: int) -> tuple[str, ...]:
         """Names of the parties: those of natural parties are their own."""
         return tuple(holder.name for holder in self.table.holders) or super().party_names(n_parties)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetSettings(ShippedColumns, RowSettings):
+    """A shipped table of which something is learned."""
+
+    def __post_init__(self) -> None:
+        if self.own_test_rows and self.test_share != RowSettings.test_share:
+            raise ValueError(
+                f"test_share is {self.test_share}: dataset {self.dataset!r} has its own test rows; leave it out."
+            )
+        super().__post_init__()
+
+    @property
+    def usual(self) -> Criterion:
+        """What the table is for."""
+        return self.response_facts.criterion
+
+    @property
+    def own_test_rows(self) -> bool:
+        """Whether its authors have divided the table."""
+        return self.table.divided

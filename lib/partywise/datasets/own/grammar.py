@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Annotated, Literal
 
 from ...checks import Range, check_fields, check_name
+from ..column_facts import ColumnFacts, levels
 
 # Entries that stand for a missing value in every file.
 MARKS = ("", "NA", "NaN", "nan", "null")
@@ -107,6 +108,13 @@ class ColumnBlock:
         for key in ("edges", "bounds"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key} is {list(getattr(self, key))}: levels are bins by themselves; leave it out.")
+
+    @property
+    def facts(self) -> ColumnFacts:
+        """What is declared of the column; of a category, of the numbers of its levels."""
+        if self.levels is not None:
+            return levels(len(self.levels), self.because)
+        return ColumnFacts(self.edges, self.bounds, self.because)
 
 
 def increasing(name: str, bounds: tuple[float, float] | None) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from .grammar import ColumnBlock
-from .table_files import TableFile
 
 
 def width(column: ColumnBlock) -> int:
@@ -25,15 +22,3 @@ def indicators(values: np.ndarray, column: ColumnBlock) -> list[np.ndarray]:
     if column.levels is None:
         return [values]
     return [(values == number).astype(float) for number in range(1, len(column.levels))]
-
-
-def runs(files: Sequence[TableFile], n_parties: int) -> tuple[tuple[int, ...], ...]:
-    """Columns of each party, those that its file's become; ValueError for another number of parties than of files."""
-    if n_parties != len(files):
-        raise ValueError(f"parties is {n_parties}: the settings name {len(files)} files.")
-    found, start = list[tuple[int, ...]](), 0
-    for one in files:
-        end = start + sum(map(width, one.columns))
-        found.append(tuple(range(start, end)))
-        start = end
-    return tuple(found)

@@ -5,21 +5,24 @@ Nothing is guessed: what cannot be read as described ends in one sentence with t
 
 from __future__ import annotations
 
-import hashlib
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
 from ...errors import DataMissing
+from ..column_facts import INDICATOR, ColumnFacts
+from ..tables import Table
 from .columns import numbers_of, values
 from .csv import TextTable
+from .indicators import indicator_names, indicators
 from .labels import class_labels
 from .matching import match_ids
 from .persons import first_rows, number_persons, of_persons
 from .plausible import check_column, check_label
-from .records.load import complete, open_table, record_names
+from .records.load import complete, contents, open_table, record_names
 from .table_files import OwnTables, TableFile
 
 LOG = logging.getLogger("partywise")
@@ -34,60 +37,143 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Records:
-    """What all files tell of the records that they share.
+class FileRecords:
+    """What one file tells of its complete records.
 
-    ids : (N,) str, in the order of the first file; person : (N,) int, who is behind each, None if each is one
-    X : (N, d) float64, columns of the files in order; y : (N,) float64, labels
+    ids, lines : what each is called, and its row of the file; all_ids : also those of incomplete rows
+    X : (n, p_k) float64, columns of the data
+    labels : of the file with the response, ``y`` and what stands beside it, each (n,) float64
+    persons : who is behind each record, by its id, where one may have several
+    """
+
+    block: TableFile
+    ids: list[str]
+    lines: list[int]
+    all_ids: list[str]
+    X: np.ndarray
+    labels: dict[str, np.ndarray] = field(default_factory=dict)
+    persons: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Records:
+    """What all files tell of some records; an entry that no file has is NaN.
+
+    ids : (N,) str; person : (N,) int, who is behind each, None if each is one
+    X : (N, d) float64, columns of the files in order; labels : ``y`` and what stands beside it, each (N,) float64
+    files : places of the records of each file, in its order
     """
 
     ids: np.ndarray
     X: np.ndarray
-    y: np.ndarray
+    labels: dict[str, np.ndarray]
+    files: tuple[np.ndarray, ...]
     person: np.ndarray | None = None
 
 
-def read_records(settings: OwnTables, contents: tuple[tuple[str, bytes], ...]) -> tuple[Records, dict[str, str]]:
-    """The records that all tables have, of every person as many as count, and the digest of every file."""
-    texts = dict(contents)
-    digests = {file: hashlib.sha256(content).hexdigest() for file, content in contents}
-    records = load(settings, texts)
-    LOG.info("records: %d", len(records.ids))
-    return records, digests
+# Ids of the rows of a file, and which rows have one.
+Identify = Callable[[TextTable, TableFile], tuple[list[str], np.ndarray]]
 
 
-def load(settings: OwnTables, texts: Mapping[str, bytes]) -> Records:
-    """Read all tables and keep the records that all of them have, of every person as many as count."""
-    files = settings.tables
-    tables = [open_table(settings, one, texts) for one in files]
-    names = [record_ids(settings, one, table) for one, table in zip(files, tables, strict=True)]
-    ids = match_ids({str(k): one for k, one in enumerate(names)}, settings.match, settings.id)
-    tables = [complete(table, read_columns(settings, one), settings) for one, table in zip(files, tables, strict=True)]
-    rows = [record_ids(settings, one, table) for one, table in zip(files, tables, strict=True)]
-    whole = set.intersection(*(set(one.ids) for one in rows))
-    ids = [one for one in ids if one in whole]
-    persons = None
+def read_contents(settings: OwnTables) -> tuple[tuple[str, bytes], ...]:
+    """Name and content of every file."""
+    return contents(settings.files.values())
+
+
+def read_own_table(settings: OwnTables) -> Table:
+    """The records that all files have, with what is declared of their columns."""
+    return _table(settings, read_contents(settings))
+
+
+@lru_cache(maxsize=1)
+def _table(settings: OwnTables, files: tuple[tuple[str, bytes], ...]) -> Table:
+    """What all replicates share."""
+    read = match_records(settings, read_files(settings, dict(files)))
+    facts = list[ColumnFacts]()
+    for column in settings.columns:
+        indicator = settings.indicators and column.levels is not None
+        facts += [replace(INDICATOR, because=column.because)] * settings.width(column) if indicator else [column.facts]
+    names = data_names(settings)
+    return Table(read.X, read.labels["y"], names, tuple(facts), ids=read.ids, person=read.person)
+
+
+def data_names(settings: OwnTables) -> np.ndarray:
+    """(d,) names of the columns of the data."""
+    named = indicator_names if settings.indicators else (lambda column: [column.name])
+    return np.array([name for column in settings.columns for name in named(column)])
+
+
+def read_files(settings: OwnTables, texts: Mapping[str, bytes], identify: Identify | None = None) -> list[FileRecords]:
+    """The records of each file; by default every row has an id of its own."""
+
+    def own_ids(table: TextTable, one: TableFile) -> tuple[list[str], np.ndarray]:
+        return record_names(table, settings.id_of(one), several=True), np.arange(len(table.rows))
+
+    return [_read_file(settings, one, open_table(settings, one, texts), identify or own_ids) for one in settings.tables]
+
+
+def _read_file(settings: OwnTables, one: TableFile, whole: TextTable, identify: Identify) -> FileRecords:
+    all_ids, _ = identify(whole, one)
+    table = complete(whole, _columns_read(settings, one), settings)
+    ids, kept = identify(table, one)
+    columns, labels, persons = list[np.ndarray](), dict[str, np.ndarray](), dict[str, str]()
+    for column in one.columns:
+        found = values(table, column)
+        check_column(found, column, table)
+        columns += indicators(found, column) if settings.indicators else [found]
+    if settings.response_of(one) is not None:
+        labels = {"y": label_values(settings, table, settings.response)}
+        labels |= {key: numbers_of(table, name) for key, name in one.label_columns.items()}
+        if settings.user is not None:
+            whose = table.column(settings.user)
+            persons = {name: whose[row] for name, row in zip(ids, kept.tolist(), strict=True)}
+    lines, labels = [table.lines[row] for row in kept.tolist()], {key: column[kept] for key, column in labels.items()}
+    return FileRecords(one, ids, lines, all_ids, np.column_stack(columns)[kept], labels, persons)
+
+
+def match_records(settings: OwnTables, files: Sequence[FileRecords]) -> Records:
+    """The records that all files have, in the order of the first, of every person as many as count."""
+    named = {str(k): Rows(f"{one.block.party} ({one.block.file})", one.all_ids) for k, one in enumerate(files)}
+    whole = common([one.ids for one in files])
+    ids = [name for name in match_ids(named, settings.match, settings.id) if name in whole]
+    persons = files[settings.response_holder].persons
     if settings.user is not None and settings.rows_per_user is not None:
-        persons = persons_of(settings, ids, tables, rows, settings.user)
-        kept = first_rows(persons, settings.rows_per_user, settings.user)
-        ids, persons = [ids[i] for i in kept], [persons[i] for i in kept]
-    if len(ids) < settings.min_records:
+        ids = [ids[i] for i in first_rows([persons[name] for name in ids], settings.rows_per_user, settings.user)]
+    check_count(settings, len(ids))
+    return merge_records(ids, files, persons)
+
+
+def merge_records(ids: Sequence[str], files: Sequence[FileRecords], persons: Mapping[str, str]) -> Records:
+    """What the files tell of the records with these ids."""
+    place, start = {name: i for i, name in enumerate(ids)}, 0
+    X, labels = np.full((len(ids), sum(one.X.shape[1] for one in files)), np.nan), dict[str, np.ndarray]()
+    places = list[np.ndarray]()
+    for one in files:
+        known = np.array([name in place for name in one.ids])
+        rows = np.array([place[name] for name in one.ids if name in place], dtype=int)
+        X[rows, start : start + one.X.shape[1]] = one.X[known]
+        start += one.X.shape[1]
+        for key, column in one.labels.items():
+            labels[key] = np.full(len(ids), np.nan)
+            labels[key][rows] = column[known]
+        places.append(rows)
+    person = number_persons([persons[name] for name in ids]) if persons else None
+    return Records(np.array(ids), X, labels, tuple(places), person)
+
+
+def common(lists: Sequence[Sequence[str]]) -> set[str]:
+    """What all lists hold."""
+    return set.intersection(*map(set, lists))
+
+
+def check_count(settings: OwnTables, found: int, hint: str = "") -> None:
+    """DataMissing if too few records are in all files; the hint says what else would bring more."""
+    LOG.info("records in all files: %d", found)
+    if found < settings.min_records:
         raise DataMissing(
-            f"{len(ids)} records are in all files{of_persons(settings.rows_per_user)} where min_records is "
-            f"{settings.min_records}: bring more records, or lower min_records."
+            f"{found} records are in all files{of_persons(settings.rows_per_user)} where min_records is "
+            f"{settings.min_records}: bring more records{hint}, or lower min_records."
         )
-    columns, labels = [], []
-    for one, table, own in zip(files, tables, rows, strict=True):
-        place = {name: i for i, name in enumerate(own.ids)}
-        order = [place[name] for name in ids]
-        for column in one.columns:
-            found = values(table, column)
-            check_column(found, column, table)
-            columns.append(found[order])
-        if settings.response_of(one) is not None:
-            labels.append(label_values(settings, table, settings.response)[order])
-    person = None if persons is None else number_persons(persons)
-    return Records(np.array(ids), np.column_stack(columns), labels[0], person)
 
 
 def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray:
@@ -99,23 +185,9 @@ def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray
     return found
 
 
-def read_columns(settings: OwnTables, one: TableFile) -> list[str]:
+def _columns_read(settings: OwnTables, one: TableFile) -> list[str]:
     """Columns of a file that are read, besides its ids."""
-    response = settings.response_of(one)
-    more = [response, settings.user if response is not None else None]
-    more += [getattr(one, key, None) for key in ("weights", "offset")]
-    return [*(column.name for column in one.columns), *(name for name in more if name is not None)]
-
-
-def persons_of(
-    settings: OwnTables, ids: Sequence[str], tables: Sequence[TextTable], rows: Sequence[Rows], user: str
-) -> list[str]:
-    """The person behind each record, by the file with the response."""
-    active = settings.response_holder
-    person = dict(zip(rows[active].ids, tables[active].column(user), strict=True))
-    return [person[one] for one in ids]
-
-
-def record_ids(settings: OwnTables, one: TableFile, table: TextTable) -> Rows:
-    """The ids of the rows of a file."""
-    return Rows(f"{one.party} ({one.file})", record_names(table, settings.id_of(one), several=True))
+    names = [column.name for column in one.columns]
+    if settings.response_of(one) is None:
+        return names
+    return [*names, settings.response, *([settings.user] if settings.user else []), *one.label_columns.values()]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import accumulate, pairwise
+from typing import ClassVar, Literal
 
 from ...checks import Count, check_name
-from ...models.criteria import CLASSES
+from ..columns.settings import ColumnSettings
 from .grammar import ColumnBlock, FileBlock, OwnFiles, check_apart, check_persons
+from .indicators import width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +26,14 @@ class TableFile(FileBlock):
         if not self.columns:
             raise ValueError("columns is empty: a party holds at least one.")
 
+    @property
+    def label_columns(self) -> dict[str, str]:
+        """Columns that stand beside the response, by what they are."""
+        return {}
+
 
 @dataclass(frozen=True, kw_only=True)
-class OwnTables(OwnFiles):
+class OwnTables(OwnFiles, ColumnSettings):
     """What the settings of every source of own tables share.
 
     tables : the parties' files, in the order of the pooled columns
@@ -46,8 +53,14 @@ class OwnTables(OwnFiles):
     user: str | None = None
     rows_per_user: Count | None = None
 
-    def check_tables(self, reserved: tuple[str, ...]) -> None:
-        """Raise a named error for files that make no parties; ``reserved`` are names that protocols use themselves."""
+    # Names that protocols use themselves.
+    reserved_names: ClassVar[tuple[str, ...]] = ()
+    # Whether a category becomes an indicator of each level but the first, or stays one column of the levels' numbers.
+    indicators: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self.check_undivided("tables say who holds what")
+        super().__post_init__()
         self.check_files()
         if self.positive is not None and not self.binary_labels:
             raise ValueError(
@@ -60,7 +73,7 @@ class OwnTables(OwnFiles):
             twice = [value for value in values if values.count(value) > 1]
             if twice:
                 raise ValueError(f"tables has the {key} {twice[0]!r} twice: give each its own name.")
-        taken = [name for name in names if name in reserved]
+        taken = [name for name in names if name in self.reserved_names]
         if taken:
             raise ValueError(f"tables has the party {taken[0]!r}: that name belongs to a protocol; choose another.")
         check_name("response", self.response)
@@ -71,6 +84,9 @@ class OwnTables(OwnFiles):
                 f"response is {self.response!r}, which {self.response_party!r} has among its columns: it cannot "
                 "predict itself."
             )
+        for column in self.columns if self.indicators else ():
+            if column.edges is not None:
+                raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
         self._check_user()
 
     def _check_user(self) -> None:
@@ -101,9 +117,50 @@ class OwnTables(OwnFiles):
         return tuple(column for one in self.tables for column in one.columns)
 
     @property
-    def binary_labels(self) -> bool:
-        """Whether labels are classes, 0 and 1."""
-        return getattr(self, "loss_in_force", None) == CLASSES
+    def n_columns(self) -> int:
+        """Columns of the data."""
+        return sum(map(self.width, self.columns))
+
+    def width(self, column: ColumnBlock) -> int:
+        """Columns of the data that one of a file becomes."""
+        return width(column) if self.indicators else 1
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names that the files give; of a category each level that is a column of the data."""
+        names = list[str]()
+        for column in self.columns:
+            levels = column.levels[1:] if self.indicators and column.levels is not None else None
+            names += [column.name] if levels is None else [f"{column.name} = {level}" for level in levels]
+        return tuple(names)
+
+    @property
+    def columns_without_edges(self) -> tuple[int, ...]:
+        """Columns of the data of which no cuts are declared."""
+        return self._numbers_of([one.name for one in self.columns if one.edges is None and one.levels is None])
+
+    @property
+    def columns_without_bounds(self) -> tuple[int, ...]:
+        """Columns of the data of which no range is declared."""
+        return self._numbers_of([one.name for one in self.columns if one.bounds is None and one.levels is None])
+
+    def _numbers_of(self, names: list[str]) -> tuple[int, ...]:
+        return tuple(j for j, name in enumerate(self.column_names) if name in names)
+
+    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
+        """Columns of each party: those of its file; ValueError for another number of parties."""
+        if n_parties != len(self.tables):
+            raise ValueError(f"parties is {n_parties}: the settings name {len(self.tables)} files.")
+        ends = [0, *accumulate(sum(map(self.width, one.columns)) for one in self.tables)]
+        return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
+
+    def active_index(self, n_parties: int) -> int:
+        """Number of the party that has the response."""
+        return self.response_holder
+
+    def party_names(self, n_parties: int) -> tuple[str, ...]:
+        """The names that the files give."""
+        return tuple(one.party for one in self.tables)
 
     @property
     def files(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 RENAMED = {
     "bucket_num": "n_bins",
     "criterion": "loss",
+    "data_size_for_debug": "rows",
     "holds": "response_party",
     "label": "response",
     "label_bounds": "response_bounds",
@@ -15,6 +16,7 @@ RENAMED = {
     "n_buckets": "n_bins",
     "own_bucket_num": "own_n_bins",
     "shown": "n_shown",
+    "split": "dims",
     "table": "dataset",
     "tables.holds": "response_party",
     "tables.label": "response",

@@ -7,6 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from ...datasets.division import fewer
 from ...datasets.loaders.read import read_table
 from ...glm.options import Family
 from ...models.families import FAMILIES
@@ -28,14 +29,13 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
     slopes, intercept = coefficients(settings)
     y = responses(settings.family, X @ slopes + intercept, settings.mean, rng_for("responses"))
     sizes = np.logspace(-6, 6, p) if settings.scales == "uneven" else np.ones(p)
-    known = settings.scales == "unit"
     return GlmData(
         y=y,
         X=X * sizes,
         order=rng_for("folds").permutation(n),
         names=np.array([f"x{j}" for j in range(p)]),
         family=settings.family,
-        constants=constants(settings) if known else None,
+        constants=None if settings.lacking_constants else constants(settings),
         **arrival(settings, n, p, rng_for),
     )
 
@@ -86,27 +86,24 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     """A real table; a replicate deals the folds anew, all have the same records."""
     table, response = settings.table, settings.response_facts
     read = read_table(settings.dataset, response.name, Path(resources))
-    rows = np.arange(len(read.y))
+    rows = np.ones(len(read.y), dtype=bool)
     if settings.rows:
-        rows = np.sort(rng_for("rows", shared=True).choice(len(rows), settings.rows, replace=False))
+        rows = fewer(rows, settings.rows, rng_for("rows", shared=True))
     X, y = read.X[rows], read.y[rows]
-    columns = table.columns
-    radii = {holder.name: holder.radius for holder in table.holders if holder.radius is not None}
+    known = None
+    if not settings.lacking_constants:
+        location, scale = map(np.array, zip(*(column.moments for column in table.columns), strict=True))
+        radii = {holder.name: holder.radius for holder in table.holders if holder.radius is not None}
+        because = table.because or "declared ranges of the columns, on which each counts as uniform"
+        known = Constants(location, scale, response.statistic, response.eta_start, because, radii)
     return GlmData(
         y=y,
         X=X,
         order=rng_for("folds").permutation(len(y)),
         names=np.array(table.names),
         family=settings.model,
-        constants=Constants(
-            np.array([column.location for column in columns]),
-            np.array([column.scale for column in columns]),
-            response.statistic,
-            response.eta_start,
-            table.because,
-            radii,
-        ),
-        **arrival(settings, len(y), len(columns), rng_for),
+        constants=known,
+        **arrival(settings, len(y), settings.n_columns, rng_for),
     )
 
 

@@ -38,8 +38,8 @@ def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
             f"{said}: it releases linear predictors of the families {', '.join(RELEASED)}, and the response is "
             f"{family}; choose another private method."
         )
-    if method.uses_epsilon and case.settings.columns_without_bounds:
+    if method.uses_epsilon and case.settings.lacking_constants:
         raise ConfigError(
             f"{said}: a private method scales columns by public constants, never by data, "
-            f"and {case.settings.columns_without_bounds}."
+            f"and {case.settings.lacking_constants}."
         )

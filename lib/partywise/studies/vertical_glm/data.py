@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...datasets.columns.replicate import split_columns
 from ...datasets.division import cut
 from ...federation.parties import Party
 from ...glm.model import PublicFacts
@@ -146,19 +147,16 @@ def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
 
 def split(data: GlmData, n_parties: int, spec: object, settings: CaseSettings) -> list[Party]:
     """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
-    parties = list[Party]()
-    owners = zip(settings.names(n_parties), settings.groups(n_parties), data.persons_of_parties(n_parties), strict=True)
-    for number, (name, columns, rows) in enumerate(owners):
-        active = number == settings.active_index
-        block = {"X": np.ascontiguousarray(data.X[rows][:, list(columns)])}
-        if active:
-            block |= {"y": data.y[rows]}
-            given = {"weights": data.weights, "offset": data.offset}
-            block |= {key: values[rows] for key, values in given.items() if values is not None}
-        if data.identifiers is not None:
-            block["ids"] = data.identifiers[rows]
-        parties.append(Party(name, "active" if active else "passive", block, columns))
-    return parties
+    given = {"y": data.y, "weights": data.weights, "offset": data.offset}
+    labels = {key: values for key, values in given.items() if values is not None}
+    parties = split_columns(data.X, labels, n_parties, settings)
+    if data.identifiers is None:
+        return parties
+    held = zip(parties, data.persons_of_parties(n_parties), strict=True)
+    return [
+        replace(one, block={key: values[rows] for key, values in {**one.block, "ids": data.identifiers}.items()})
+        for one, rows in held
+    ]
 
 
 def folds(data: GlmData, n_folds: int, settings: object) -> np.ndarray:

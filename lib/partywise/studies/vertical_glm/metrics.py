@@ -101,7 +101,7 @@ def clip_share(data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> float
     if not spec.options.uses_epsilon:
         return None
     public, clipped = data.public(), np.zeros(len(persons), dtype=bool)
-    groups = zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True)
+    groups = zip(spec.settings.party_names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True)
     for name, columns in groups:
         party = Party(name, "passive", {}, tuple(columns))
         location, scale = (constant(public, key)[list(columns)] for key in ("location", "scale"))

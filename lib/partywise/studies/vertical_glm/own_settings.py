@@ -9,14 +9,10 @@ from ...alignment.options import IdentifierRules
 from ...checks import Positive
 from ...datasets.descriptions import LOGARITHMIC
 from ...datasets.own.grammar import increasing
-from ...datasets.own.indicators import runs
-from ...datasets.own.records.original import feature_rows
 from ...datasets.own.table_files import OwnTables, TableFile
 from ...glm.options import Family
 from .settings import CaseSettings, Records
 
-# Names of places without data.
-RESERVED = ("analyst", "dealer", "aggregator")
 # What stands between names where a view of several parties is told.
 MARKS = (": ", " + ")
 
@@ -38,12 +34,17 @@ class GlmFile(TableFile):
         if any(mark in self.party for mark in MARKS):
             raise ValueError(f"party is {self.party!r}: leave out ': ' and ' + ', which stand between names.")
 
+    @property
+    def label_columns(self) -> dict[str, str]:
+        """Columns of weights and of an offset."""
+        given = {"weights": self.weights, "offset": self.offset}
+        return {key: name for key, name in given.items() if name is not None}
+
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(OwnTables, CaseSettings):
+class TableSettings(CaseSettings, OwnTables):
     """Own data: a file of each party, whose rows carry ids.
 
-    family : of the response
     records : ``unaligned``, the protocol finds the records that all parties have; or ``aligned``, which the files are
         before it starts, as ``match`` says
     identifiers : how ids are written, where the protocol aligns
@@ -58,12 +59,11 @@ class TableSettings(OwnTables, CaseSettings):
     response_bounds: tuple[float, float] | None = None
     eta_start: float | None = None
 
+    # Names of places without data.
+    reserved_names = ("analyst", "dealer", "aggregator")
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_tables(RESERVED)
-        for column in self.columns:
-            if column.edges is not None:
-                raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
         self._check_weights()
         increasing("response_bounds", self.response_bounds)
         low = -inf if self.response_bounds is None else self.response_bounds[0]
@@ -88,56 +88,19 @@ class TableSettings(OwnTables, CaseSettings):
     def _check_weights(self) -> None:
         """Raise a named error for weights or an offset that another party has, or that is another column."""
         for place, one in enumerate(self.tables):
-            for key, name in (("weights", one.weights), ("offset", one.offset)):
+            for key, name in one.label_columns.items():
                 where = f"tables[{place}].{key} is {name!r}"
-                if name is not None and self.response_of(one) is None:
+                if self.response_of(one) is None:
                     raise ValueError(f"{where}: only the party with the response has some; leave it out.")
-                if name is not None and name in (self.response, *(column.name for column in one.columns)):
+                if name in (self.response, *(column.name for column in one.columns)):
                     raise ValueError(f"{where}: that column is used already; give another one.")
 
     @property
-    def binary_labels(self) -> bool:
-        """Whether the response is 0 and 1."""
-        return self.family == "binomial"
-
-    @property
-    def model(self) -> Family:
-        """Family of the response."""
-        return self.family
-
-    @property
-    def own_party_count(self) -> int:
-        """Number of files."""
-        return len(self.tables)
-
-    @property
-    def party_names(self) -> tuple[str, ...]:
-        """The names that the files give."""
-        return tuple(one.party for one in self.tables)
-
-    @property
-    def active_index(self) -> int:
-        """Number of the party that has the response."""
-        return self.response_holder
-
-    @property
-    def columns_without_bounds(self) -> str:
+    def lacking_constants(self) -> str:
         """Why private methods have no public constants to scale the data by, as a sentence; empty if they have."""
-        bare = [column.name for column in self.columns if column.bounds is None and column.levels is None]
-        if bare:
-            return f"column {bare[0]!r} has no bounds; declare them, or levels"
-        if self.response_bounds is None and self.family != "binomial":
+        if lacking := self.columns_without_bounds:
+            return f"column {self.column_names[lacking[0]]!r} has no bounds; declare them, or levels"
+        if self.response_bounds is None and not self.binary_labels:
             return "response_bounds is missing; declare the range of the response"
-        active = self.tables[self.active_index]
-        given = [name for name in (active.weights, active.offset) if name is not None]
+        given = list(self.tables[self.response_holder].label_columns.values())
         return f"counts records alike, but there is the column {given[0]!r}; leave it out" if given else ""
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The columns of all files; of a category each level that is a column of the fit."""
-        features = feature_rows(self.columns)
-        return tuple(f"{one['column']} = {one['level']}" if "level" in one else str(one["column"]) for one in features)
-
-    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
-        """Columns of each party: those of its file."""
-        return runs(self.tables, n_parties)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Natural, Positive, Range, check_fields, check_unread_options
-from ...datasets.descriptions import TABLES
-from ...datasets.shipped_table import ShippedTable
+from ...checks import Natural, Positive, Range, check_unread_options
+from ...datasets.columns.settings import ColumnSettings, ShippedColumns
 from ...glm.options import Family
 
 Records = Literal["aligned", "unaligned"]
@@ -16,18 +15,18 @@ WITH_MEAN = ("poisson", "gamma", "inverse_gaussian")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseSettings:
+class CaseSettings(ColumnSettings):
     """What every case has.
 
+    family : of the response
     records : ``aligned`` (row i is the same record at all parties), or ``unaligned``: every party has its own records
         in its own order with their ids, and the protocol begins by aligning them; that discloses who takes part, so
         that even a private method certifies no row then, and ``epsilon_certified_part`` is that of its releases
     """
 
+    active: Literal["last", "first"] = "first"
+    family: Family | None
     records: Records = "aligned"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def aligned(self) -> bool:
@@ -37,43 +36,18 @@ class CaseSettings:
     @property
     def model(self) -> Family:
         """Family of the response."""
-        raise NotImplementedError
+        assert self.family is not None
+        return self.family
 
     @property
-    def own_party_count(self) -> int | None:
-        """Number of parties that the data have; None where columns may be dealt to any."""
-        return None
+    def binary_labels(self) -> bool:
+        """Whether the response is 0 and 1."""
+        return self.family == "binomial"
 
     @property
-    def party_names(self) -> tuple[str, ...]:
-        """Names of the parties, where the data give them: otherwise they are numbered, the active one first."""
-        return ()
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """Names of the columns of all parties, where the data give them."""
-        return ()
-
-    @property
-    def active_index(self) -> int:
-        """Number of the active party."""
-        return 0
-
-    @property
-    def columns_without_bounds(self) -> str:
+    def lacking_constants(self) -> str:
         """Why private methods have no public constants to scale the data by, as a sentence; empty if they have."""
         return ""
-
-    def names(self, n_parties: int) -> tuple[str, ...]:
-        """Name of each party, in the order of parties."""
-        if self.party_names:
-            return self.party_names
-        others = (f"passive {k}" for k in range(1, n_parties))
-        return ("active", *others)
-
-    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
-        """Columns of each party, in the order of parties; ValueError for another number of parties."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +71,6 @@ class GeneratedSettings(PartialOverlap):
 
     n : records; p : columns; rho : correlation of any two columns
     mean : of the response, of families with the logarithm as their link
-    split : columns to parties in runs (``contiguous``) or in turn (``round_robin``)
     scales : whether columns have the standard deviation 1 (``unit``), or from 1e-6 to 1e6 (``uneven``)
     """
 
@@ -106,7 +79,6 @@ class GeneratedSettings(PartialOverlap):
     p: Annotated[int, Range(2)] = 10
     rho: Annotated[float, Range(0, 1, "[)")] = 0.3
     mean: Positive = 2.0
-    split: Literal["contiguous", "round_robin"] = "contiguous"
     scales: Literal["unit", "uneven"] = "unit"
 
     def __post_init__(self) -> None:
@@ -117,31 +89,19 @@ class GeneratedSettings(PartialOverlap):
             raise ValueError(f"n is {self.n}: give more records than the {self.p + 1} coefficients.")
 
     @property
-    def model(self) -> Family:
-        """Family of the response."""
-        return self.family
+    def n_columns(self) -> int:
+        """Columns of the data."""
+        return self.p
 
     @property
-    def columns_without_bounds(self) -> str:
+    def lacking_constants(self) -> str:
         """Uneven columns have no meaning that would tell their scale."""
         return "" if self.scales == "unit" else "scales 'uneven' stands for columns whose scale nobody declared"
 
-    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
-        """Columns of each party, as even as possible."""
-        if not 2 <= n_parties <= self.p:
-            raise ValueError(
-                f"parties is {n_parties}: there must be 2 to {self.p} of them, so that each of {self.p} columns is at "
-                "one and none is without."
-            )
-        if self.split == "round_robin":
-            return tuple(tuple(range(k, self.p, n_parties)) for k in range(n_parties))
-        cuts = [k * self.p // n_parties for k in range(n_parties + 1)]
-        return tuple(tuple(range(cuts[k], cuts[k + 1])) for k in range(n_parties))
-
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(PartialOverlap, ShippedTable):
-    """A real table whose columns lie at natural parties.
+class DatasetSettings(PartialOverlap, ShippedColumns):
+    """A shipped table; a category counts as the number of its level, and its own test rows like all others.
 
     family : by default its usual one; rows : so many random records; 0 for all
     """
@@ -151,20 +111,15 @@ class DatasetSettings(PartialOverlap, ShippedTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.table.holders:
-            raise ValueError(
-                f"dataset is {self.dataset!r}: no location and scale of its columns are public, by which a private fit "
-                f"scales them; take one of {', '.join(name for name, one in TABLES.items() if one.holders)}."
-            )
         if self.family is not None and self.family not in self.response_facts.families:
             raise ValueError(
                 f"family is {self.family!r}: response {self.response_facts.name!r} of dataset {self.dataset!r} fits "
                 f"{', '.join(self.response_facts.families)}."
             )
         available = self.response_facts.rows
-        if self.rows and not len(self.table.columns) + 1 < self.rows <= available:
+        if self.rows and not self.n_columns + 1 < self.rows <= available:
             raise ValueError(
-                f"rows is {self.rows}: there are {available}, and {len(self.table.columns) + 1} coefficients "
+                f"rows is {self.rows}: there are {available}, and {self.n_columns + 1} coefficients "
                 "need more records; give a number between, or 0 for all."
             )
         # Figures select cases by the response and the family in force.
@@ -172,29 +127,11 @@ class DatasetSettings(PartialOverlap, ShippedTable):
         object.__setattr__(self, "family", self.family or self.response_facts.families[0])
 
     @property
-    def model(self) -> Family:
-        """Family of the response."""
-        assert self.family is not None
-        return self.family
-
-    @property
-    def own_party_count(self) -> int:
-        """Number of parties of the table."""
-        return len(self.table.holders)
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The columns of the table, party by party."""
-        return self.table.names
-
-    @property
-    def party_names(self) -> tuple[str, ...]:
-        """The parties of the table."""
-        return tuple(holder.name for holder in self.table.holders)
-
-    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
-        """Columns of each party."""
-        if n_parties != self.own_party_count:
-            names = ", ".join(self.party_names)
-            raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {self.own_party_count} ({names}).")
-        return self.table.groups
+    def lacking_constants(self) -> str:
+        """A column without a location and a scale has them from its public range."""
+        if lacking := self.columns_without_bounds:
+            return (
+                f"column {self.column_names[lacking[0]]!r} of dataset {self.dataset!r} has no public range; take "
+                "another table, or methods without epsilon"
+            )
+        return ""

@@ -8,8 +8,8 @@ from typing import TypedDict
 
 import numpy as np
 
-from ...datasets.columns.replicate import deal
-from ...datasets.columns.settings import ColumnSettings
+from ...datasets.columns.replicate import deal, deal_table
+from ...datasets.columns.settings import RowSettings
 from ...datasets.loaders.read import read_table
 from ...datasets.tables import Table
 from ...models.criteria import CLASSES
@@ -62,14 +62,9 @@ def draw_dataset(settings: ScaledDatasetSettings, spec: object, rng_for: Rng, re
     return scale_table(table, settings, deal_table(table, settings, rng_for), settings.response_bounds)
 
 
-def deal_table(table: Table, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
-    """What a replicate differs in."""
-    return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
-
-
 def scale_table(
     table: Table,
-    settings: ColumnSettings,
+    settings: RowSettings,
     drawn: Mapping[str, np.ndarray],
     response: tuple[float, float] | None = None,
 ) -> LinearData:

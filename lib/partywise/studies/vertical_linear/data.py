@@ -58,7 +58,7 @@ class LinearData:
 
 def split(data: LinearData, n_parties: int, spec: object, settings: ColumnSettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has y too."""
-    return split_columns(data.X, data.y, n_parties, settings)
+    return split_columns(data.X, {"y": data.y}, n_parties, settings)
 
 
 def folds(data: LinearData, n_folds: int, settings: object) -> np.ndarray:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...checks import Count, NotNegative, Positive, Range
-from ...datasets.columns.settings import ColumnSettings, DatasetSettings
+from ...datasets.columns.settings import DatasetSettings, RowSettings
 from ...models.criteria import CLASSES, NUMBERS
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratedSettings(ColumnSettings):
+class GeneratedSettings(RowSettings):
     """A linear predictor of features that are uniform on [-3, 3].
 
     n : rows, training and test together; d : features

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ...datasets.column_facts import ColumnFacts
-from ...datasets.columns.replicate import deal
-from ...datasets.columns.settings import ColumnSettings, DatasetSettings
+from ...datasets.columns.replicate import deal_table
+from ...datasets.columns.settings import DatasetSettings, RowSettings
 from ...datasets.loaders.read import read_table
 from ...datasets.tables import Table
 from ...models.criteria import NUMBERS
@@ -72,17 +72,12 @@ def _column_facts(j: int) -> ColumnFacts:
     return ColumnFacts(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
 
 
-def replicate_of(table: Table, settings: ColumnSettings, rng_for: Rng) -> TreeData:
+def replicate_of(table: Table, settings: RowSettings, rng_for: Rng) -> TreeData:
     """A replicate of a table."""
     return select_rows(table, settings, deal_table(table, settings, rng_for))
 
 
-def deal_table(table: Table, settings: ColumnSettings, rng_for: Rng) -> dict[str, np.ndarray]:
-    """What a replicate differs in."""
-    return deal(len(table.y), settings, rng_for, person=table.person, train=table.train)
-
-
-def select_rows(table: Table, settings: ColumnSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
+def select_rows(table: Table, settings: RowSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
     """The replicate of a table that has these rows."""
     kept = drawn["kept"]
     return TreeData(

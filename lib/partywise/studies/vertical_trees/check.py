@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...datasets.columns.check import check_columns
-from ...datasets.columns.settings import ColumnSettings
+from ...datasets.columns.settings import RowSettings
 from ...errors import CertificationError, ConfigError
 from ...models.criteria import NUMBERS
 from ...trees.options import (
@@ -29,7 +29,7 @@ def check(plan: Plan) -> None:
     plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_trees.cases.{name}"
-        if not isinstance(case.settings, ColumnSettings):
+        if not isinstance(case.settings, RowSettings):
             continue
         check_columns(case, where)
         for label in case.methods:
@@ -62,7 +62,7 @@ def _check_bound(options: object, at: str) -> None:
         raise ConfigError(f"{at}: residual_bound is None, and the slots of {options.cipher!r} need one in regression.")
 
 
-def _check_declared(settings: ColumnSettings, counts: tuple[int, ...], options: object, at: str) -> None:
+def _check_declared(settings: RowSettings, counts: tuple[int, ...], options: object, at: str) -> None:
     """Passive columns without the public edges or ranges that a method rests on."""
     what, wanted, certified = _requirement(options)
     lacking = set(getattr(settings, f"columns_without_{what}")) if wanted else set()

@@ -55,7 +55,7 @@ def _column(name: str, column_facts: ColumnFacts) -> Column:
 
 def split(data: TreeData, n_parties: int, spec: object, settings: ColumnSettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has the labels too."""
-    return split_columns(data.X, data.y, n_parties, settings)
+    return split_columns(data.X, {"y": data.y}, n_parties, settings)
 
 
 def folds(data: TreeData, n_folds: int, settings: object) -> np.ndarray:

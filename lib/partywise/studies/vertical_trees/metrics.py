@@ -17,7 +17,7 @@ from .losses import along, choose_trees, loss, predictions, published_loss, step
 from .measures import TreeExamples, TreeMeasures
 
 if TYPE_CHECKING:
-    from ...datasets.columns.settings import ColumnSettings
+    from ...datasets.columns.settings import RowSettings
     from ...experiment.study import MethodSpec
     from .study import Spec
 
@@ -42,7 +42,7 @@ def metrics(
     return found
 
 
-def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Spec, ColumnSettings]) -> TreeMeasures:
+def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Spec, RowSettings]) -> TreeMeasures:
     """What the worst coalition learns of one label; the study's unit is the features.
 
     Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of

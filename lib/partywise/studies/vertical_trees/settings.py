@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...checks import NotNegative, Range
-from ...datasets.columns.settings import ColumnSettings
+from ...datasets.columns.settings import RowSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratedSettings(ColumnSettings):
+class GeneratedSettings(RowSettings):
     """A score of uniform columns and columns of ten whole numbers, informative in both halves of the columns.
 
     n : rows, training and test together; d : columns

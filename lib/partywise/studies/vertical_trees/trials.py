@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...datasets.columns.settings import ColumnSettings
+from ...datasets.columns.settings import RowSettings
 from ...experiment.trial import Trial
 from ...models.criteria import CLASSES
 from ...randomness import stream
@@ -19,7 +19,7 @@ PARTIES, COLUMNS, PROBES = 2, 4, 64
 
 
 def neighbours(
-    data: TreeData, settings: ColumnSettings, unit: str, count: int, rng: np.random.Generator
+    data: TreeData, settings: RowSettings, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, TreeData]]:
     """One training record has the label, the columns of passive parties, or all of it replaced."""
     active = settings.active_index(PARTIES)

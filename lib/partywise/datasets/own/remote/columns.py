@@ -64,7 +64,5 @@ def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequen
         columns[settings.response] = labels_of(settings.binary_labels, settings.positive, n)
         if settings.user is not None:
             columns[settings.user] = ids if users is None else users
-    for key in ("weights", "offset"):
-        if (name := getattr(one, key, None)) is not None:
-            columns[name] = in_turn((1, 2), n)
+    columns |= {name: in_turn((1, 2), n) for name in one.label_columns.values()}
     return text_of(columns, *settings.text_of(one))

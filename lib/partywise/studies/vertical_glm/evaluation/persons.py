@@ -94,12 +94,12 @@ def used_persons(
     """(n,) persons of the records that a protocol used, as its active party has them."""
     if estimate.rows is None:
         return np.flatnonzero(train)
-    return np.asarray(_persons(estimate.rows, data, spec)[spec.settings.active_index])
+    return np.asarray(_persons(estimate.rows, data, spec)[spec.settings.active_index(spec.n_parties)])
 
 
 def _persons(used: Mapping[str, np.ndarray], data: GlmData, spec: GlmMethodSpec) -> np.ndarray:
     """(parties, n) persons of the used records of each party."""
-    named = zip(spec.settings.names(spec.n_parties), data.persons_of_parties(spec.n_parties), strict=True)
+    named = zip(spec.settings.party_names(spec.n_parties), data.persons_of_parties(spec.n_parties), strict=True)
     return np.stack([held[used[name]] for name, held in named])
 
 

@@ -48,7 +48,7 @@ def views(
     estimate: GlmEstimate | PcaEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The first messages that were seen of each party (n, t), and its columns (n, p_k)."""
-    owned = dict(zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True))
+    owned = dict(zip(spec.settings.party_names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True))
     for name, sent in estimate.views.items():
         owners = [owner for owner in name.partition(BETWEEN)[2].split(TOGETHER) if owner in owned]
         columns, shown = [column for owner in owners for column in owned[owner]], sent[:, :MESSAGES]
