@@ -225,4 +225,5 @@ def test_a_run_by_configuration_alone(folder):
     done = snakemake(project, "--configfile", "mine.yaml", "--cores", "2")
     assert done.returncode == 0, done.stderr
     (file,) = (project / "results/mine/logs/vertical_trees/fit").rglob("*.log")
-    assert re.search(r"shop\.csv: sha256 [0-9a-f]{64}", file.read_text()) and "records in all files: 400" in file.read_text()
+    log = file.read_text()
+    assert re.search(r"shop\.csv: sha256 [0-9a-f]{64}", log) and "records in all files: 400" in log
