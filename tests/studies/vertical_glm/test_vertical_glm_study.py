@@ -165,7 +165,11 @@ def test_held_out_records_test_the_fit():
             {"settings": {"records": "unaligned"}, "grid": {"folds": 2}},
             r"grid\.folds is 2: records that arrive unaligned are one fold",
         ),
-        ({"settings": {"split": "round_robin"}}, r"settings\.split is called dims now"),
+        ({"settings": {"split": "round_robin"}}, r"settings\.split is unknown: allowed here: active, dims, family"),
+        (
+            {"source": "dataset", "settings": {"dataset": "azpro", "data_size_for_debug": 50}},
+            r"settings\.data_size_for_debug is called rows now: rename the key",
+        ),
         ({"settings": {"dims": [4, 9]}}, r"dims is \[4, 9\]: its last end must be 10"),
         (
             {"settings": {"dims": [2, 5, 10]}},

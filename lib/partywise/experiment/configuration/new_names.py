@@ -16,7 +16,6 @@ RENAMED = {
     "n_buckets": "n_bins",
     "own_bucket_num": "own_n_bins",
     "shown": "n_shown",
-    "split": "dims",
     "table": "dataset",
     "tables.holds": "response_party",
     "tables.label": "response",
