@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from partywise.experiment.study import available
 from pipeline import ROOT, environment
 
 HOME = ROOT / "lib" / "partywise" / "privacy"
@@ -34,6 +35,12 @@ def test_the_core_stands_on_numpy_and_special_functions_alone():
     names = ", ".join(f"partywise.privacy.{name}" for name in MODULES)
     more = foreign(f"import {names}") - foreign("import numpy, scipy.special") - site
     assert sorted(name for name in more if not name.startswith(("numpy.", "scipy._lib"))) == []
+
+
+def test_settings_of_all_studies_are_checked_by_the_standard_library():
+    """A configuration is read before any job and by every verb: no study brings numpy for it."""
+    named = ", ".join(f"partywise.studies.{name}.study" for name in available())
+    assert sorted(name for name in foreign(f"import {named}") - foreign("pass") if name.startswith("numpy")) == []
 
 
 def test_the_face_costs_nothing_until_a_name_is_asked_for():

@@ -110,6 +110,11 @@ class ColumnBlock:
                 raise ValueError(f"{key} is {list(getattr(self, key))}: levels are bins by themselves; leave it out.")
 
     @property
+    def width(self) -> int:
+        """Columns of numbers that it becomes: of a category an indicator of each level but the first."""
+        return 1 if self.levels is None else len(self.levels) - 1
+
+    @property
     def facts(self) -> ColumnFacts:
         """What is declared of the column; of a category, of the numbers of its levels."""
         if self.levels is not None:

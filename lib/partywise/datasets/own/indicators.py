@@ -7,11 +7,6 @@ import numpy as np
 from .grammar import ColumnBlock
 
 
-def width(column: ColumnBlock) -> int:
-    """Columns that one becomes."""
-    return 1 if column.levels is None else len(column.levels) - 1
-
-
 def indicator_names(column: ColumnBlock) -> list[str]:
     """Names of the columns that one becomes."""
     return [column.name] if column.levels is None else [f"{column.name}_{level}" for level in column.levels[1:]]

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 from ...checks import Count, check_name
 from ..columns.settings import ColumnSettings
 from .grammar import ColumnBlock, FileBlock, OwnFiles, check_apart, check_persons
-from .indicators import width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +122,7 @@ class OwnTables(OwnFiles, ColumnSettings):
 
     def width(self, column: ColumnBlock) -> int:
         """Columns of the data that one of a file becomes."""
-        return width(column) if self.indicators else 1
+        return column.width if self.indicators else 1
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def constants(settings: TableSettings) -> Constants:
     for column in settings.columns:
         if column.levels is not None:
             share = 1 / len(column.levels)
-            moments += [(share, float(np.sqrt(share * (1 - share))))] * settings.width(column)
+            moments += [(share, float(np.sqrt(share * (1 - share))))] * column.width
         elif (of_range := column.facts.moments) is not None:
             moments.append(of_range)
     location, scale = map(np.array, zip(*moments, strict=True))
