@@ -7,7 +7,8 @@ import pytest
 from every_protocol import fits
 from networked import Networked
 from networked_check import check_networked, names_of
-from networked_kills import check_kill
+from networked_kills import check_kill, check_resumed
+from resumed import KINDS
 from toy_rounds import run
 
 pytestmark = pytest.mark.statistical
@@ -29,3 +30,14 @@ def test_a_protocol_over_a_network_is_the_simulation(networked, fit):
 @pytest.mark.parametrize("seed", range(30))
 def test_a_party_that_is_killed_is_named_and_one_that_comes_back_takes_part_or_is_refused(networked, seed):
     check_kill(networked.folder / "certificates", seed, restart=seed % 2 == 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_twenty_kills_of_parties_that_come_back_change_nothing_and_nothing_is_paid_twice(networked, tmp_path, kind):
+    fit, start, frames = KINDS[kind]
+    killed = 0
+    for seed in range(100, 120):
+        (tmp_path / str(seed)).mkdir()
+        killed += check_resumed(fit, start, networked.folder / "certificates", tmp_path / str(seed), seed, frames)
+    print(f"{kind}: {killed} of 20 parties were killed, and all runs ended")
+    assert killed > 15

@@ -29,7 +29,7 @@ class Notes:
     outcomes: list[str] = field(default_factory=list)
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def began(self, run: str, configuration: str, mode: str, study: str = "") -> None:
+    def began(self, run: str, configuration: str, mode: str, study: str = "", *, again: bool = False) -> None:
         self.runs.append(run)
 
     def charge(self, *events: Event) -> None:

@@ -1,9 +1,13 @@
-"""Kills of parties at random moments of a run over a network with TLS, and a second process in their place."""
+"""Kills of parties at random moments of a run over a network with TLS, and a second process in their place.
+
+Without a journal whoever is killed is gone, and named; with one the run goes on as if nothing had been.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import monotonic
@@ -12,11 +16,15 @@ from typing import Any
 from deployment_driver import CONFIGURATION, Notes
 from meddling import mortal
 from network_driver import addresses
-from partywise.errors import PartyError
+from partywise.federation.account.account import Account
+from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
 from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.deployment.party import run_party
 from partywise.federation.deployment.session import library_digest
-from partywise.federation.run import Run
+from partywise.federation.deployment.union import union
+from partywise.federation.run import Run, simulate
+from partywise.federation.secure_streams import SecureStreams
+from partywise.federation.transport.journal import Journal
 from partywise.federation.transport.network import Network
 from partywise.randomness import stream
 from toy_rounds import program, run
@@ -28,40 +36,50 @@ FRAMES = 25
 
 
 def killed(
-    fit: Callable[[Any], Any], start: Callable[[], Run], certificates: Path, seed: int, restart: bool
+    fit: Callable[[Any], Any],
+    start: Callable[[], Run],
+    certificates: Path,
+    seed: int,
+    restart: bool,
+    journals: Path | None = None,
+    frames: int = FRAMES,
 ) -> tuple[str, dict[str, tuple[str, float]]]:
     """Who was killed; the digest of its outcome or the sentence of its error of everybody else, and how long after.
 
-    With ``restart`` another process takes the place of the one that was killed, and says what comes of it as well.
+    Nobody was, where the party that was to die at one of so many ``frames`` had fewer. With ``restart`` another process
+    takes the place of the one that was killed, and says what comes of it as well. Accounts and journals of the parties
+    are kept in the folder ``journals``.
     """
     library_digest()
     names, rng = start().names, stream(seed, "kills over a network")
-    victim, count = names[rng.integers(len(names))], int(rng.integers(1, FRAMES))
+    victim, count = names[rng.integers(len(names))], int(rng.integers(1, frames))
     places = addresses(names)
     ends: dict[str, Connection] = {}
     workers = {}
 
     def started(name: str, life: int) -> None:
         ends[name], theirs = FORK.Pipe(duplex=False)
-        workers[name] = FORK.Process(target=_party, args=(fit, start(), name, places, certificates, life, theirs))
+        workers[name] = FORK.Process(
+            target=_party, args=(fit, start(), name, places, certificates, life, theirs, journals)
+        )
         workers[name].start()
         theirs.close()
 
     for name in names:
         started(name, count if name == victim else 0)
     workers[victim].join()
-    begin = monotonic()
-    if restart:
+    begin, ended = monotonic(), workers[victim].exitcode == 0
+    if restart and not ended:
         started(victim, 0)
     said = {}
     for name in names:
-        if name != victim or restart:
+        if name != victim or restart or ended:
             what, when = ends[name].recv()
             said[name] = what, when - begin
     for name, worker in workers.items():
         worker.join()
         ends[name].close()
-    return victim, said
+    return "" if ended else victim, said
 
 
 def _party(
@@ -72,16 +90,24 @@ def _party(
     certificates: Path,
     life: int,
     pipe: Connection,
+    journals: Path | None,
 ) -> None:
     """One process: what comes of the run, and when."""
-    network = Network(name, places, certificates)
-    end = mortal(network, life) if life else network
-    given = {"configuration": CONFIGURATION, "account": Notes(name), "patience": PATIENCE}
-    try:
-        said = run_party(fit, run, name, end, **given).digest
-    except PartyError as error:
-        said = str(error)
-    pipe.send((said, monotonic()))
+    with ExitStack() as stack:
+        given: dict[str, Any] = {"configuration": CONFIGURATION, "account": Notes(name), "patience": PATIENCE}
+        if journals is not None:
+            account = stack.enter_context(Account(journals / f"{name}.jsonl", party=name))
+            journal = Journal(journals / f"{name}.journal", CONFIGURATION)
+            given |= {"account": account, "journal": journal, "patience": 60.0}
+        network = Network(name, places, certificates, journal=given.get("journal"))
+        end = mortal(network, life) if life else network
+        try:
+            said = run_party(fit, run, name, end, **given).digest
+            if journals is not None:
+                journal.discard()
+        except Exception as error:
+            said = f"{type(error).__name__} {error}"
+        pipe.send((said, monotonic()))
 
 
 def check_kill(certificates: Path, seed: int, restart: bool) -> None:
@@ -98,3 +124,34 @@ def check_kill(certificates: Path, seed: int, restart: bool) -> None:
     sentences = [f"{victim!r} {way}" for way in ways]
     for name, (what, _) in said.items():
         assert any(sentence in what for sentence in sentences), (victim, name, what)
+
+
+def check_resumed(
+    fit: Callable[[Any], Any], start: Callable[[], Run], certificates: Path, folder: Path, seed: int, frames: int
+) -> bool:
+    """Everybody ends, with one run in every account, paid once, and accounts that agree; whether one was killed at all.
+
+    Where the noise is seeded, all is as in the simulation; a run with secret noise has that of no other run.
+    """
+    victim, said = killed(fit, start, certificates, seed, True, folder, frames)
+    names, plain = start().names, start()
+    rows = {name: opened_account(folder / f"{name}.jsonl").rows for name in names}
+    assert {row.kind for name in names for row in rows[name] if not row.run} <= {"account", "budget", "dropped"}
+    run = {one for name in names for one in runs_of(rows[name])}
+    assert len(run) == 1 and all(sum(row.kind == "ended" for row in rows[name]) == 1 for name in names), (victim, said)
+    whole = union(names, [message for name in names for message in messages_of(rows[name], *run)])
+    assert not list(folder.glob("*.journal"))
+    secret = isinstance(plain.rng_for, SecureStreams)
+    if not secret:
+        assert {name: what for name, (what, _) in said.items()} == {
+            name: outcome.digest for name, outcome in outcomes(fit, start()).items()
+        }
+    plain.rng_for = getattr(plain.rng_for, "_public", plain.rng_for)
+    simulate(fit, plain)
+    assert len(whole.ledger.rows) == len(plain.channel.ledger.rows)
+    if not secret:
+        assert whole.ledger.digest == plain.channel.ledger.digest
+    for name in names:
+        paid = [event.release_id for _, event in paid_events(rows[name])]
+        assert len(paid) == len(set(paid)), f"{name} paid twice"
+    return bool(victim)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..privacy.mechanisms.random import SecureRandom, charge_to
+from ..privacy.mechanisms.random import RunRandom, SecureRandom, charge_to
 from ..privacy.payer import Payer
 from ..randomness import Seed, streams_of
+from .identity import join_parts
 
 # What everyone may know of a run's randomness: which rows and columns were drawn, without data.
 PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "mini-batches", "probes", "released features")
@@ -24,6 +28,8 @@ class SecureStreams:
         Source of the draws that everyone may know: those whose address begins with one of `PUBLIC_DRAWS`.
     payer : Payer, optional
         Whom all secret sources carry.
+    key : bytes, optional
+        Secret, of one run: a process that takes the place of one that was killed draws the same at the same addresses.
 
     Notes
     -----
@@ -31,16 +37,30 @@ class SecureStreams:
     draws in floating point raises, since that is no noise to publish.
     """
 
-    def __init__(self, rng: Seed, payer: Payer | None = None) -> None:
-        self._public, self._payer = streams_of(rng, "estimator"), payer
+    def __init__(self, rng: Seed, payer: Payer | None = None, key: bytes = b"") -> None:
+        self._public, self._payer, self._key = streams_of(rng, "estimator"), payer, key
+        self._asked = Counter[bytes]()
 
     def __call__(self, *names: str | int) -> np.random.Generator | SecureRandom:
         """The source at an address."""
-        return self._public(*names) if names and names[0] in PUBLIC_DRAWS else SecureRandom(payer=self._payer)
+        if names and names[0] in PUBLIC_DRAWS:
+            return self._public(*names)
+        if not self._key:
+            return SecureRandom(payer=self._payer)
+        address = join_parts(*names)
+        self._asked[address] += 1
+        told = join_parts(self._key, address, self._asked[address])
+        return RunRandom(hashlib.sha256(told).digest(), self._payer)
 
     def charge_to(self, payer: Payer) -> SecureStreams:
         """The same streams, whose secret sources carry who pays."""
-        return SecureStreams(self._public, payer)
+        made = copy.copy(self)
+        made._payer = payer
+        return made
+
+    def of_run(self, key: bytes) -> SecureStreams:
+        """The same streams, of one run with a key of its own."""
+        return SecureStreams(self._public, self._payer, key)
 
 
 def charge_streams_to(rng_for: Callable[..., Any], payer: Payer) -> Callable[..., Any]:

@@ -335,8 +335,9 @@ def test_whoever_is_stopped_is_named_by_all_others(number, started):
         assert f"'north' was stopped ({number.name})." in sentence(told)
 
 
-def test_whoever_is_killed_in_between_is_named_and_a_new_run_begins_with_whole_accounts(started, tmp_path):
+def test_whoever_is_killed_and_stays_away_is_named_and_a_new_run_begins_with_whole_accounts(started, tmp_path):
     case = Apart("vertical_linear")
+    case.network["patience"] = 6.0
     case.method["total_round_num"] = 400
     parties = started(case)
     parties.start()

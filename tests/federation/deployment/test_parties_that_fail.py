@@ -255,7 +255,9 @@ def tampered(seed: int):
             return [(tag, data)]
         if how == "replayed":
             done.append(tag)
-            return [(tag, data), (tag, data)]
+            # What was said before to the same party, under this tag as well.
+            before = [old for to, _, old in earlier if to == receiver and old != data]
+            return [(tag, data), (tag, before[-1])]
         if how == "reordered":
             # Under the tag of a later one, as if that had come first.
             done.append(tag)

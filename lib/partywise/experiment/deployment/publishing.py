@@ -83,7 +83,8 @@ class Publication:
 
     def _account_facts(self, session: Session) -> dict[str, Any]:
         """What an owner says of its account, in which the row of publishing stands first."""
-        run, rows, nonce = session.run, self.account.rows(), secrets.token_bytes(32)
+        run, rows = session.run, self.account.rows()
+        nonce = bytes.fromhex(session.choose("nonce of the account", lambda: secrets.token_hex(32)))
         events = [event for name, event in paid_events(rows) if name == run and event.mechanism != "none"]
         self.account.record_publication(publication_row(self.me, events), nonce)
         network, plan = self.deployment.network, self.deployment.plan
@@ -114,7 +115,7 @@ class Publication:
         facts = RunFacts(
             run=session.run,
             began=min(told[name]["opened"] for name in owners),
-            end_day=files.now()[:10],
+            end_day=session.choose("last day", lambda: files.now()[:10]),
             code=library_digest(),
             accounts={name: told[name]["account"] for name in owners},
             runs={name: told[name]["runs"] for name in owners},

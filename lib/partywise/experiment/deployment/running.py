@@ -6,7 +6,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,9 +16,11 @@ from ...federation.account.reading import extract_of, messages_of, paid_events
 from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import run_party
+from ...federation.deployment.session import library_digest
 from ...federation.deployment.union import SentMessage
 from ...federation.publication.files import digest_of, now
 from ...federation.transport.interface import Transport
+from ...federation.transport.journal import Journal
 from ..configuration.build import choices
 from .part import part
 from .publishing import Publication, registrations_of
@@ -117,17 +119,20 @@ def _run(start: Start) -> RunReport:
     deployment, network = start.deployment, start.deployment.network
     if start.me not in deployment.names:
         raise ConfigError(f"--me is {start.me!r}: {choices(start.me, deployment.names)}.")
-    release, forms = network.mode == "release", None
+    release, forms, files = network.mode == "release", None, list[str]()
     # What is refused is refused before data are opened, but where only they say how many records there are.
     if release and deployment.rows:
         forms = rehearse(deployment, 0)
-    opened, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
+    opened_now, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
     own = part(deployment, start.configuration, start.me, start.data)
     if release and forms is None:
         forms = rehearse(deployment, len(own.run.fold.of))
     _folder(start.into)
     with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account, ExitStack() as watched:
-        if registrations:
+        path = start.ledger.with_suffix(".journal")
+        journal = watched.enter_context(closing(Journal(path, _shared(start), replaces=not release)))
+        opened = journal.choose("opened", lambda: opened_now)
+        if registrations and not journal.goes_on:
             account.record_registrations({name: digest_of(data) for name, data in registrations.items()})
         publication = None
         if network.mode == "release" and plan_draws(deployment) and publisher_of(deployment):
@@ -139,7 +144,7 @@ def _run(start: Start) -> RunReport:
             deployment.plan.methods[network.method].protocol.fit,
             own.run,
             start.me,
-            _connect(start),
+            _connect(start, journal),
             configuration=start.configuration,
             account=account,
             patience=network.patience,
@@ -149,8 +154,11 @@ def _run(start: Start) -> RunReport:
             fingerprints=network.certificates,
             study=network.study,
             conclude=None if publication is None else publication.conclude,
+            keep=lambda outcome: files.extend(write_outcome(start.into, outcome, network.mode)),
+            journal=journal,
         )
-        report = _write_files(start, account, outcome)
+        report = _write_files(start, account, outcome, files)
+        journal.discard()
         return report if publication is None else replace(report, published=publication.summary)
 
 
@@ -159,7 +167,12 @@ def plan_draws(deployment: Deployment) -> bool:
     return deployment.plan.methods[deployment.network.method].draws_noise
 
 
-def _connect(start: Start) -> Transport:
+def _shared(start: Start) -> str:
+    """What a run is started with, as its journal has it."""
+    return f"{start.configuration} {library_digest()} {start.me}"
+
+
+def _connect(start: Start, journal: Journal) -> Transport:
     """This party's end of the network."""
     from ...federation.transport.network import PATIENCE
     from ...federation.transport.network import Network as Connections
@@ -167,7 +180,9 @@ def _connect(start: Start) -> Transport:
     network = start.deployment.network
     addresses = {name: (one.host, one.port) for name, one in start.deployment.addresses.items()}
     patience = min(PATIENCE, network.patience)
-    return Connections(start.me, addresses, start.certificates, largest=network.largest_message, patience=patience)
+    return Connections(
+        start.me, addresses, start.certificates, largest=network.largest_message, patience=patience, journal=journal
+    )
 
 
 def _budget(deployment: Deployment) -> Budget | None:
@@ -196,8 +211,8 @@ def _folder(into: Path) -> Path:
     return into
 
 
-def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
-    """Write the files of the run; what the screen tells of it."""
+def _write_files(start: Start, account: Account, outcome: Outcome, files: list[str]) -> RunReport:
+    """Write the files of the run beside those of its outcome; what the screen tells of it."""
     deployment, network = start.deployment, start.deployment.network
     plan, delta = deployment.plan, deployment.delta
     group = plan.rows_per_user(network.case)
@@ -205,7 +220,6 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> RunReport:
     messages = messages_of(rows, outcome.run)
     write_rows(start.into / TRANSCRIPT, messages)
     write_extract(start.into, extract_of(rows, outcome.run))
-    files = write_outcome(start.into, outcome, network.mode)
     record = Record(
         party=start.me,
         names=deployment.names,

@@ -7,8 +7,10 @@ is paid is never taken back, and the next run draws and pays anew.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -69,6 +71,8 @@ class Account:
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
         self._state, self._spending, self._paying = AccountState(), Spending(budget, party=party), threading.Lock()
         self._agreement, self._waiting = Agreement(path, party), list[Entry]()
+        # Rows of the run that this process goes on with, which the program has not come to yet.
+        self._told = deque[Row]()
         self._file = AccountFile(path / FILE if path.is_dir() else path, self._restore)
         try:
             self._begin()
@@ -86,29 +90,38 @@ class Account:
         """All rows, in order, as the file has them."""
         return tuple(Scan(self.path))
 
-    def began(self, run: str, configuration: str, mode: str = RELEASE, study: str = "") -> None:
+    def began(self, run: str, configuration: str, mode: str = RELEASE, study: str = "", *, again: bool = False) -> None:
         """A run begins, named by its id and by the digest of what all parties share: what follows is of it.
 
         In the mode ``experiment`` every draw comes from seeds that others know: what is released costs infinity, and a
-        budget refuses it.
+        budget refuses it. With ``again`` a process may take the place of one that was killed in the last run: what it
+        does must be what the rows say, and what they say is not paid again.
         """
         if self.budget is not None and mode != RELEASE:
             raise BudgetExceeded(
                 f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases "
                 "is protected; take mode release, or leave the budget away for data that are no secret."
             )
-        if not run or run in self._state.runs:
+        if again and run and run == self._state.last:
+            self._told.extend(row for row in Scan(self.path) if row.run == run)
+        elif not run or run in self._state.runs:
             raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
         told = {"configuration": configuration, "mode": mode, "party": self.party}
         self._append(("began", run, told | ({"study": study} if study else {})))
         self._run, self._mode = run, mode
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the next row stands in the file already: another process of this party wrote it."""
+        return len(self._told) > len(self._waiting)
 
     def charge(self, *events: Event) -> None:
         """Pay for what is about to be drawn, or to leave in the clear: all events, or BudgetExceeded and none."""
         self._file.require_own()
         run = self._began("charge")
         with self._paying:
-            self._spending.require(run, [charged_event(event, self._mode) for event in events])
+            paid = max(0, len(self._told) - len(self._waiting))
+            self._spending.require(run, [charged_event(event, self._mode) for event in events[paid:]])
             self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
 
     def record_sent(
@@ -128,7 +141,7 @@ class Account:
         """
         message = {"step": step, "receiver": receiver, "name": name, "shape": list(shape), "bytes": size}
         message |= {"digest": digest, "payload": payload}
-        if problem := self._agreement.unpaid(message):
+        if not self.repeats and (problem := self._agreement.unpaid(message)):
             raise CertificationError(
                 f"message {step} ({name!r}) {problem}: it stays here; draw what is released by a mechanism in this run."
             )
@@ -159,6 +172,9 @@ class Account:
     def head(self) -> tuple[int, str]:
         """Number of rows, and the digest of the last one: everything that has happened is on disk."""
         self._append()
+        if self._told and self._told[0].kind == "heads":
+            own = self._told[0].fields["heads"][self.party]
+            return own["rows"], own["digest"]
         return self._file.end
 
     def record_heads(self, heads: Mapping[str, Mapping[str, object]]) -> None:
@@ -219,9 +235,20 @@ class Account:
 
     def _append(self, *entries: Entry) -> None:
         waiting, self._waiting = self._waiting, []
-        for row in self._file.append([*waiting, *entries]):
+        for row in self._file.append(self._untold([*waiting, *entries])):
             self._state.add(row)
             self._agreement.add(row)
+
+    def _untold(self, entries: list[Entry]) -> list[Entry]:
+        """What the file does not say yet; AccountError where it says something else in its place."""
+        while entries and self._told:
+            (kind, run, fields), row = entries.pop(0), self._told.popleft()
+            if (kind, run, json.loads(json.dumps(fields))) != (row.kind, row.run, row.fields):
+                raise AccountError(
+                    f"run {run} cannot go on: row {row.number} ({row.kind}) of {self.path} is not what the program "
+                    "does now; put back the data and the version with which it began, or give the run up."
+                )
+        return entries
 
     def _restore(self, row: Row) -> None:
         """A row that was there before: what was paid counts."""
@@ -250,7 +277,8 @@ class Account:
             )
         if self._state.open:
             self._note(
-                f"run {self._state.open} in {self.path} never ended: what it paid stays paid, a new run pays anew."
+                f"run {self._state.open} in {self.path} never ended: what it paid stays paid; it goes on if its "
+                "journal is there and all parties start again, and a new run pays anew."
             )
         self._state_budget()
 

@@ -173,12 +173,14 @@ def _text(text: object) -> str:
 class AccountState:
     """What an account remembers of its rows.
 
-    head : the first row; runs : ids of all; open : that of the last one, if it never ended; mode : of the last one
+    head : the first row; runs : ids of all; last : that of the last one; open : the same, if it never ended
+    mode : of the last one
     budget : as it was stated last
     """
 
     head: Row | None = None
     runs: set[str] = field(default_factory=set)
+    last: str = ""
     open: str = ""
     mode: str = ""
     budget: Mapping[str, Any] | None = None
@@ -188,7 +190,7 @@ class AccountState:
         self.head = self.head or row
         if row.kind == "began":
             self.runs.add(row.run)
-            self.open, self.mode = row.run, mode_of(row)
+            self.last, self.open, self.mode = row.run, row.run, mode_of(row)
         elif row.kind == "ended":
             self.open = ""
         elif row.kind == "budget":

@@ -14,8 +14,11 @@ RELEASE, EXPERIMENT = "release", "experiment"
 class Account(Protocol):
     """A party's ledger that outlives its process (`partywise.federation.account`)."""
 
-    def began(self, run: str, configuration: str, mode: str, study: str = "") -> None:
-        """A run whose parties have agreed on its id and on the digest of what they share; its mode and its study."""
+    def began(self, run: str, configuration: str, mode: str, study: str = "", *, again: bool = False) -> None:
+        """A run whose parties have agreed on its id and on the digest of what they share; its mode and its study.
+
+        again : whether it may have begun in a process that was killed, in whose place this one is
+        """
 
     def charge(self, *events: Event) -> None:
         """Pay for releases before noise is drawn, or a value before it leaves in the clear: all, or BudgetExceeded."""

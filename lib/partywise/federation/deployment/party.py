@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from typing import cast
 
-from ...errors import PartyError
+import numpy as np
+
+from ...errors import PartyError, RefusalError
+from ...privacy.mechanisms.random import KEY_BYTES
 from ..identity import Identity
 from ..place_checks import PlacedRun
 from ..run import Run
 from ..secure_streams import SecureStreams
 from ..transport.interface import Transport
+from ..transport.journal import Journal
 from .account import EXPERIMENT, RELEASE, Account
 from .guard import PrepaidCosts
 from .link import SessionLink
@@ -32,16 +38,25 @@ def run_party(
     fingerprints: Mapping[str, str] | None = None,
     study: str = "",
     conclude: Callable[[Session, Outcome], None] | None = None,
+    keep: Callable[[Outcome], None] | None = None,
+    journal: Journal | None = None,
 ) -> Outcome:
     """Run one party's part of a protocol together with the processes of all others.
 
-    ``conclude`` is what the parties do together after the program and before the run has ended for all.
+    ``conclude`` is what the parties do together after the program and before the run has ended for all; ``keep`` puts
+    what this one holds on disk before it says that it is done. With a ``journal``, that of the transport, another
+    process goes on where this one is killed; the journal is discarded where nobody can go on.
     """
     _check(run, me, transport)
-    session = Session(transport, configuration, patience=patience, facts=facts, same_platform=same_platform)
+    session = Session(
+        transport, configuration, patience=patience, facts=facts, same_platform=same_platform, journal=journal
+    )
     try:
+        if journal is not None and isinstance(run.rng_for, SecureStreams):
+            key = bytes.fromhex(journal.choose("key", lambda: os.urandom(KEY_BYTES).hex()))
+            run.rng_for = cast(Callable[..., np.random.Generator], run.rng_for.of_run(key))
         mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
-        account.began(session.begin(), configuration, mode, study)
+        account.began(session.begin(), configuration, mode, study, again=journal is not None and journal.goes_on)
         channel = run.channel
         link = SessionLink(session, run.names, account, real=channel.real, trusted=channel.trusted, forms=forms)
         placed = PlacedRun(run, [me], link, whole=False)
@@ -53,18 +68,28 @@ def run_party(
         outcome = Outcome(me, value, session.run, placed.steps, session.platforms)
         if conclude is not None:
             conclude(session, outcome)
+        if keep is not None:
+            keep(outcome)
         account.record_heads(session.end(placed.steps, account.head))
         account.record_end(outcome.digest)
         return outcome
-    except PartyError as error:
-        session.abort(str(error))
-        raise
-    except BaseException:
+    except BaseException as error:
+        over = session.watch.over or not session.run or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
-        session.abort(f"{me!r} ended with an error of its own; its output says which.")
+        own = f"{me!r} ended with an error of its own; its output says which."
+        session.abort(str(error) if isinstance(error, PartyError) else own, over=over)
+        if journal is not None and over:
+            journal.discard()
         raise
     finally:
         transport.close()
+
+
+def _is_passing(error: BaseException) -> bool:
+    """Whether the same run may go well when it is started again: somebody was missing or stopped, or a disk full."""
+    if isinstance(error, PartyError):
+        return not isinstance(error, RefusalError)
+    return isinstance(error, OSError | KeyboardInterrupt) or isinstance(error.__cause__, OSError)
 
 
 def _check(run: Run, me: str, transport: Transport) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -23,6 +23,7 @@ from typing import TypedDict
 from ...errors import PartyError, RefusalError, Unreachable
 from ..transport.credential import statement
 from ..transport.interface import Transport
+from ..transport.journal import Journal
 from .platforms import differences, platform_of_process
 from .watch import Watch, place_of, printable, read_notice
 
@@ -59,6 +60,8 @@ class Session:
         Digests that all parties that state them must have alike, such as one of the order of the records.
     same_platform : bool
         Whether a party whose platform differs is refused (`partywise.federation.deployment.platforms`) or warned.
+    journal : Journal, optional
+        That of the transport: with it a party that was killed takes its place again.
 
     Attributes
     ----------
@@ -74,10 +77,10 @@ class Session:
         patience: float = 60.0,
         facts: Mapping[str, str] | None = None,
         same_platform: bool = False,
+        journal: Journal | None = None,
     ) -> None:
-        if not patience > 0:
-            raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
-        self.transport, self.watch, self.run = transport, Watch(transport, patience), ""
+        self.transport, self.watch, self.run = transport, Watch(transport, patience, returning=journal is not None), ""
+        self._journal = journal
         self.me, self.peers = transport.me, transport.peers
         self.platforms, self._same_platform = "", same_platform
         self._said: dict[str, dict[str, object]] = {}
@@ -86,10 +89,20 @@ class Session:
             "party": self.me,
             "configuration": configuration,
             "library": library_digest(),
-            "nonce": secrets.token_hex(16),
+            "nonce": self.choose("nonce", lambda: secrets.token_hex(16)),
             "facts": dict(facts or {}),
             "platform": platform_of_process(),
         }
+        said = json.dumps(self._hello)
+        if self.choose("hello", lambda: said) != said:
+            raise PartyError(
+                f"{self.me!r} cannot go on with its run: its list of records, or what it runs on, is another than it "
+                "was."
+            )
+
+    def choose(self, name: str, make: Callable[[], str]) -> str:
+        """What this party chooses in this run: made once, though its process may be killed and another goes on."""
+        return make() if self._journal is None else self._journal.choose(name, make)
 
     def begin(self) -> str:
         """Meet all parties and agree on the run; its id. PartyError names who did not come, or what differs there."""
@@ -130,9 +143,9 @@ class Session:
             raise RefusalError(f"the end of the account of {peer!r} {problem}.", peer, "done")
         return head
 
-    def abort(self, sentence: str) -> None:
-        """Tell all others why the run is over; whoever is gone is not told."""
-        notice = json.dumps({"sentence": self.watch.notice or sentence}).encode()
+    def abort(self, sentence: str, *, over: bool = True) -> None:
+        """Tell all others why the run has ended, for good or until all start again; whoever is gone is not told."""
+        notice = json.dumps({"sentence": self.watch.notice or sentence, "over": over}).encode()
 
         def tell(peer: str) -> None:
             with suppress(PartyError):

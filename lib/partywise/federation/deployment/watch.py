@@ -2,7 +2,8 @@
 
 About once a second whoever waits asks whether the one that it waits for, and one other in turn, is there, and whether
 somebody has ended the run. Whoever waits longer says so to all, and at which step: it is not silent then. One that
-waits at a step after the message that it should have sent has sent it, so the message was lost.
+waits at a step after the message that it should have sent has sent it, so the message was lost. Where parties keep a
+journal, one that is gone may come back, and is waited for as long as a silent one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from time import monotonic
 
 from ...errors import PartyError, RefusalError, Unreachable
@@ -31,6 +33,8 @@ class Watch:
     patience : float
         Seconds after which a party that neither sends what is waited for nor says that it waits itself is too silent:
         more than any party computes between two messages.
+    returning : bool
+        Whether a party that is gone may come back and go on.
 
     Attributes
     ----------
@@ -38,28 +42,35 @@ class Watch:
         Seconds between two looks around.
     notice : str
         The sentence by which another party ended the run, as it was said.
+    over : bool
+        Whether that was for good: nobody can go on with the run.
     """
 
-    def __init__(self, transport: Transport, patience: float) -> None:
+    def __init__(self, transport: Transport, patience: float, *, returning: bool = False) -> None:
         if not patience > 0:
             raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
         self.transport, self.patience, self.pulse, self.notice = transport, patience, min(PULSE, patience / 4), ""
-        self.me, self.peers = transport.me, transport.peers
-        self._missed: dict[str, int] = {}
-        self._heard = dict.fromkeys(self.peers, 0)
-        self._turn = self._told = 0
-        self._last = -math.inf
+        self.me, self.peers, self.over = transport.me, transport.peers, False
+        self._outage = patience if returning else 0.0
+        # How often each was looked for in vain, and since when; when one was back.
+        self._missed: dict[str, tuple[int, float]] = {}
+        self._back: dict[str, float] = {}
+        self._turn, self._last = 0, -math.inf
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         """Hand a frame to a peer; PartyError if it is gone or refuses it, in its own words where it has some."""
-        try:
-            self.transport.put(receiver, tag, data)
-        except RefusalError:
-            self.raise_aborts(wait=self.pulse)
-            raise
-        except Unreachable as error:
-            self.raise_aborts(wait=self.pulse)
-            raise PartyError(f"{receiver!r} is gone: {self.me!r} could not hand it {tag!r}.") from error
+        since = monotonic()
+        while True:
+            try:
+                return self.transport.put(receiver, tag, data)
+            except RefusalError:
+                self.raise_aborts(wait=self.pulse)
+                raise
+            except Unreachable as error:
+                self.raise_aborts(wait=self.pulse)
+                if monotonic() - since >= self._outage:
+                    raise PartyError(f"{receiver!r} is gone: {self.me!r} could not hand it {tag!r}.") from error
+                self.tell(tag)
 
     def get(self, sender: str, tag: str) -> bytes:
         """The frame of a peer under a tag; PartyError if one is gone, began anew, was silent or ended the run."""
@@ -97,7 +108,8 @@ class Watch:
         for position, peer in enumerate(self.peers):
             data = self.poll(peer, "abort", wait if position == 0 else 0.0)
             if data is not None:
-                self.notice = printable(read_notice(peer, "abort", data).get("sentence"), LONGEST)
+                told = read_notice(peer, "abort", data)
+                self.notice, self.over = printable(told.get("sentence"), LONGEST), told.get("over") is not False
                 # Anybody could say anything of another.
                 raise PartyError(f"{peer!r} says: {self.notice}")
 
@@ -108,11 +120,13 @@ class Watch:
         suspects = [peer for peer in among if peer in self._missed]
         for peer in dict.fromkeys([awaited, among[self._turn % len(among)], *suspects]):
             if self.transport.is_there(peer):
-                self._missed.pop(peer, None)
+                if self._missed.pop(peer, None):
+                    self._back[peer] = monotonic()
                 continue
-            self._missed[peer] = self._missed.get(peer, 0) + 1
+            times, since = self._missed.get(peer, (0, monotonic()))
+            self._missed[peer] = times + 1, since
             # Once may be a hiccup of the network.
-            if self._missed[peer] > 1:
+            if times and monotonic() - since >= self._outage:
                 self.raise_aborts()
                 return peer
         return ""
@@ -123,24 +137,20 @@ class Watch:
             return
         self._last, notice = monotonic(), json.dumps({"at": tag}).encode()
         for peer in self.peers:
-            try:
-                self.transport.put(peer, f"waiting/{self._told}", notice)
-            except Unreachable:
-                continue
-        self._told += 1
+            with suppress(Unreachable):
+                self.transport.put(peer, "waiting", notice)
 
     def waits_at(self, peer: str) -> float | None:
         """The step at which a peer last said that it waits, None if it has not said so since it was asked."""
-        place = None
-        while (data := self.poll(peer, f"waiting/{self._heard[peer]}", 0.0)) is not None:
-            self._heard[peer] += 1
-            place = place_of(str(read_notice(peer, "waiting", data).get("at")))
-        return place
+        data = self.poll(peer, "waiting", 0.0)
+        return None if data is None else place_of(str(read_notice(peer, "waiting", data).get("at")))
 
     def require_patience(self, since: Mapping[str, float], waiting: Sequence[str], tag: str) -> None:
         """PartyError if one of those that are waited for has been silent for too long."""
         for peer in waiting:
-            if monotonic() - since[peer] > self.patience:
+            if monotonic() - max(since[peer], self._back.get(peer, 0.0)) > self.patience:
+                if peer in self._missed:
+                    raise self.lost_sight(peer, tag)
                 raise PartyError(
                     f"{peer!r} was silent for patience={self.patience:g} s: {self.me!r} waits for its {tag!r}."
                 )

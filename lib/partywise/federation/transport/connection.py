@@ -52,8 +52,8 @@ with _without("pandas", "torch"):
 CHUNK = 2**18
 # Seconds until a connection is there or not; until who is asked whether it lives has answered, and else is reached.
 CONNECT, ANSWER, REACH = 3.0, 0.6, 0.3
-# Characters of a peer's answer that are shown, and the status of one who took what came.
-SHOWN, TAKEN = 400, 200
+# Characters of a peer's answer that are shown; the status of one who took what came, of one who has no room for it now.
+SHOWN, TAKEN, FULL = 400, 200, 503
 
 
 @dataclass
@@ -160,6 +160,8 @@ class NamedConnection(HttpConnection):
     async def _check(self, answer: ClientResponse) -> None:
         """`RefusalError` with what the party says, unless it took the request."""
         text = (await answer.content.read(SHOWN)).decode(errors="replace")
+        if answer.status == FULL:
+            raise Unreachable(f"{self} cannot keep what comes: its output says why.")
         if answer.status != TAKEN:
             plain = "".join(letter if letter.isprintable() else " " for letter in text)
             raise RefusalError(f"{self} refuses what came: {plain or answer.reason}", self.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,6 +17,8 @@ from .tls import AUTHORITY
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
+    from .journal import Journal
+
 # Keys of certificates that sign: bits of RSA at least, curves.
 LEAST_RSA, CURVES = 2048, ("secp256r1", "secp384r1")
 
@@ -28,6 +31,8 @@ class Credential:
     folder : path
         With ``authority.pem``, ``ME.pem`` and ``ME.key``.
     me : str
+    journal : Journal, optional
+        Where signatures are kept: what is signed again by another process of the party has the same one.
 
     Raises
     ------
@@ -37,7 +42,8 @@ class Credential:
         If the key is of a kind or a length that protects nobody.
     """
 
-    def __init__(self, folder: Path | str, me: str) -> None:
+    def __init__(self, folder: Path | str, me: str, journal: Journal | None = None) -> None:
+        self._journal = journal
         _, _, serialization = _cryptography()
         folder = Path(folder)
         self.certificate = (folder / f"{me}.pem").read_text(encoding="ascii")
@@ -48,7 +54,13 @@ class Credential:
 
     def sign(self, told: bytes) -> dict[str, str]:
         """Certificate and signature (hexadecimal) of some bytes."""
-        return {"certificate": self.certificate, "signature": self._key.sign(told, *_scheme(self._key)).hex()}
+
+        def make() -> str:
+            return bytes(self._key.sign(told, *_scheme(self._key))).hex()
+
+        name = f"signature of {hashlib.sha256(told).hexdigest()}"
+        made = make() if self._journal is None else self._journal.choose(name, make)
+        return {"certificate": self.certificate, "signature": made}
 
     def problem(self, name: str, told: bytes, head: Mapping[str, object]) -> str:
         """As `signature_problem`, of a certificate that this party's authority must have issued."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,9 +10,10 @@ from threading import Condition
 
 from ...errors import RefusalError
 from .interface import LARGEST
+from .journal import PASSING, Journal
 
-# Whoever got no answer says it again, and may have been heard all the same: the same one is no replay.
-HELLO = "hello"
+# Said from time to time: the last one counts, and one that is lost is no loss.
+WAITING = PASSING[0]
 # What frames of one sender that nobody has taken may hold: so many of the largest, and at least so many bytes.
 AHEAD, ROOM = 8, 2**26
 # Bytes that a frame takes beside its own.
@@ -28,35 +30,59 @@ class Inbox:
         Whose frames are taken.
     largest : int
         Bytes of the largest frame.
+    journal : Journal, optional
+        Where frames are kept before their senders hear that they came; what is there already has come.
     """
 
-    def __init__(self, me: str, peers: Sequence[str], largest: int = LARGEST) -> None:
-        self.me, self.peers, self.largest = me, tuple(peers), largest
+    def __init__(self, me: str, peers: Sequence[str], largest: int = LARGEST, journal: Journal | None = None) -> None:
+        self.me, self.peers, self.largest, self._journal = me, tuple(peers), largest, journal
         self._changed = Condition()
         self._waiting: dict[tuple[str, str], bytes] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self._seen = {} if journal is None else journal.digests
+        # What a process before this one got, and this one has not taken yet.
+        self._before = set(self._seen)
         self._held: Counter[str] = Counter()
-        self._hellos: dict[str, bytes] = {}
-        self._refusal: RefusalError | None = None
+        self._problem: RefusalError | OSError | None = None
 
     def keep(self, sender: str, tag: str, data: bytes) -> None:
         """Keep a frame for whoever waits for it.
 
-        Refused if the sender is not a peer, the frame is too large or there is no room for it, or one came under this
-        tag before; `get` raises it as well where the sender is a peer.
+        Refused if the sender is not a peer, the frame is too large or there is no room for it, or another one came
+        under this tag before; `get` raises it as well where the sender is a peer. Whoever got no answer puts the same
+        frame again, and may have been heard all the same: that is no replay.
         """
         self.admit(sender, tag, len(data))
         with self._changed:
-            again = (sender, tag) in self._seen
-            if tag == HELLO and self._hellos.setdefault(sender, data) == data and again:
-                return
-            if not again:
-                self._seen.add((sender, tag))
-                self._waiting[sender, tag] = data
-                self._held[sender] += len(data) + BESIDE
-                self._changed.notify_all()
-        if again:
-            raise self.refuse(f"a second frame {tag!r:.80} came from {sender!r}: it is a replay.", sender, tag)
+            if tag == WAITING:
+                self._take(sender, tag)
+            else:
+                digest = hashlib.sha256(data).hexdigest()
+                if self._seen.get((sender, tag)) == digest:
+                    return
+                if (sender, tag) in self._seen:
+                    raise self.refuse(f"a second frame {tag!r:.80} came from {sender!r}: it is a replay.", sender, tag)
+                self._write(sender, tag, data)
+                self._seen[sender, tag] = digest
+            self._waiting[sender, tag] = data
+            self._held[sender] += len(data) + BESIDE
+            self._changed.notify_all()
+
+    def _write(self, sender: str, tag: str, data: bytes) -> None:
+        """Keep a frame on disk; where there is no room, its sender may put it again and `get` says why."""
+        if self._journal is None or tag in PASSING:
+            return
+        try:
+            self._journal.keep(sender, tag, data)
+        except OSError as error:
+            self._problem = self._problem or error
+            self._changed.notify_all()
+            raise
+
+    def _take(self, sender: str, tag: str) -> bytes | None:
+        data = self._waiting.pop((sender, tag), None)
+        if data is not None:
+            self._held[sender] -= len(data) + BESIDE
+        return data
 
     def admit(self, sender: str, tag: str, size: int) -> None:
         """Refuse a frame of that many bytes before any of them is read."""
@@ -90,7 +116,7 @@ class Inbox:
         """Let every `get` raise from now on; the error, for whoever raises it here as well."""
         error = RefusalError(sentence, sender, tag)
         with self._changed:
-            self._refusal = self._refusal or error
+            self._problem = self._problem or error
             self._changed.notify_all()
         return error
 
@@ -100,10 +126,12 @@ class Inbox:
             raise ValueError(f"sender={sender!r} is not a peer of {self.me!r}; its peers are {self.peers}.")
         key = sender, tag
         with self._changed:
-            self._changed.wait_for(lambda: key in self._waiting or self._refusal is not None, timeout=wait)
-            if self._refusal is not None:
-                raise RefusalError(str(self._refusal), self._refusal.sender, self._refusal.tag)
-            data = self._waiting.pop(key, None)
-            if data is not None:
-                self._held[sender] -= len(data) + BESIDE
-            return data
+            if self._journal is not None and key in self._before:
+                self._before.remove(key)
+                return self._journal.frame(*key)
+            self._changed.wait_for(lambda: key in self._waiting or self._problem is not None, timeout=wait)
+            if isinstance(self._problem, RefusalError):
+                raise RefusalError(str(self._problem), self._problem.sender, self._problem.tag)
+            if self._problem is not None:
+                raise self._problem
+            return self._take(sender, tag)

@@ -20,8 +20,9 @@ class Transport(Protocol):
     Notes
     -----
     Whoever implements it knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read
-    from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort". A second frame
-    under a tag is a replay, whether the first was taken or not; the very same hello is one that got no answer.
+    from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort". Another frame
+    under a tag is a replay, whether the first was taken or not; the very same one is one that got no answer. Of
+    "waiting" the last one counts.
     """
 
     @property

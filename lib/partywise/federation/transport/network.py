@@ -17,6 +17,7 @@ from ...errors import PartyError
 from .credential import Credential
 from .inbox import Inbox
 from .interface import LARGEST
+from .journal import PASSING, Journal
 from .tls import check_names, client_context, own_problem, server_context
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Network:
         Seconds in which a peer must take or answer something while it is sent a frame.
     listen : str, optional
         Host on which to listen where it is another than the one that the others connect to, as behind a router.
+    journal : Journal, optional
+        Keeps what comes and what was delivered, so that another process can take the place of this one.
 
     Raises
     ------
@@ -99,14 +102,15 @@ class Network:
         largest: int = LARGEST,
         patience: float = PATIENCE,
         listen: str | None = None,
+        journal: Journal | None = None,
     ) -> None:
         _check_addresses(me, addresses)
         folder = Path(certificates)
         server, client = server_context(folder, me), client_context(folder, me)
         pools = _pools()
-        self.credential = Credential(folder, me)
+        self.credential = Credential(folder, me, journal)
         self.me, self.peers = me, tuple(name for name in addresses if name != me)
-        self.inbox = Inbox(me, self.peers, largest)
+        self.inbox, self._journal = Inbox(me, self.peers, largest, journal), journal
         host, port = listen or addresses[me][0], addresses[me][1]
         self._open = True
         self._loop = _Loop()
@@ -128,7 +132,12 @@ class Network:
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         """As `partywise.federation.transport.interface.Transport.put`."""
         self._check_peer(receiver)
-        self._ask(self._pool.send(receiver, data, tag))
+        if self._journal is None or tag in PASSING:
+            self._ask(self._pool.send(receiver, data, tag))
+        elif not self._journal.is_delivered(receiver, tag):
+            sent = data if tag.startswith("message/") else self._journal.notice(receiver, tag, data)
+            self._ask(self._pool.send(receiver, sent, tag))
+            self._journal.deliver(receiver, tag)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
         """As `partywise.federation.transport.interface.Transport.get`."""

@@ -84,6 +84,8 @@ class NamedCommunicator(HttpCommunicator):
             await self.receive_handler(sender, await self._packet(request, sender))
         except RefusalError as error:
             raise web.HTTPConflict(text=str(error)) from error
+        except OSError as error:
+            raise web.HTTPServiceUnavailable(text="it cannot be kept here") from error
         return web.Response()
 
     def _sender(self, request: web.Request) -> str:

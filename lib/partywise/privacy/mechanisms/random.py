@@ -2,11 +2,14 @@
 
 Nothing here shares a class with `partywise.randomness`: code that holds a source knows which of the two it holds.
 `SecureRandom` keeps no state in the process (every word is asked of the kernel's cryptographic generator), so neither
-a fork nor a copied memory image can repeat a draw, and there is nothing to seed. Samplers are not constant-time: how
+a fork nor a copied memory image can repeat a draw, and there is nothing to seed. `RunRandom` is the one exception: what
+a party draws in a run that it may have to go on with. Samplers are not constant-time: how
 long a draw takes, and which memory it reads, depends on its outcome.
 """
 
 import copy
+import hashlib
+import itertools
 import math
 import os
 from collections.abc import Callable
@@ -21,6 +24,9 @@ from ..ledger.event import Event
 from ..payer import PAID, Payer, require_payer
 from ..secure.table import SIGMA_RANGE, draw_integers
 from ..secure.wide import draw_wide_integers
+
+# Bytes of the key of a run.
+KEY_BYTES = 32
 
 
 class SecureRandom:
@@ -54,6 +60,10 @@ class SecureRandom:
     def _words(self, n: int) -> np.ndarray:
         """The only place that randomness comes from: n words of 64 bits."""
         return np.frombuffer(bytearray(os.urandom(8 * n)), dtype=np.uint64)
+
+    def salt(self) -> bytes:
+        """Bytes for `salt_of`."""
+        return os.urandom(KEY_BYTES)
 
     def uint64(self, n: int) -> np.ndarray:
         """Return n independent uniform words, shape (n,), uint64."""
@@ -99,6 +109,56 @@ class SecureRandom:
         added to delta.
         """
         return draw_integers(self.uint64, sigma, distribution, size)
+
+
+class RunRandom(SecureRandom):
+    """The secret words of one run, expanded from a key of the operating system's that its party alone keeps.
+
+    A party that was killed goes on with the very words that it had drawn, so that nothing is drawn, or paid, twice.
+    Whoever has the key can subtract the noise: it lies beside the data until the run has ended, and no longer.
+
+    Parameters
+    ----------
+    key : bytes
+        At least 32, from the operating system; secret.
+    payer : Payer, optional
+        As of `SecureRandom`.
+
+    Raises
+    ------
+    ValueError
+        If the key is shorter.
+    CertificationError
+        As of `SecureRandom`; and if another process than the one that made the source draws, since a forked child
+        would draw what its parent draws.
+
+    Notes
+    -----
+    The words of call number i are SHAKE-256 of the key and i (FIPS 202): nobody without the key tells them from uniform
+    ones.
+    """
+
+    __slots__ = ("_calls", "_key", "_process")
+
+    def __init__(self, key: bytes, payer: Payer | None = None) -> None:
+        super().__init__(payer=payer)
+        if len(key) < KEY_BYTES:
+            raise ValueError(f"a key of {len(key)} bytes is too short: take {KEY_BYTES} of the operating system.")
+        # Copies that carry another payer go on where this one is.
+        self._key, self._calls, self._process = key, itertools.count(), os.getpid()
+
+    def _words(self, n: int) -> np.ndarray:
+        if os.getpid() != self._process:
+            raise CertificationError("a forked process draws what its parent draws: give it a source of its own.")
+        return np.frombuffer(bytearray(self._expand(8 * n)), dtype=np.uint64)
+
+    def salt(self) -> bytes:
+        """Bytes for `salt_of`: the next ones of the run."""
+        return self._expand(KEY_BYTES)
+
+    def _expand(self, size: int) -> bytes:
+        told = self._key + next(self._calls).to_bytes(8, "big")
+        return hashlib.shake_256(told).digest(size)
 
 
 class PayingGenerator(np.random.Generator):
@@ -183,13 +243,13 @@ def words_of(rng: RandomSource) -> Callable[[int], np.ndarray]:
 
 
 def salt_of(rng: RandomSource | SpentGenerator) -> bytes:
-    """Bytes that whoever does not have the source cannot guess; drawing goes on as if nobody had asked.
+    """Bytes that whoever does not have the source cannot guess; a simulation draws on as if nobody had asked.
 
-    For a secure source they are the operating system's, known to nobody. A generator gives its state, so that one seed
-    gives one salt: whoever knows the seed of a simulation knows its noise as well.
+    For a secure source they are the operating system's, or words of the run. A generator gives its state, so that one
+    seed gives one salt: whoever knows the seed of a simulation knows its noise as well.
     """
     if isinstance(rng, SecureRandom):
-        return os.urandom(32)
+        return rng.salt()
     return repr(rng.bit_generator.state).encode() if isinstance(rng, np.random.Generator) else b""
 
 

@@ -1,0 +1,182 @@
+"""What a party needs to go on with a run after its process was killed: a key, what it chose, and what has come.
+
+All that a party does follows from its data, from the key of its secret words, and from the frames that it got. A frame
+is in the journal before its sender hears that it has come, so whatever a sender need not send again is here; a message
+that was delivered is made again when the program runs again, and does not leave a second time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Lock
+
+from ...errors import AccountError, PartyError
+
+# Of a record: bytes of its header, of its body, of the digest after it.
+HEADER, BODY, DIGEST = 4, 8, 8
+# What is said for the moment only: who waits where, and why a run is over.
+PASSING = ("waiting", "abort")
+
+
+class Journal:
+    """The file of one run of one party; it is gone when the run has ended.
+
+    Parameters
+    ----------
+    path : Path
+        Made where there is none, for this user alone. The account of the party, which is open, keeps other processes
+        away.
+    shared : str
+        What the run was started with, as digests.
+    replaces : bool
+        Whether the journal of a run that was started with something else gives way to this one: an experiment costs
+        nothing to repeat.
+
+    Attributes
+    ----------
+    goes_on : bool
+        Whether the file was there: a process before this one was killed.
+
+    Raises
+    ------
+    AccountError
+        If the file is of something else and is not to give way, or cannot be written.
+    """
+
+    def __init__(self, path: Path, shared: str, *, replaces: bool = False) -> None:
+        self.path, self._lock = path, Lock()
+        self._open()
+        if replaces and self._chosen.get("shared", shared) != shared:
+            self.discard()
+            self._open()
+        self.goes_on = self._end > 0
+        if self.choose("shared", lambda: shared) != shared:
+            os.close(self._handle)
+            raise AccountError(
+                f"{path} is of a run that was started with another configuration or another version and has not "
+                "ended: start that one again to end it, or remove the file to give it up (what it paid stays paid)."
+            )
+
+    def _open(self) -> None:
+        self._chosen: dict[str, str] = {}
+        self._frames: dict[tuple[str, str], tuple[int, int, str]] = {}
+        self._notices: dict[tuple[str, str], bytes] = {}
+        self._delivered: set[tuple[str, str]] = set()
+        try:
+            self._handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._end = self._read()
+        except OSError as error:
+            raise AccountError(
+                f"{self.path} cannot be written ({error.strerror}): make its folder writable."
+            ) from error
+
+    def choose(self, name: str, make: Callable[[], str]) -> str:
+        """What this party chose in this run: made once, and on disk before anybody is told."""
+        with self._lock:
+            if name not in self._chosen:
+                self._chosen[name] = made = make()
+                self._write({"chosen": name, "value": made}, sync=True)
+            return self._chosen[name]
+
+    def keep(self, sender: str, tag: str, data: bytes) -> None:
+        """Keep a frame that has come."""
+        with self._lock:
+            begin = self._write({"from": sender, "tag": tag}, data)
+            self._frames[sender, tag] = begin, len(data), hashlib.sha256(data).hexdigest()
+
+    @property
+    def digests(self) -> dict[tuple[str, str], str]:
+        """SHA-256 of the frames that came, by sender and tag."""
+        return {key: digest for key, (_, _, digest) in self._frames.items()}
+
+    def frame(self, sender: str, tag: str) -> bytes:
+        """A frame that has come."""
+        begin, size, digest = self._frames[sender, tag]
+        data = os.pread(self._handle, size, begin)
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise PartyError(f"{self.path} was changed: {tag!r} of {sender!r} has another digest.")
+        return data
+
+    def notice(self, receiver: str, tag: str, data: bytes) -> bytes:
+        """What is sent under a tag that is no message's: what was meant to be sent the first time."""
+        with self._lock:
+            if (receiver, tag) not in self._notices:
+                self._write({"to": receiver, "tag": tag}, data)
+                self._notices[receiver, tag] = data
+            return self._notices[receiver, tag]
+
+    def is_delivered(self, receiver: str, tag: str) -> bool:
+        """Whether a frame is known to have come."""
+        return (receiver, tag) in self._delivered
+
+    def deliver(self, receiver: str, tag: str) -> None:
+        """A frame has come where it should."""
+        with self._lock:
+            self._write({"delivered": receiver, "tag": tag})
+            self._delivered.add((receiver, tag))
+
+    def close(self) -> None:
+        """Leave the file for a process that goes on; there is none of a run in which nobody said anything."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            if not self._frames and not self._notices:
+                self.path.unlink(missing_ok=True)
+        self._handle = -1
+
+    def discard(self) -> None:
+        """The run is over: its key and all else are removed."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def _write(self, told: dict[str, object], body: bytes = b"", *, sync: bool = False) -> int:
+        """Append a record; where its body begins."""
+        header = json.dumps(told).encode()
+        lengths = len(header).to_bytes(HEADER, "big") + len(body).to_bytes(BODY, "big")
+        digest = hashlib.sha256(header + body).digest()[:DIGEST]
+        place = self._end
+        for part in (lengths + header, body, digest):
+            view = memoryview(part)
+            while view:
+                count = os.pwrite(self._handle, view, place)
+                view, place = view[count:], place + count
+        if sync:
+            os.fsync(self._handle)
+        begin, self._end = self._end + len(lengths) + len(header), place
+        return begin
+
+    def _read(self) -> int:
+        """Take in all whole records; where the next one begins. What was being written by a killed process is not."""
+        place = 0
+        for begin, header, body in self._records():
+            told = json.loads(header)
+            if "chosen" in told:
+                self._chosen[told["chosen"]] = told["value"]
+            elif "from" in told:
+                at = begin + HEADER + BODY + len(header)
+                self._frames[told["from"], told["tag"]] = at, len(body), hashlib.sha256(body).hexdigest()
+            elif "to" in told:
+                self._notices[told["to"], told["tag"]] = body
+            else:
+                self._delivered.add((told["delivered"], told["tag"]))
+            place = begin + HEADER + BODY + len(header) + len(body) + DIGEST
+        os.ftruncate(self._handle, place)
+        return place
+
+    def _records(self) -> Iterator[tuple[int, bytes, bytes]]:
+        """Place, header and body of every whole record."""
+        place, size = 0, os.fstat(self._handle).st_size
+        while True:
+            lengths = os.pread(self._handle, HEADER + BODY, place)
+            header, body = int.from_bytes(lengths[:HEADER], "big"), int.from_bytes(lengths[HEADER:], "big")
+            end = place + HEADER + BODY + header + body + DIGEST
+            if len(lengths) < HEADER + BODY or end > size:
+                return
+            data = os.pread(self._handle, header + body + DIGEST, place + HEADER + BODY)
+            if hashlib.sha256(data[:-DIGEST]).digest()[:DIGEST] != data[-DIGEST:]:
+                return
+            yield place, data[:header], data[header:-DIGEST]
+            place = end
