@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 import partywise as pw
+from partywise.errors import CertificationError
 from partywise.federation.secure_streams import PUBLIC_DRAWS, SecureStreams, addresses_of
-from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.mechanisms.random import RunRandom, SecureRandom, charge_to
+from partywise.privacy.payer import PAID
 from partywise.randomness import SimulationRandom, Streams
 from partywise.trees import options as tree_options
 
@@ -65,3 +70,37 @@ def test_certified_training_releases_secure_noise(protocol, options):
         assert model.privacy_.epsilon_certified <= 4.0
     digests = [{row.noise_digest for row in model.ledger_.rows if row.noise_digest} for model in (one, other)]
     assert not digests[0] & digests[1]
+
+
+def test_streams_of_a_run_repeat_with_its_key_alone_and_each_address_has_its_own_words():
+    """What an address draws first, and second, is the same in another process; no two sources have a word in common."""
+    drawn = []
+    for key in (b"k" * 32, b"k" * 32, b"l" * 32):
+        streams = SecureStreams(3).of_run(key)
+        sources = [streams("noise", "p1"), streams("noise", "p1"), streams("noise", "p2"), streams("keys", 1)]
+        drawn.append([source.uint64(8) for source in sources] + [source.uint64(8) for source in sources])
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert len(np.unique(np.concatenate([*drawn[0], *drawn[2]]))) == 2 * 64
+    paid = SecureStreams(3).of_run(b"k" * 32)
+    first = paid("noise", "p1").uint64(8)
+    # Whoever else pays, an address goes on where it was.
+    second = paid.charge_to(PAID)("noise", "p1").uint64(8)
+    np.testing.assert_array_equal([first, second], drawn[0][:2])
+
+
+def test_words_of_a_run_are_uniform_and_a_forked_process_has_none():
+    source = RunRandom(b"k" * 32)
+    counts = np.bincount(np.frombuffer(source.uint64(2**16).tobytes(), np.uint8), minlength=256)
+    assert chisquare(counts).pvalue > 1e-4
+    copied = charge_to(source, PAID)
+    assert not np.array_equal(copied.uint64(4), source.uint64(4))
+    pid = os.fork()
+    if pid == 0:
+        try:
+            source.uint64(1)
+        except CertificationError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    with pytest.raises(ValueError, match="a key of 31 bytes is too short"):
+        RunRandom(b"k" * 31)

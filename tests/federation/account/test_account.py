@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from accounts import Marks, bounded, event, paying, release
 from forgeries import rewritten
 from partywise.errors import AccountError, BudgetExceeded, CertificationError
+from partywise.federation.account.spending import spent_of
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, read_chain
 from partywise.federation.account.reading import paid_events
@@ -400,3 +401,31 @@ def test_an_account_pays_in_the_process_that_opened_it_alone(tmp_path):
         assert three.startswith("CertificationError") and "carries no payer" in three
         account.charge(event("after", 0.1))
         assert names(account) == ["before", "after"]
+
+
+def test_a_process_that_goes_on_pays_what_is_new_and_nothing_twice(tmp_path):
+    with opened(tmp_path) as account:
+        account.began("a", "x")
+        account.charge(event("one"), event("two"))
+    size = account.path.stat().st_size
+    with opened(tmp_path) as account:
+        account.began("a", "x", again=True)
+        account.charge(event("one"), event("two"))
+        assert account.path.stat().st_size == size and not account.repeats
+        account.charge(event("three"))
+        account.record_end("digest")
+        assert account.costs_by_unit()["row"].epsilon == pytest.approx(
+            spent_of([("a", event(name)) for name in ("one", "two", "three")], 1e-6)["row"].epsilon
+        )
+
+
+def test_a_process_that_does_something_else_than_the_one_before_is_stopped(tmp_path):
+    with opened(tmp_path) as account:
+        account.began("a", "x")
+        account.charge(event("one"))
+    with opened(tmp_path) as account:
+        account.began("a", "x", again=True)
+        with pytest.raises(
+            AccountError, match=r"run a cannot go on: row 2 \(paid\) .* is not what"
+        ):
+            account.charge(event("one", mu=0.2))
