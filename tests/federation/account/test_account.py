@@ -23,11 +23,10 @@ from hypothesis import strategies as st
 from accounts import Marks, bounded, event, paying, release
 from forgeries import rewritten
 from partywise.errors import AccountError, BudgetExceeded, CertificationError
-from partywise.federation.account.spending import spent_of
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, read_chain
 from partywise.federation.account.reading import paid_events
-from partywise.federation.account.spending import Budget
+from partywise.federation.account.spending import Budget, spent_of
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
 from partywise.privacy.accounted_values import Clear
@@ -425,7 +424,5 @@ def test_a_process_that_does_something_else_than_the_one_before_is_stopped(tmp_p
         account.charge(event("one"))
     with opened(tmp_path) as account:
         account.began("a", "x", again=True)
-        with pytest.raises(
-            AccountError, match=r"run a cannot go on: row 2 \(paid\) .* is not what"
-        ):
+        with pytest.raises(AccountError, match=r"run a cannot go on: row 2 \(paid\) .* is not what"):
             account.charge(event("one", mu=0.2))
