@@ -130,7 +130,7 @@ def _run(start: Start) -> RunReport:
     _folder(start.into)
     with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account, ExitStack() as watched:
         path = start.ledger.with_suffix(".journal")
-        journal = watched.enter_context(closing(Journal(path, _shared(start), replaces=not release)))
+        journal = watched.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
         opened = journal.choose("opened", lambda: opened_now)
         if registrations and not journal.goes_on:
             account.record_registrations({name: digest_of(data) for name, data in registrations.items()})
@@ -167,7 +167,7 @@ def plan_draws(deployment: Deployment) -> bool:
     return deployment.plan.methods[deployment.network.method].draws_noise
 
 
-def _shared(start: Start) -> str:
+def _start_words(start: Start) -> str:
     """What a run is started with, as its journal has it."""
     return f"{start.configuration} {library_digest()} {start.me}"
 
