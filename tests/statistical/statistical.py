@@ -222,12 +222,18 @@ def test_published_update_overshoots():
 
 @pytest.mark.parametrize("epsilon", [2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 def test_released_moments_beat_released_curves(epsilon):
-    """Two halves, fresh test records: each of the two is noised once."""
+    """Two halves, fresh test records: each of the two is noised once.
+
+    Without a dealer either party of a product adds all of the noise, so that variance and excess at most double.
+    """
     moments = measure(MomentsOptions(cipher="sized"), FRESH, parties=4, epsilon=epsilon, folds=1)
+    dealt = measure(MomentsOptions(dealer="dealer"), FRESH, parties=4, epsilon=epsilon, folds=1)
     local = measure(LocalOptions(s_mode="calibrated"), FRESH, parties=4, epsilon=epsilon, folds=1)
+    print(f"epsilon {epsilon:g}: excess without a dealer over that with one: {moments['excess'] / dealt['excess']:.2f}")
     assert moments["excess"] < 0.5 * local["excess"]
+    assert dealt["excess"] < moments["excess"] < 2 * dealt["excess"]
     if epsilon == 4:
-        assert moments["excess"] <= 0.08
+        assert dealt["excess"] <= 0.08
         assert local["excess"] >= 0.85
 
 

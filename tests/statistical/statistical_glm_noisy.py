@@ -27,7 +27,7 @@ from partywise.glm.options import (
 from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.audit.pairs import audit_pair
-from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.mechanisms.integer import IntegerGaussian
 from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
 from partywise.randomness import stream
 
@@ -90,7 +90,7 @@ ADULT = [(NEWTON, (0.006, 0.005)), (FAST, (0.010, 0.009)), (SLOW, (0.075, 0.074)
 
 @pytest.mark.parametrize(("method", "wanted"), ADULT)
 def test_medians_on_adult(method, wanted):
-    found = [median(("adult",), method, epsilon, 3) for epsilon in (1, 4)]
+    found = [median(("adult_three_parties",), method, epsilon, 3) for epsilon in (1, 4)]
     np.testing.assert_allclose(found, wanted, rtol=0.3)
 
 
@@ -151,12 +151,13 @@ def test_audits_reach_what_is_certified(kind):
     """1e5 draws a world of neighbours at the bound: mu of the audit over that of the event."""
     bounded, share = worlds(kind)
     gap = np.ravel(bounded[1].value - bounded[0].value)
-    mechanism, direction = Gaussian(mu=MU * sqrt(share)), gap / np.linalg.norm(gap)
+    mechanism, direction = IntegerGaussian(mu=MU * sqrt(share)), gap / np.linalg.norm(gap)
     scores = []
     for world, one in enumerate(bounded):
         rng = stream(7, "audit", kind, world)
         scores.append(np.array([np.ravel(mechanism(one, rng).value) @ direction for _ in range(TRIALS)]))
-    assert np.linalg.norm(gap) == pytest.approx(bounded[0].certificate.value, rel=1e-12)
+    # Records are rounded to whole steps inside of their clip.
+    assert 1 - 1e-6 < np.linalg.norm(gap) / bounded[0].certificate.value <= 1
     audited(kind, scores, mechanism.mu)
 
 

@@ -19,6 +19,7 @@ from partywise.glm.exact import fit_glm as pooled
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols.joint import fit
 from partywise.glm.records import Response
+from partywise.glm.secret_shared_link.refinement import OUTSIDE as OUTSIDE_MOST
 from partywise.models.families import FAMILIES as ALL
 from partywise.randomness import stream
 from products_driver import a_run, local_block, parts
@@ -67,7 +68,8 @@ def checked(X: np.ndarray, y: np.ndarray, groups, family: str) -> None:
     assert estimate.status == "ok" and estimate.iterations <= 35
     assert units <= (2.0 if binomial else 0.5) and excess <= (0.01 if binomial else 0.001)
     assert se <= 0.1
-    assert np.max(np.diff(estimate.objective)) <= 1e-12 * abs(estimate.objective[0])
+    # One value where the finer steps of the end did all.
+    assert len(estimate.objective) and np.all(np.diff(estimate.objective) <= 1e-12 * abs(estimate.objective[0]))
     assert all(message.kind == "cipher" for message in run.channel.messages if len(y) in message.shape)
 
 
@@ -89,4 +91,6 @@ def test_tables(table, response, family):
 def test_a_table_outside_of_the_range_ends_without_standard_errors():
     X, y = arrays(*OUTSIDE[:2])
     estimate, _ = fitted(fit, X, y, TABLES["injury"].groups, OPTIONS, family=OUTSIDE[2])
-    assert estimate.status != "ok" and estimate.standard_errors is None and estimate.numbers["outside"] > 60
+    assert estimate.status != "ok" and estimate.standard_errors is None
+    # Steps are halved until records are just outside, and not in the range.
+    assert estimate.numbers["outside"] > OUTSIDE_MOST

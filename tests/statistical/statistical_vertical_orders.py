@@ -32,7 +32,7 @@ def planned(source, methods, settings, epsilon=1.0):
     """A case of a real table, and its replicates."""
     resources.fetch(source, ROOT / "resources" / source)
     grid = {"methods": list(methods), "replicates": REPLICATES, "parties": [2], "folds": 1, "epsilon": [epsilon]}
-    case = {"source": source, "settings": settings, "grid": grid}
+    case = {"source": "dataset", "settings": {"dataset": source} | settings, "grid": grid}
     made = plan("vertical_trees", {"methods": methods, "cases": {source: case}, "figures": []}, 1)
     return made, generate(made, source, range(REPLICATES), ROOT / "resources")
 
