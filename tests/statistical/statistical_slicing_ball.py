@@ -55,7 +55,8 @@ def test_no_cell_loses_and_model_iv_gains(model, n, clients):
         ratio, error = told(f"cert_whiten {model} n={n} K={count} eps={epsilon:g}", rows)
         assert ratio - 1 <= max(ALLOWED, error)
         if (model, n, count) == ("IV", 5000, 100):
-            assert ratio < 0.75
+            # Epsilon is that of both releases together: at 1 the ball gains less.
+            assert ratio + 3 * error < {1.0: 0.85, 2.0: 0.7}[epsilon]
 
 
 @pytest.mark.parametrize("model", ["II", "IV", "V"])

@@ -82,15 +82,17 @@ def test_share_of_the_support_at_p_500(model):
         found[key] = values
         error = values.std(ddof=1) / math.sqrt(REPLICATES)
         print(f"{model} p=500 K={key[1]} eps={key[2]:g} {key[0]}: {values.mean():.3f} (se {error:.3f}, {REPLICATES})")
-    default, votes = found["two rounds", CLIENTS, 1.0], found["votes", CLIENTS, 1.0]
-    assert default.mean() > 0.9 and votes.mean() < 0.3
+    for epsilon, least in ((1.0, 0.7), (2.0, 0.9)):
+        default, votes = found["two rounds", CLIENTS, epsilon], found["votes", CLIENTS, epsilon]
+        assert default.mean() - 3 * default.std(ddof=1) / math.sqrt(REPLICATES) > least and votes.mean() < 0.3
     cells = [key[1:] for key in found if key[0] == "votes"]
     for name in (*BY_SLICE, "votes", "one round"):
         gain = np.mean([found["two rounds", *cell] - found[name, *cell] for cell in cells], axis=0)
         error = gain.std(ddof=1) / math.sqrt(REPLICATES)
         print(f"{model} p=500, two rounds minus {name}, mean of all cells: {gain.mean():.3f} (se {error:.3f})")
-        # One round may find everything as well, so that two gain nothing.
-        assert gain.mean() >= -3 * error if name == "one round" else gain.mean() > 3 * error, name
+        # Where another way finds everything as well, two rounds gain nothing: one round, and in model I all signs.
+        may_tie = name == "one round" or (model, name) == ("I", "slices of signs")
+        assert gain.mean() >= -3 * error if may_tie else gain.mean() > 3 * error, name
 
 
 @pytest.mark.parametrize("model", ["I", "II", "III", "IV", "V"])
