@@ -88,7 +88,7 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
             f"cross in the open; take {key}: paillier, or mode experiment."
         )
-    forms, run, announced = Forms(), None, list[Event]()
+    forms, run, announced, whole_program = Forms(), None, list[Event](), False
     try:
         with _at_most(ENOUGH), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -96,6 +96,7 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
             run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
             _watch(run, forms, announced)
             simulate(deployment.plan.methods[method].protocol.fit, run)
+            whole_program = True
     except _Enough:
         pass
     except _Open as error:
@@ -111,7 +112,10 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
                 "method whose noise is discrete (docs/release_mode.md lists them)."
             ) from None
     if run is not None and deployment.plan.methods[method].draws_noise:
-        _check_trust(deployment, (*announced, *run.channel.ledger.rows))
+        events = *announced, *run.channel.ledger.rows
+        _check_trust(deployment, events)
+        if whole_program:
+            _check_idle_trust(deployment, events)
         _check_cost(deployment, run)
     return forms.known
 
@@ -129,6 +133,16 @@ def _check_trust(deployment: Deployment, events: Iterable[Event]) -> None:
                 f"{KEY}.mode is 'release': of method {deployment.network.method} the {place} {knowledge_of(place)}; "
                 f"say who runs it, {KEY}.trusted: {{{place}: NAME}}, or take a method without one "
                 "(docs/release_mode.md lists them)."
+            )
+
+
+def _check_idle_trust(deployment: Deployment, events: Iterable[Event]) -> None:
+    """ConfigError for a name at a place that needs no trust: readers of the statement would think that it did."""
+    for place in deployment.network.trusted:
+        if place not in (known := knowing_places(events)):
+            raise ConfigError(
+                f"{KEY}.trusted has {place!r}: method {deployment.network.method} gives it neither records nor noise "
+                f"({f'those go to {known[0]}' if known else 'no place without data learns them'}); leave it out."
             )
 
 
