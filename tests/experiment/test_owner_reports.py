@@ -6,9 +6,12 @@ import csv
 import json
 import math
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import toy
 from owner_outputs_driver import EXAMPLES, ROOT, Taken, example_plan, table, taken
@@ -16,6 +19,8 @@ from partywise import LabelPrivateLogisticRegression, VerticalGLM, VerticalLinea
 from partywise.experiment.cells import run
 from partywise.experiment.owner_outputs import OwnerReport, decode_report, encode_report
 from partywise.experiment.tables import take_home
+from partywise.models.intervals import Intervals
+from partywise.studies.vertical_glm.owner_outputs import regression
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +172,27 @@ def test_directions_reproduce_projections_from_the_file(homes):
         eta = linear_predictor(as_model, entries, clip=False)
         np.testing.assert_allclose(eta, floats(rows, "direction 1"), rtol=1e-9, atol=1e-12)
         assert [float(entry["flow"]) for entry in entries] == floats(rows, "observed").tolist()
+
+
+def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_there_are_none(homes):
+    home = homes["vertical_glm"]
+    told = model_of(home, "private_moments")
+    assert "no epsilon removes" in told["no_intervals"]
+    spec: Any = SimpleNamespace(settings=home.plan.cases["my_tables"].settings)
+    b = np.arange(len(told["coefficients"]) + 1.0)
+    estimate: Any = SimpleNamespace(coefficients=b, standard_errors=None, intervals=Intervals(b, np.ones(len(b))))
+    found: Any = regression(estimate, home.data, spec)
+    assert "no_intervals" not in found and found["intercept_interval"].mean() == pytest.approx(0.0)
+    for one in found["coefficients"]:
+        np.testing.assert_allclose(one["interval"], one["coefficient"] + 1.959964 * np.array([-1, 1]), rtol=1e-6)
+
+
+def test_the_bound_of_a_loss_is_taken_home_as_the_cube_has_it(homes):
+    home = homes["sliced_inverse_regression"]
+    with xr.open_dataset(home.folder / "cube.nc") as cube:
+        bounds = cube["loss_bound"].values[:, list(cube["method_label"].values).index("own_moments"), 0].ravel()
+    assert model_of(home, "own_moments")["loss_bound"] == pytest.approx(bounds[np.isfinite(bounds)][0], rel=1e-12)
+    assert "loss_bound" not in model_of(home, "pooled_sir")
 
 
 def test_operators_reproduce_predicted_curves(homes):

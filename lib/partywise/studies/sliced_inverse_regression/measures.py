@@ -22,6 +22,9 @@ class SlicingMeasures(Measures):
         summary=True,
         headline=1,
     )
+    loss_bound: float | None = measure(
+        "upper 95 % bound of the loss, from what is released alone", heading="bound of loss (95 %)", summary=True
+    )
     worse_than_random: bool | None = measure(
         "1 if the loss exceeds that of a random subspace, sqrt(2 d (1 - d/p))",
         heading="worse than random",

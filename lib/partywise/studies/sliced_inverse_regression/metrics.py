@@ -13,7 +13,14 @@ import numpy as np
 
 from ...errors import DataMissing
 from ...inverse_regression.model import Estimate
-from ...inverse_regression.subspace import angle, coordinates, projection_loss, screening_metrics, separation
+from ...inverse_regression.subspace import (
+    angle,
+    coordinates,
+    loss_bound,
+    projection_loss,
+    screening_metrics,
+    separation,
+)
 from .data import SlicingData
 from .measures import SlicingExamples, SlicingMeasures
 from .settings import SimulatedSettings
@@ -34,6 +41,8 @@ def metrics(
     found |= SlicingMeasures(n_columns=len(basis), n_protected=protected)
     if not np.all(np.isfinite(basis)):
         return found | SlicingMeasures(diverged=True)
+    if estimate.moments is not None:
+        found |= SlicingMeasures(loss_bound=loss_bound(estimate.moments, basis.shape[1]))
     if beta.shape[1]:
         loss = projection_loss(basis, beta)
         worse = loss > random_loss(*beta.shape)

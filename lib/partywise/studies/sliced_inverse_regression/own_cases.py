@@ -23,6 +23,7 @@ from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
 from ...inverse_regression.model import Estimate
 from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
+from ...inverse_regression.subspace import loss_bound
 from .cases import KEYS, client_statistics
 from .data import SlicingData
 from .own_settings import OwnSettings
@@ -176,6 +177,8 @@ def owner_outputs(
         told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), fitted, strict=True)]
         directions.append({"name": name, "constant": constant, "coefficients": told})
     model: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
+    if estimate.moments is not None:
+        model["loss_bound"] = loss_bound(estimate.moments, basis.shape[1])
     if spec.settings.levels:
         model["levels"] = list(spec.settings.levels)
     predicted = {"observed": data.y.astype(float), **dict(zip(names, projected.T, strict=True))}

@@ -56,7 +56,7 @@ def owner_outputs(
 def regression(
     estimate: GlmEstimate, data: GlmData, spec: MethodSpec[object, object, TableSettings]
 ) -> dict[str, object]:
-    """Coefficients with their standard errors, where the protocol has some."""
+    """Coefficients with their standard errors and 95 % intervals, where the protocol has some, or why it has none."""
     b, errors = estimate.coefficients, estimate.standard_errors
     told = [
         {**one, "coefficient": value} for one, value in zip(feature_rows(spec.settings.columns), b[1:], strict=True)
@@ -67,4 +67,10 @@ def regression(
         found["intercept_standard_error"] = errors[0]
         for entry, value in zip(told, errors[1:], strict=True):
             entry["standard_error"] = value
+    if (bounds := estimate.intervals.bounds()) is not None:
+        found["intercept_interval"] = bounds[0]
+        for entry, ends in zip(told, bounds[1:], strict=True):
+            entry["interval"] = ends
+    elif estimate.intervals.reason and errors is None:
+        found["no_intervals"] = estimate.intervals.reason
     return found
