@@ -363,6 +363,44 @@ def test_whoever_is_killed_and_stays_away_is_named_and_a_new_run_begins_with_who
     assert len(join_results([tmp_path / "out" / name for name in case.names]).records) == 3
 
 
+@pytest.mark.parametrize("moment", ["before all are done", "after all are done"])
+def test_what_is_estimated_is_on_disk_before_anybody_says_done_and_the_next_start_ends_the_run(
+    started, tmp_path, moment, monkeypatch
+):
+    """The party with the estimate is killed at the end: nothing is lost, and nothing is paid twice."""
+    case = Apart(CLIENTS)
+    case.network["patience"] = 5.0
+    parties, end = started(case), session.Session.end
+
+    def dying_end(self, *given):
+        if self.me == "server" and moment == "before all are done":
+            os.kill(os.getpid(), signal.SIGKILL)
+        heads = end(self, *given)
+        if self.me == "server":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return heads
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session.Session, "end", dying_end)
+        told = parties.all()
+    assert told["server"].code == -signal.SIGKILL
+    held = json.loads((tmp_path / "out" / "server" / "outcome.json").read_text())["digest"]
+    others = [name for name in case.names if name != "server"]
+    if moment == "before all are done":
+        assert {told[name].code for name in others} == {1}
+        again = parties.all()
+        assert {one.code for one in again.values()} == {0}, [one.err for one in again.values()]
+    else:
+        assert {told[name].code for name in others} == {0}
+        parties.start("server")
+        assert parties.ended()["server"].code == 0
+    for name in case.names:
+        rows = opened_account(account(tmp_path, case, name)).rows
+        assert len(runs_of(rows)) == 1 and rows[-1].kind == "ended"
+    assert rows[-1].fields["outcome"] == held and read_record(tmp_path / "out" / "server").outcome == held
+    assert len(join_results([tmp_path / "out" / name for name in case.names]).records) == 3
+
+
 def account(folder: Path, case: Apart, name: str) -> Path:
     """The account of a party: beside its data, or its outputs where it has none."""
     return (folder / name if name in case.files else folder / "out" / name) / "ledger.jsonl"

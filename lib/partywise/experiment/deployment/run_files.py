@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -89,12 +90,16 @@ def write_extract(folder: Path, rows: bytes) -> None:
 
 
 def write_outcome(folder: Path, outcome: Outcome, mode: str) -> list[str]:
-    """Write ``outcome.json``, and a CSV file for each array of some size; the names of these."""
+    """Write ``outcome.json``, and a CSV file for each array of some size, to the disk; the names of these."""
     for old in folder.glob("outcome_*.csv"):
         old.unlink()
     files: list[str] = []
     held = _plain(outcome.plain_values, folder, files)
     _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "holds": held})
+    for name in (OUTCOME, *files, ""):
+        handle = os.open(folder / name, os.O_RDONLY)
+        os.fsync(handle)
+        os.close(handle)
     return files
 
 
