@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.release import OBSERVER
+from ...privacy.mechanisms.release import OBSERVER, OpenedIntegers
 from ...privacy.mechanisms.shared_gaussian import NoiseKey, SharedSum
+from ...privacy.statistics.encrypted_integers import EncryptedIntegers
 from .formulas import deviation_of
 
 COLUMNS = ("release", "entry", "value", "sd", "unit", "copies")
@@ -29,6 +30,7 @@ class Recorder:
     def __init__(self) -> None:
         self.values, self.statistics, self.events = dict[str, np.ndarray](), dict[str, object](), dict[str, Event]()
         self._copies = dict[str, np.ndarray]()
+        self._keys = list[object]()
         self._last: tuple[Any, Any] | None = None
 
     def draw(self, statistic: object, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
@@ -42,7 +44,10 @@ class Recorder:
         return draw()
 
     def add_key(self, key: object) -> None:
-        """Keys and noise stay where they are; who adds noise to an entry is public."""
+        """Keys and noise stay where they are; who adds noise to an entry is public, and so is what was opened."""
+        if isinstance(key, OpenedIntegers):
+            self.values[key.name] = key.integers
+        self._keys.append(key)
         if isinstance(key, NoiseKey) and key.entries is not None:
             self._copies[key.name] = self._copies.get(key.name, 0) + key.entries.ravel().astype(int)
 
@@ -53,10 +58,10 @@ class Recorder:
         # Shares are opened as integers, everything else in its own units.
         shared = isinstance(getattr(statistic, "content", None), SharedSum)
         scaled = np.asarray(value, dtype=float) * statistic.units if shared else np.asarray(value)
-        if scaled.dtype.kind not in "iuf":
-            # Closed where it is drawn: nobody can publish it here.
-            return
-        self.values[name], self.statistics[name], self.events[name] = scaled, statistic, event
+        self.statistics[name], self.events[name] = statistic, event
+        # What is closed where it is drawn is measured where it is opened.
+        if scaled.dtype.kind in "iuf":
+            self.values[name] = scaled
 
     def copies(self, name: str) -> list[int]:
         """How many parties added all of the noise to each entry of a release."""
@@ -85,8 +90,13 @@ class MeasurementReplay(Recorder):
         self._next = events[-1].release_id if events else self._next
 
     def value(self, statistic: Any, draw: Callable[[], Any]) -> Any:
-        """What was published under the name that was charged, or that a sum of shares has; LookupError without one."""
+        """What was published under the name that was charged, or that a sum of shares has; LookupError without one.
+
+        Ciphertexts get what makes the published integers of those that are in them.
+        """
         content = getattr(statistic, "content", None)
+        if isinstance(statistic, EncryptedIntegers) and statistic.add is not None:
+            return statistic.add(self._published[self._next] - statistic.integers(content, self._keys))
         if not isinstance(content, SharedSum):
             flat = self._published[self._next]
             shape = np.shape(getattr(statistic, "value", flat))

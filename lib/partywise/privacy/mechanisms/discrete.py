@@ -7,7 +7,7 @@ integers, where no order of summation can add to their sensitivity.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
@@ -207,6 +207,7 @@ class DiscreteGaussian:
         profile = self._profile(sensitivity, sigma) | {"delta_numeric": float(delta_numeric)}
         name = f"encrypted_{self.distribution}_gaussian"
         preset = self.mu is not None
+        closed = replace(closed, add=add)
         return charge_and_draw(
             closed, profile, name, draw, owner, terms, rng, preset=preset, digest=lambda _: digest_of(salt)
         )

@@ -58,10 +58,20 @@ class Observer(Protocol):
         """What is released; ``draw`` gives the value of the mechanism."""
 
     def add_key(self, key: object) -> None:
-        """A private key that was made: what is closed to the parties is open to whoever checks a simulation."""
+        """A private key that was made, or what somebody opened with one: what is closed to the parties is open to
+        whoever checks a simulation.
+        """
 
     def add_event(self, event: Event) -> None:
         """The event of what was drawn last and is not made yet."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedIntegers:
+    """What the holder of a key found in the ciphertexts of a release: name, and integers (d,) with their noise."""
+
+    name: str
+    integers: np.ndarray
 
 
 OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)

@@ -30,6 +30,8 @@ class EncryptedIntegers:
         calls it, with the private keys that were made in it; a party has none.
     stratum, parents
         As in `Bounded`.
+    add : callable, optional
+        Integers of the shape of ``units`` -> the ciphertexts with these added; a mechanism states it.
 
     Raises
     ------
@@ -43,6 +45,7 @@ class EncryptedIntegers:
     integers: Callable[[Any, Sequence[Any]], np.ndarray]
     stratum: str = "*"
     parents: tuple[str, ...] = ()
+    add: Callable[[np.ndarray], Any] | None = None
 
     def __post_init__(self) -> None:
         units = np.array(self.units, dtype=float)

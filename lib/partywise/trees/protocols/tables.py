@@ -34,7 +34,7 @@ from ...federation.run import Run
 from ...models.losses import derivatives
 from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
-from ...privacy.mechanisms.release import Release
+from ...privacy.mechanisms.release import OBSERVER, OpenedIntegers, Release
 from ...privacy.statistics.encrypted_integers import EncryptedIntegers
 from ..codes import public_bins
 from ..gradient_histograms import fit_tables, noise_of_steps
@@ -72,6 +72,11 @@ def local_records(
     rng = rng_for("gradient randomness", active.name)
     slots = merge_slots(records, plan.bits)
     return paillier.encrypt(key, slots, rng, key_holder=active.name, made_of=parts_of((active,)))
+
+
+def release_name(party: str) -> str:
+    """What the release of a passive party is called."""
+    return f"tables of {party}"
 
 
 def local_sums(
@@ -115,7 +120,7 @@ def local_histograms(
         rng,
         owner=passive.name,
         delta_numeric=share.mask_delta,
-        release_id=f"tables of {passive.name}",
+        release_id=release_name(passive.name),
         audience=(receiver,),
         trust_model="local",
     )
@@ -135,6 +140,9 @@ def local_model(
 ) -> tuple[Ensemble, dict[str, float]]:
     """The trees with a table for every passive column, from what was decrypted."""
     released = [read(paillier.decrypt(key, one), share, plan) for one, share in zip(replies, plan.shares, strict=True)]
+    if plan.sigma and (observer := OBSERVER.get()) is not None:
+        for integers, share in zip(released, plan.shares, strict=True):
+            observer.add_key(OpenedIntegers(release_name(share.party), integers))
     sums = assemble_histograms(released, *records, plan)
     values, numbers = fit_tables(sums, options)
     return replace(ensemble, tables=tables_of(values, noise_of_steps(sums, options), plan)), numbers
