@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from every_protocol import fits, generated, planned
+from deployment_cases import FIRST_PORT, PEOPLE, Apart
+from every_protocol import block, fits, generated, planned
 from partywise.experiment.cells import execution
-from partywise.experiment.deployment.rehearsal import KNOWING, floating_point, knowing_places, open_ciphers
+from partywise.experiment.deployment.rehearsal import (
+    KNOWING,
+    floating_point,
+    knowing_places,
+    open_ciphers,
+    publication_problem,
+)
+from partywise.experiment.deployment.release_folder import publisher_of
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 
@@ -30,17 +40,36 @@ A method without noise runs, what it costs is infinite, and its screen ends with
 
 This table is made by `python tests/support/release_table.py` and tested: every method of the default configuration was
 tried on a small case, without a limit on epsilon. `epsilon` is certified there, of one fit, against the worst declared
-coalition; `trust` says who must not join what they know for it to hold.
+coalition; `trust` says who must not join what they know for it to hold. `folder` says whether a result can be
+[published](publish_a_result.md), by whom, and otherwise why not: such a method is refused, before anybody connects,
+where the configuration names a publisher. That was tried too: the program ran on made-up records, and again on others
+from what was measured.
 
-| study | method | protocol | with `mode: release` | epsilon | trust | reason |
-|---|---|---|---|---|---|---|
+| study | method | protocol | with `mode: release` | epsilon | trust | folder | reason |
+|---|---|---|---|---|---|---|---|
 """
-# What a method that is refused or draws no noise has in the columns of epsilon and trust.
-NOTHING = ("", "")
+# What a method that is refused or draws no noise has in the columns of epsilon, trust and folder.
+NOTHING = ("", "", "")
 
 
-def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
-    """What a method does with secret randomness: that, its epsilon, whom it trusts, why not."""
+def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
+    """Who can publish what a method measures, or why nobody can; ``more`` is what it needs of its options."""
+    case, planned_method = Apart(study), planned(study).methods[method]
+    case.method = block(study)["methods"][method] | more
+    names = (*case.files, *planned_method.places)
+    case.network["parties"] = {name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(names)}
+    case.network |= {"mode": "release", "certificates": dict.fromkeys(names, "0" * 64)}
+    if not planned_method.uses_epsilon:
+        case.network.pop("epsilon", None)
+    place = publisher_of(case.deployment())
+    if not place:
+        case.network["publisher"] = next(iter(case.files))
+    why = publication_problem(case.deployment(), PEOPLE)
+    return f"no: {why}" if why else f"by the {place}" if place else "with `publisher: NAME`"
+
+
+def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str, str]:
+    """What a method does with secret randomness: that, its epsilon, whom it trusts, who publishes it, why not."""
     plan = planned(study)
     chosen, protocol = plan.cases[case], plan.methods[method].protocol
     epsilon = plan.epsilons(case, method)[0]
@@ -68,13 +97,14 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str]:
     if not drawn:
         return "runs, without noise", *NOTHING, reason
     total = ledger.worst_total(run.channel.names, plan.spec.unit, plan.delta(case, method, chosen.parties[0]))
-    return "runs", f"{total.epsilon_certified:.4g}", total.trust, reason
+    folder = folder_of(study, method, dict.fromkeys(open_keys, "paillier"))
+    return "runs", f"{total.epsilon_certified:.4g}", total.trust, folder, reason
 
 
 def page() -> str:
     """The whole page."""
     logging.getLogger("partywise").setLevel(logging.ERROR)
-    rows: dict[tuple[str, str], tuple[str, str, str, str]] = {}
+    rows: dict[tuple[str, str], tuple[str, ...]] = {}
     for study, case, method in fits():
         if study != "privacy_audit" and (study, method) not in rows:
             rows[study, method] = outcome(study, case, method)

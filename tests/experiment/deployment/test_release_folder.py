@@ -426,14 +426,38 @@ def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named
         assert checked(release, folder, capsys)[0] == 0
 
 
-def test_what_is_closed_where_it_is_drawn_is_not_published_and_the_run_stands(tmp_path):
-    """Noise under encryption: whoever adds it cannot read what it releases."""
+def test_noise_under_encryption_is_published_as_the_integers_that_the_key_holder_opens(tmp_path, capsys):
+    """Whoever adds the noise cannot read what it releases; the folder is checked from what was opened."""
     case = Apart("vertical_trees")
     case.method = {"protocol": "tables", "cipher": "paillier", "num_of_trees": 1}
     case.network |= {"mode": "release", "publisher": "bank"}
     case.write(tmp_path)
     told = Parties(case, tmp_path).all()
     assert {one.code for one in told.values()} == {0}, told
-    assert "nothing is published: what was measured does not make the program run again" in told["bank"].out
-    assert "bank publishes nothing: its screen says why" in told["shop"].out
-    assert not (tmp_path / "out" / "bank" / "release").exists()
+    release = tmp_path / "out" / "bank" / "release"
+    assert "signed by" in told["bank"].out and "signed what bank writes" in told["shop"].out
+    assert checked(release, tmp_path, capsys)[0] == 0
+    before = (release / "measurements.csv").read_text()
+    rows = [row.split(",") for row in before.splitlines()[1:]]
+    assert {row[0] for row in rows} == {"tables of shop"} and not (release / "estimate.csv").exists()
+    assert all(float(row[2]) / float(row[4]) == pytest.approx(round(float(row[2]) / float(row[4]))) for row in rows)
+    (release / "measurements.csv").write_text(before.replace(rows[0][2], "0.25", 1))
+    assert checked(release, tmp_path, capsys)[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [("shaped", "the noise of 'dot-product' depends on records"), ("auto", "which noise is drawn depends on records")],
+)
+def test_noise_that_depends_on_records_is_refused_before_anybody_connects(noise, words, tmp_path):
+    """Nobody else could make the statement again: nothing is paid, no file of data is opened."""
+    case = Apart("label_private")
+    case.method = {"protocol": "walr", "noise": noise}
+    case.network |= {"mode": "release", "publisher": "shop", "rows": 60}
+    case.write(tmp_path)
+    parties = Parties(case, tmp_path)
+    parties.start("bank")
+    told = parties.ended("bank")["bank"]
+    assert told.code == 1 and f"{words} that no reader has" in told.err
+    assert not [name for name in told.open if name.endswith(".csv")]
+    assert not (tmp_path / "bank" / "ledger.jsonl").exists()

@@ -33,7 +33,7 @@ from partywise.federation.transport import authority
 from partywise.privacy.ledger.event import UNNAMED, Event
 from release_table import PAGE
 
-ROW = re.compile(r"^\| (\w+) \| (\w+) \| \w+ \| ([^|]*) \| [^|]* \| [^|]* \| ([^|]*) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (\w+) \| (\w+) \| \w+ \| ([^|]*) \| [^|]* \| [^|]* \| [^|]* \| ([^|]*) \|$", re.MULTILINE)
 LEAST_KEY = 2048
 
 

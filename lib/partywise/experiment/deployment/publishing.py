@@ -36,7 +36,7 @@ from ...federation.transport.credential import Credential, signature_problem
 from ...files import replacing
 from ...privacy.ledger.event import Event
 from .comparison import estimate_differs, first_difference
-from .release_folder import ROW, Rebuilt, publisher_of, rebuild
+from .release_folder import ROW, Rebuilt, publisher_of, rebuild, terms_of
 from .settings import Deployment
 
 FOLDER = "release"
@@ -161,8 +161,7 @@ class Publication:
             if not problem and not np.array_equal(values.get(name, np.empty(0)), drawn.ravel()):
                 problem = f"{files.MEASUREMENTS} has another {name!r} than this party drew"
         for name, event in self.recorder.events.items():
-            stated = made.events.get(name)
-            if not problem and (stated is None or _terms(stated) != _terms(event)):
+            if not problem and terms_of(made.events.get(name)) != terms_of(event):
                 problem = f"{name!r} was drawn with other terms than the program states"
         pairs = (("accounts", "account"), ("runs", "runs"), ("fingerprints", "fingerprint"))
         for key, name in pairs:
@@ -221,12 +220,6 @@ def publication_row(owner: str, events: list[Event]) -> Event | None:
 
     paid = [Release(None, event) for event in events]
     return derived_event(f"{ROW} of {owner}", owner, paid, "*") if paid else None
-
-
-def _terms(event: Event) -> tuple[Any, ...]:
-    """What a draw and its row in the statement have alike."""
-    beside = event.sensitivity, event.certificate, event.sampler, event.exact, event.tv, event.shares, event.owners
-    return event.mechanism, event.unit, event.relation, event.profile, event.stratum, *beside
 
 
 def _signature(session: Session, name: str) -> dict[str, str]:

@@ -9,11 +9,13 @@ import math
 import signal
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...errors import ConfigError
 from ...federation.cipher import OPEN_SCHEMES, Cipher
@@ -21,11 +23,15 @@ from ...federation.deployment.forms import Forms
 from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
 from ...federation.payloads import Payload
+from ...federation.publication.formulas import STATED
+from ...federation.publication.measurements import Recorder
+from ...federation.publication.statement import RunFacts
 from ...federation.run import Place, Run, simulate
 from ...privacy.ledger.event import CLOSED, Event
 from ...privacy.mechanisms.random import SecureRandom
 from ...privacy.statistics.whole import products_are_exact
 from .part import whole
+from .release_folder import NOBODY, rebuild, terms_of
 from .settings import KEY, Deployment
 
 if TYPE_CHECKING:
@@ -33,9 +39,10 @@ if TYPE_CHECKING:
 
 # Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
 ENOUGH = 2.0
-NOBODY = ""
 # Name of a cipher option that leaves values as they are.
 UNCLOSED = "identity"
+# Noise that is chosen when the data are seen.
+BY_DATA = "auto"
 # Bits of a modulus of Paillier, at least, of ciphers that leave a machine for real.
 LEAST_KEY = 2048
 # Places that no noise protects anybody from, and why.
@@ -117,7 +124,63 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
         if whole_program:
             _check_idle_trust(deployment, events)
         _check_cost(deployment, run)
+        if deployment.network.publisher:
+            _check_publication(deployment, n)
     return forms.known
+
+
+def publication_problem(deployment: Deployment, n: int) -> str:
+    """Why nobody else could run the program again on what it measures, as a sentence; empty if anybody can.
+
+    It runs on made-up records, and again on others with what was measured planted: what is stated of a release must not
+    change. Whatever the first of these runs raises is raised.
+    """
+    method = deployment.plan.methods[deployment.network.method]
+    if getattr(method.options, "noise", "") == BY_DATA:
+        return "which noise is drawn depends on records that no reader has"
+    rows, recorder = deployment.rows or dict.fromkeys(deployment.holders, n), Recorder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+        run.parties = tuple(replace(party, block=_other_records(party.block)) for party in run.parties)
+        with recorder.watching():
+            simulate(method.protocol.fit, run)
+        facts = RunFacts(run="", began="", end_day="", code="", accounts={}, runs={}, fingerprints={}, registrations=())
+        try:
+            made = rebuild(deployment, b"", recorder.values, facts, {}, n, b"")
+        except Exception as error:
+            return f"the program cannot be run again from it ({type(error).__name__}: {error})"
+    changed = (name for name, event in recorder.events.items() if terms_of(made.events.get(name)) != terms_of(event))
+    if (name := next((row["id"] for row in made.statement["releases"] if row["formula"] == STATED), None)) is not None:
+        return f"no formula of the list gives the sensitivity of {name!r}"
+    name = next(changed, None)
+    return f"the noise of {name!r} depends on records that no reader has" if name else ""
+
+
+def _check_publication(deployment: Deployment, n: int) -> None:
+    """ConfigError where a publisher is named for what nobody else could check; made-up records refute nothing else."""
+    why = ""
+    with suppress(Exception):
+        why = publication_problem(deployment, n)
+    if why:
+        raise ConfigError(
+            f"{KEY}.publisher is {deployment.network.publisher!r}: what method {deployment.network.method} measures "
+            f"cannot be published: {why}; leave {KEY}.publisher out, or take another method (docs/release_mode.md "
+            "lists them)."
+        )
+
+
+def _other_records(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables of a block with every row shorter, each by another factor, but for columns of one value; whole numbers
+    stay whole.
+    """
+    found = dict(block)
+    for name, value in block.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 2:
+            shorter = np.where(np.ptp(value, axis=0), value * np.linspace(0.3, 0.9, len(value))[:, None], value)
+            in_steps = np.abs(value).max(initial=0.0) > 1 and bool(np.all(value == np.rint(value)))
+            found[name] = np.rint(shorter) if in_steps else shorter
+    return found
 
 
 def knowing_places(events: Iterable[Event]) -> list[str]:

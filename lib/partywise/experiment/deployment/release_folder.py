@@ -101,6 +101,14 @@ def rebuild(
     return Rebuilt(published, told, {event.release_id: event for event in rows})
 
 
+def terms_of(event: Event | None) -> tuple[Any, ...]:
+    """What a draw and its row in the statement have alike; of no row nothing."""
+    if event is None:
+        return ()
+    beside = event.sensitivity, event.certificate, event.sampler, event.exact, event.tv, event.shares, event.owners
+    return event.mechanism, event.unit, event.relation, event.profile, event.stratum, *beside
+
+
 def _replay(deployment: Deployment, planted: MeasurementReplay, run: str, n: int) -> tuple[PlacedRun, Any]:
     """The program once more, with published values, nothing drawn and nothing paid."""
     rows = deployment.rows or dict.fromkeys(deployment.holders, n)

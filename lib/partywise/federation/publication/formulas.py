@@ -24,6 +24,8 @@ FORMULAS: Mapping[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
 }
 # Of a mechanism whose noise is no Gaussian: entries that a unit can move, each of which is noised by itself.
 ENTRIES = "entries"
+# What no formula of the list gives.
+STATED = "stated"
 # How far a printed sensitivity may be from what its formula gives, relatively.
 PRINTED = 1e-12
 
@@ -45,7 +47,7 @@ def formula_of(event: Event, statistic: object) -> tuple[str, dict[str, object]]
             inputs: dict[str, object] = {"squared_length": length, "step": step}
             if is_printed(event.sensitivity, sensitivity(name, inputs)):
                 return name, inputs
-    return "stated", {}
+    return STATED, {}
 
 
 def sensitivity(name: str, inputs: Mapping[str, Any]) -> float:
