@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _check_publication(deployment: Deployment, n: int) -> None:
         )
 
 
-def _other_records(block: Mapping[str, Any]) -> dict[str, Any]:
+def _other_records(block: Mapping[str, object]) -> dict[str, object]:
     """Tables of a block with every row shorter, each by another factor, but for columns of one value; whole numbers
     stay whole.
     """
