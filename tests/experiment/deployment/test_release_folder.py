@@ -461,3 +461,25 @@ def test_noise_that_depends_on_records_is_refused_before_anybody_connects(noise,
     assert told.code == 1 and f"{words} that no reader has" in told.err
     assert not [name for name in told.open if name.endswith(".csv")]
     assert not (tmp_path / "bank" / "ledger.jsonl").exists()
+
+
+class Aggregated(Apart):
+    """A case whose method has an aggregator beside the analyst."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.files, "analyst", "aggregator")
+
+
+def test_what_a_trusted_aggregator_draws_is_published(tmp_path, capsys):
+    """The noise of a place without data is a measurement as well; that place signs nothing."""
+    case = Aggregated("vertical_glm")
+    case.method = {"protocol": "noisy_newton"}
+    case.network |= {"mode": "release", "trusted": {"aggregator": "the office"}}
+    case.write(tmp_path)
+    told = Parties(case, tmp_path).all()
+    assert {one.code for one in told.values()} == {0}, told
+    assert "(signed by" in told["analyst"].out and "signed" not in told["aggregator"].out
+    release = tmp_path / "out" / "analyst" / "release"
+    assert set(json_of(release, "signatures.json")) == {"shop", "bank"}
+    assert checked(release, tmp_path, capsys)[0] == 0

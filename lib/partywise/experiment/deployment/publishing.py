@@ -1,6 +1,6 @@
 """How a result is published: what its owners measured goes to the publisher, the files come back, signatures follow.
 
-publishing   owner, publisher     what it drew, a commitment to its account, what it paid
+publishing   all, publisher       what it drew or opened; of an owner a commitment to its account, and what it paid
 statement    publisher, owner     all files; each makes them again, and compares
 signature    owner, publisher     over the bytes of the statement
 
@@ -69,11 +69,13 @@ class Publication:
         if self.me in owners:
             own |= self._account_facts(session)
         if self.me == publisher:
-            told = {name: decode(session.watch.get(name, "publishing")) for name in owners if name != self.me}
+            others = [name for name in self.deployment.names if name != self.me]
+            told = {name: decode(session.watch.get(name, "publishing")) for name in others}
             told |= {self.me: own}
             self._publish(session, outcome, told)
-        elif self.me in owners:
-            session.watch.put(publisher, "publishing", encode(own))
+            return
+        session.watch.put(publisher, "publishing", encode(own))
+        if self.me in owners:
             sent = decode(session.watch.get(publisher, "statement"))
             if not sent:
                 self.summary = f"{publisher} publishes nothing: its screen says why"
