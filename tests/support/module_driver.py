@@ -1,17 +1,21 @@
-"""Which modules a job really loads: scripts of the pipeline, each in a process that had none of the library loaded.
+"""Which modules a job really loads: scripts of the pipeline, each in a process of its own.
 
-Reads a list of jobs as JSON (``script``, ``input``, ``output``, ``params``), writes for each the modules of the package
-that it loaded, and the error that ended it, if any.
+Reads a list of jobs as JSON (``script``, ``input``, ``output``, ``params``, ``study``, ``closure``), writes for each
+the modules of the package that it loaded, and the error that ended it, if any.  What the closures of neighbours have in
+common is loaded once and forked: a module that a closure lacks is not among it, so a job that uses it loads it itself.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
 import sys
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -76,23 +80,41 @@ def run(job: dict[str, Any], answer: Path) -> None:
     answer.write_text(json.dumps({"loaded": loaded, "error": error}))
 
 
+def forked(work: Callable[[], None]) -> None:
+    """Do it in a process of its own, and wait for its end."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def neighbours(jobs: dict[int, dict[str, Any]], scratch: Path) -> None:
+    """Jobs of one script on one study: what all of their closures hold is loaded, then each runs in a fork."""
+    for module in sorted(set.intersection(*(set(job["closure"]) for job in jobs.values()))):
+        importlib.import_module(module)
+    for number, job in jobs.items():
+        forked(partial(run, job, scratch / str(number)))
+
+
 def main() -> None:
     """Jobs on standard input, answers on standard output."""
     sys.path.insert(0, str(LIBRARY))
-    answers = []
-    for job in json.load(sys.stdin):
-        with tempfile.TemporaryDirectory() as scratch:
-            answer = Path(scratch) / "answer.json"
-            sys.stdout.flush()
-            child = os.fork()
-            if child == 0:
-                try:
-                    run(job, answer)
-                finally:
-                    os._exit(0)
-            os.waitpid(child, 0)
-            answers.append(json.loads(answer.read_text()))
-    json.dump(answers, sys.stdout)
+    groups: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    for number, job in enumerate(json.load(sys.stdin)):
+        groups.setdefault((job["study"], job["script"]), {})[number] = job
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        for jobs in groups.values():
+            forked(partial(neighbours, jobs, scratch))
+        count = sum(map(len, groups.values()))
+        json.dump([json.loads((scratch / str(number)).read_text()) for number in range(count)], sys.stdout)
 
 
 if __name__ == "__main__":

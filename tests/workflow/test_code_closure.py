@@ -100,10 +100,12 @@ def job(script: str, files: dict[str, Any], outputs: dict[str, Any], params: dic
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
-    """All jobs of all studies, each in a process that had loaded nothing of the library before."""
+    """All jobs of all studies, each in a process that had loaded nothing of the library but what its closure holds."""
     smk = rules()
     jobs = asked(tmp_path_factory.mktemp("jobs"), smk)
-    command, text = [sys.executable, str(DRIVER)], json.dumps([work for _, _, work in jobs])
+    closures = [{"study": name.partition("/")[0], "closure": [*fingerprint.closure(roots)]} for name, roots, _ in jobs]
+    given = [work | closure for (_, _, work), closure in zip(jobs, closures, strict=True)]
+    command, text = [sys.executable, str(DRIVER)], json.dumps(given)
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
     ran = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT, env=environment() | threads)
     assert ran.returncode == 0, ran.stderr
@@ -124,23 +126,21 @@ def test_the_closure_of_every_job_contains_every_module_that_it_loaded(done):
 
 
 def test_an_edit_of_any_module_that_a_job_loaded_moves_its_fingerprint(done, tmp_path):
+    """Every module is another file at once: what a fingerprint is made of tells of each, and it is made of all."""
     lib = tmp_path / "lib"
     shutil.copytree(fingerprint.LIB, lib, ignore=shutil.ignore_patterns("__pycache__"))
-    users: dict[str, set[frozenset[str]]] = {}
-    for one in done:
-        for module in one.loaded:
-            users.setdefault(module, set()).add(one.roots)
-    before = {one.roots: fingerprint.fingerprint(one.roots, lib) for one in done}
-    unseen = []
-    for module, jobs in users.items():
-        file = fingerprint.module_file(module, lib)
-        content = file.read_bytes()
-        file.write_bytes(content + b"# edited\n")
-        fingerprint._digest.cache_clear()
-        unseen += [module for roots in jobs if fingerprint.fingerprint(roots, lib) == before[roots]]
-        file.write_bytes(content)
+    roots = {one.roots for one in done}
+    before = {one: fingerprint.sources(one, lib) for one in roots}
+    for file in lib.rglob("*.py"):
+        file.write_bytes(file.read_bytes() + b"# edited\n")
     fingerprint._digest.cache_clear()
-    assert sorted(set(unseen)) == []
+    after = {one: fingerprint.sources(one, lib) for one in roots}
+    fingerprint._digest.cache_clear()
+    unseen = {m for job in done for m in job.loaded if before[job.roots].get(m) == after[job.roots].get(m)}
+    assert sorted(unseen) == []
+    for one in roots:
+        moved = [before[one] | {m: digest} for m, digest in after[one].items() if digest != before[one][m]]
+        assert len({fingerprint.digest_of(sources) for sources in (before[one], *moved)}) == 1 + len(moved)
 
 
 def test_an_edit_of_a_template_moves_the_fingerprint_of_what_shows_tables_and_of_no_fit(done, tmp_path):
