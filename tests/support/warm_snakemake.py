@@ -33,7 +33,7 @@ def run(folder: Path, words: tuple[str, ...], env: Mapping[str, str], timeout: f
         server.stdin.write(json.dumps(request) + "\n")
         server.stdin.flush()
         if not select.select([server.stdout], [], [], timeout)[0]:
-            server.kill()
+            _end(server)
             _server.cache_clear()
             raise subprocess.TimeoutExpired(["snakemake", *words], timeout)
         return int(server.stdout.readline()), out.read_text(), err.read_text()
@@ -46,8 +46,15 @@ def _server() -> subprocess.Popen[str]:
     server = subprocess.Popen(
         [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True
     )
-    atexit.register(server.kill)
+    atexit.register(_end, server)
     return server
+
+
+def _end(server: subprocess.Popen[str]) -> None:
+    """No process and no pipe outlives this one."""
+    server.kill()
+    with server:
+        pass
 
 
 def serve() -> None:
