@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import socket
 import sys
@@ -15,10 +14,10 @@ from typing import Any
 import yaml
 
 from deployment_cases import Apart
+from forked import FORK, preload
 from partywise.__main__ import main
 from partywise.federation.transport.authority import make
 
-FORK = multiprocessing.get_context("fork")
 # Far beyond what anything here takes.
 LONG = 60
 
@@ -49,6 +48,7 @@ class Parties:
 
     def start(self, *names: str, runs: str = "out") -> None:
         """Start some parties, by default all."""
+        preload()
         for name in names or self.case.names:
             (self.folder / f"{name}.yaml").write_text(yaml.safe_dump(self.configs[name], sort_keys=False))
             words = ["party", "--config", f"{name}.yaml", "--me", name, "--data", name]

@@ -22,6 +22,7 @@ import numpy as np
 
 import every_protocol
 from every_protocol import planned
+from forked import preload
 from network_driver import addresses
 from partywise.experiment.study import available
 from partywise.federation.account.account import Account
@@ -165,6 +166,7 @@ def main() -> None:
     """Fork the parties of each run that is asked for, from a process that has imported everything and read no data."""
     import partywise.federation.transport.pool  # noqa: F401
 
+    preload()
     for study in available():
         planned(study)
     list(every_protocol.fits())

@@ -5,7 +5,6 @@ Without a journal whoever is killed is gone, and named; with one the run goes on
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
@@ -14,13 +13,13 @@ from time import monotonic
 from typing import Any
 
 from deployment_driver import CONFIGURATION, Notes
+from forked import FORK, preload
 from meddling import mortal
 from network_driver import addresses
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
 from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.deployment.party import run_party
-from partywise.federation.deployment.session import library_digest
 from partywise.federation.deployment.union import union
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -29,7 +28,6 @@ from partywise.federation.transport.network import Network
 from partywise.randomness import stream
 from toy_rounds import program, run
 
-FORK = multiprocessing.get_context("fork")
 PATIENCE = 8.0
 # Frames that a party of the toy program puts and gets, at least.
 FRAMES = 25
@@ -50,7 +48,7 @@ def killed(
     takes the place of the one that was killed, and says what comes of it as well. Accounts and journals of the parties
     are kept in the folder ``journals``.
     """
-    library_digest()
+    preload()
     names, rng = start().names, stream(seed, "kills over a network")
     victim, count = names[rng.integers(len(names))], int(rng.integers(1, frames))
     places = addresses(names)

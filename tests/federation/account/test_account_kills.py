@@ -11,14 +11,13 @@ from typing import Any
 
 from accounts import Marks
 from deployment_driver import CONFIGURATION
-from forked import FORK
+from forked import FORK, preload
 from partywise.errors import PartyError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, paid_events, runs_of
 from partywise.federation.deployment import watch
 from partywise.federation.deployment.party import run_party
-from partywise.federation.deployment.session import library_digest
 from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
 from partywise.federation.transport.pipes import Mesh
@@ -101,8 +100,7 @@ def test_thirty_kills_and_restarts_lose_no_paid_release_and_pay_none_twice(tmp_p
     monkeypatch.setattr(watch, "PULSE", 0.05)
     for name in NAMES:
         (tmp_path / name).mkdir()
-    # Once for all processes.
-    library_digest()
+    preload()
     chance, before = random.Random(30), dict.fromkeys(NAMES, 0)
     for number in range(30):
         victim, last = chance.choice(NAMES), chance.randrange(1, FRAMES)
