@@ -99,7 +99,7 @@ PRIVATE = [
         (noisy_newton.fit, NoisyNewtonOptions()),
         (noisy_newton.fit, NoisyNewtonOptions(clip="record")),
         (noisy_gradient.fit, NoisyGradientOptions(steps=2, rate=0.4)),
-        (moments.fit, MomentsOptions()),
+        (moments.fit, MomentsOptions(key_size=512)),
     )
     for family in FAMILIES
 ]
