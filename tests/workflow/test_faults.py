@@ -90,7 +90,9 @@ def strike(folder: Path, delay: float, everything: bool) -> bool:
         pass
     victims = [snakemake]
     if everything:
-        victims = [psutil.Process(launcher.pid), snakemake, *snakemake.children(recursive=True)]
+        victims.insert(0, psutil.Process(launcher.pid))  # not waited for yet, so it has its entry even when it is done
+        with suppress(psutil.NoSuchProcess):  # Snakemake may be done by now, and the launcher with it a moment later
+            victims += snakemake.children(recursive=True)
     for victim in victims:
         end(victim, signal.SIGKILL)
     code = launcher.wait(timeout=30)
