@@ -17,6 +17,8 @@ from partywise.errors import DataMissing
 from partywise.inverse_regression.subspace import coordinates, separation
 from partywise.randomness import stream
 
+# Entries of test_flights_by_airline.
+SEEN = ("UA", "AA", "six small airlines")
 COLUMNS = (*flights.TABLE.names, flights.RESPONSE, "carrier")
 
 
@@ -36,18 +38,26 @@ def flights_folder(folder, rows):
 def test_flights_by_airline(tmp_path):
     rows = [(1, 1, -5, 830, 1845, 227, 1400, 11, "UA")] * 3 + [(12, 31, 75, 1, 2400, 40, 200, 33, "AA")] * 2
     rows += [(6, 16, 15, 1500, 1500, 150, 1000, -3, carrier) for carrier in ("OO", "HA", "FL", "AS")]
+    rows += [(6, 16, 15, 1500, 1500, 150, 1000, -3, one) for one in flights.TABLE.clients if one not in SEEN]
     rows += [(6, 16, "NA", 1500, 1500, 150, 1000, -3, "UA")]
     table = flights.load(flights_folder(tmp_path / "nyc", rows))
     X = table.symmetric_interval()
-    assert X.shape == (9, 7) and X.dtype == np.float32
-    assert table.clients == ("six small airlines", "UA", "AA")
-    assert np.bincount(table.client).tolist() == [4, 3, 2]
-    united = X[table.client == 1][0]
+    assert X.shape == (17, 7) and X.dtype == np.float32
+    # The order is that of the catalogue, whatever a file holds: UA first, AA fifth, the pooled ones before the last.
+    assert table.clients == flights.TABLE.clients
+    assert np.bincount(table.client).tolist() == [3, 1, 1, 1, 2, 1, 1, 1, 1, 4, 1]
+    united = X[table.client == 0][0]
     # 8:30 is half past eight, 18:45 a quarter to seven; 1 January, five minutes early.
     wanted = [-1, -1, -20 / 60, (8.5 - 15) / 9, (18.75 - 15) / 9, 77 / 150, 0.4]
     assert np.allclose(united, wanted, atol=1e-6)
-    assert table.y[table.client == 2].tolist() == [33.0, 33.0]
+    assert table.y[table.client == 4].tolist() == [33.0, 33.0]
     assert "flights.csv.zip is not the pinned file: it is used as it was found." in table.notes
+
+
+def test_an_airline_that_the_catalogue_does_not_know(tmp_path):
+    folder = flights_folder(tmp_path / "nyc", [(1, 1, -5, 830, 1845, 227, 1400, 11, "ZZ")])
+    with pytest.raises(DataMissing, match="there is no airline ZZ"):
+        flights.load(folder)
 
 
 def test_flights_that_are_none(tmp_path):

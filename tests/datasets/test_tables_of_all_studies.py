@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from partywise.datasets import fetch
 from partywise.datasets.clients.deal import deal_rows
 from partywise.datasets.clients.settings import ClientRows
+from partywise.datasets.column_facts import ColumnFacts
 from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.descriptions import TABLES
-from partywise.errors import ConfigError
+from partywise.datasets.tables import Table
+from partywise.errors import ConfigError, DataMissing
 from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.models.criteria import CLASSES, NUMBERS
+from partywise.randomness import stream
 from pipeline import ROOT
 
 NATURAL = sorted(name for name, table in TABLES.items() if table.holders)
@@ -145,5 +150,32 @@ def test_a_table_of_columns_is_rows_at_clients_and_features_with_labels(dataset,
 def test_clients_scale_by_public_ranges_alone():
     with pytest.raises(ValueError, match="its column 'BILL_AMT1' has no public range, by which clients would scale it"):
         ClientRows(dataset="credit_default")
-    with pytest.raises(ValueError, match="5 clients would need 5000 records, and dataset 'hmda' has 2380"):
-        deal_rows(2380, ClientRows(dataset="hmda", n=1000), lambda *names: np.random.default_rng(7))
+    with pytest.raises(ValueError, match="n is 1000: each of 5 clients has 476 records of dataset 'hmda'; give fewer"):
+        ClientRows(dataset="hmda", n=1000)
+    with pytest.raises(DataMissing, match="999 records where 5 clients need 1000"):
+        deal_rows(bare_table(999), ClientRows(dataset="hmda"), lambda *names: stream(7, *names))
+
+
+def bare_table(rows, client=None):
+    facts = (ColumnFacts(None, (0.0, 1.0), "a test"),)
+    names = () if client is None else TABLES["flights"].clients
+    return Table(np.zeros((rows, 1)), np.zeros(rows), np.array(["x"]), facts, client=client, clients=names)
+
+
+def test_natural_clients_draw_from_their_own_rows_and_a_number_of_clients_shares_all():
+    client = stream(7, "clients").permutation(np.repeat(np.arange(11), 30))
+    table = bare_table(330, client)
+    natural = ClientRows(dataset="flights", n=20)
+    rows = deal_rows(table, natural, lambda *names: stream(7, *names))
+    assert natural.n_clients == len(rows) == 11 and len(set(np.concatenate(rows))) == 220
+    assert all((client[own] == k).all() for k, own in enumerate(rows))
+    with pytest.raises(DataMissing, match="a client has 30 records where 31 are drawn"):
+        deal_rows(
+            bare_table(341, np.append(client, [0] * 11)), replace(natural, n=31), lambda *names: stream(7, *names)
+        )
+    dealt = ClientRows(dataset="flights", n=20, clients=4)
+    rows = deal_rows(table, dealt, lambda *names: stream(7, *names))
+    assert dealt.n_clients == len(rows) == 4 and len(set(np.concatenate(rows))) == 80
+    # By chance a client of 20 rows has those of many natural clients.
+    assert all(len(own) == 20 and len(set(client[own])) > 3 for own in rows)
+    assert ClientRows(dataset="hmda").n_clients == 5

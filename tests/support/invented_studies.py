@@ -186,7 +186,7 @@ def _slicing(fit: Fit) -> dict[str, Any]:
         "paper_bracket": 0.12 if printed else None,
         "angle": 80 * fit.level if simulated else None,
         "separation": None if simulated else fit.level,
-        "epsilon_user": 12345.0 if fit.case.source_name == "flights" and fit.method.uses_epsilon else None,
+        "epsilon_user": 12345.0 if fit.case.source_name == "dataset" and fit.method.uses_epsilon else None,
         "support_kept": 0.8 if simulated and settings.screened else None,
         "sd_means": 0.1 * fit.level if fit.method.uses_epsilon else None,
     }

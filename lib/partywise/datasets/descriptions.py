@@ -80,7 +80,8 @@ class Response:
     """What may be explained.
 
     families : of its models, the usual one first
-    bounds : public range of the entries; start : mean at which noisy iterations start; because : where both come from
+    bounds : public range of the entries; edges : cuts of slices, by default of equal ones
+    start : mean at which noisy iterations start; because : where all of them come from
     rows : records that have it and all columns
     source, positive : as of a column; log : whether the logarithm of the entry is the response
     above_zero : whether only records above 0 have it
@@ -92,6 +93,7 @@ class Response:
     start: float
     rows: int
     because: str
+    edges: tuple[float, ...] = ()
     source: str | None = None
     positive: tuple[str, ...] = ()
     log: bool = False
@@ -135,6 +137,7 @@ class TableDescription:
 
     resource : data set of the catalogue; file : of its members, where it has several
     holders : natural parties; columns_in_runs : the columns, where there are none and columns are dealt in runs
+    clients : natural clients; least : records that each of them has at least
     record : what a record of the privacy unit is; because : where the constants of the columns come from
     divided : whether the table comes with its own test rows
     """
@@ -145,6 +148,8 @@ class TableDescription:
     record: str
     holders: tuple[Holder, ...] = ()
     columns_in_runs: tuple[Column, ...] = ()
+    clients: tuple[str, ...] = ()
+    least: int = 0
     file: str = ""
     because: str = ""
     divided: bool = False
@@ -194,13 +199,14 @@ def _table(name: str, resource: str, entry: dict[str, Any]) -> TableDescription:
     columns = entry.get("columns", ())
     if of := entry.get("columns_of"):
         columns = ENTRIES[of]["tables"][of]["columns"]
-    rest = {key: entry[key] for key in ("record", "file", "because", "divided") if key in entry}
+    rest = {key: entry[key] for key in ("record", "least", "file", "because", "divided") if key in entry}
     return TableDescription(
         name=name,
         resource=resource,
         responses=_blocks(Response, entry["responses"]),
         holders=tuple(Holder(**one) for one in holders),
         columns_in_runs=_blocks(Column, columns),
+        clients=tuple(entry.get("clients", ())),
         **rest,
     )
 

@@ -19,7 +19,7 @@ from partywise.experiment.tables.page import summary_wide
 from partywise.experiment.tables.run_totals import RunTotals
 from partywise.experiment.tables.summary import summary_rows
 from partywise.experiment.tables.summary_text import summary_text
-from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, SimulatedSettings
 from printed_rows import printed_rows
 from small_cube import assemble, read_block
 
@@ -70,7 +70,7 @@ def test_the_total_of_certified_methods_stays_below_one_over_n(n, screened):
 @pytest.mark.parametrize("path", CONFIGURATIONS)
 def test_no_shipped_case_is_certified_at_one_over_n(path):
     """Of simulated cases n is a setting; of real ones the public size, or a bound; of parties apart their rows."""
-    sizes = {FlightsSettings: lambda s: s.n, ActivitySettings: lambda s: s.most}
+    sizes = {ActivitySettings: lambda s: s.most}
     checked, content = 0, read_configuration(ROOT / path)
     apart = content.get("network", {}).get("rows")
     for name, block in content["studies"].items():

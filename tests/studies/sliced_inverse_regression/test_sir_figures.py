@@ -102,7 +102,7 @@ def block():
                 [2, 4],
             ),
             "activity": case("activity", {"least": 20, "most": 60, "n_shown": 5}, [*real, "cert_screened"], [3], 1),
-            "flights": case("flights", {"n": 200, "n_shown": 50}, [*real, *sizes[-3:]], [4], 1),
+            "flights": case("dataset", {"dataset": "flights", "n": 200, "n_shown": 50}, [*real, *sizes[-3:]], [4], 1),
         },
     }
 
@@ -110,7 +110,7 @@ def block():
 def small_table(classes: int):
     """Clients with six features, the first of which moves with the response."""
     rng, facts = stream(7, "clients", classes), ColumnFacts(None, (-1.0, 1.0), "a test")
-    count, size = (3, 50) if classes else (4, 220)
+    count, size = (3, 50) if classes else (11, 220)
     y = rng.integers(0, classes, count * size).astype(float) if classes else 30 * rng.standard_normal(count * size)
     X = 0.3 * rng.standard_normal((count * size, 6))
     X[:, 0] += (y - y.mean()) / (3 * y.std())
@@ -129,7 +129,7 @@ def small_table(classes: int):
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sir_figures")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cases, "_flights", lambda folder: small_table(0))
+        patch.setattr(cases, "read_table", lambda name, response, resources: small_table(0))
         patch.setattr(cases, "_watch", lambda folder, window, step: small_table(7))
         made, parts = plan("sliced_inverse_regression", block(), 3), []
         for name, entry in made.cases.items():

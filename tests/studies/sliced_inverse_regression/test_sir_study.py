@@ -328,6 +328,7 @@ def test_noise_that_leaves_nothing_is_a_failed_cell_and_not_a_dropped_one():
     assert all(math.isfinite(scalars["loss"]) for scalars in failed if scalars not in bad)
 
 
+FLIGHTS = {"source": "dataset", "settings": {"dataset": "flights"}}
 CASE = {"source": "simulated", "settings": {"model": "III", "n": 300, "clients": 4}}
 GRID = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
 
@@ -403,7 +404,32 @@ def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
         ({"protocol": "published"}, {"source": "activity"}, {}, "the true support is unknown, so give top"),
         ({"protocol": "certified"}, {"source": "activity"}, {}, "the true support is unknown, so give max_size"),
         ({"protocol": "published", "top": 5}, {"source": "activity"}, {"parties": [11]}, "the case has 10 clients"),
-        ({"protocol": "reference"}, {"source": "flights", "settings": {"edges": [5, 1]}}, {}, "edges is"),
+        (
+            {"protocol": "reference"},
+            FLIGHTS | {"settings": {"dataset": "flights", "edges": [5, 1]}},
+            {},
+            "edges is [5.0, 1.0]: give increasing numbers",
+        ),
+        ({"protocol": "reference"}, FLIGHTS | {"settings": {"dataset": "hmda", "edges": [0.5]}}, {}, "has two classes"),
+        (
+            {"protocol": "reference"},
+            FLIGHTS | {"settings": {"dataset": "flights", "edges": [5], "n_slices": 3}},
+            {},
+            "n_slices is 3 and edges is [5.0]: give one of them",
+        ),
+        (
+            {"protocol": "reference"},
+            FLIGHTS | {"settings": {"dataset": "flights", "n": 5117}},
+            {},
+            "n is 5117: each of 11 clients has 5116 records of dataset 'flights'; give fewer",
+        ),
+        ({"protocol": "reference"}, FLIGHTS, {"parties": [12]}, "the case has 11 clients"),
+        (
+            {"protocol": "reference"},
+            {"source": "flights"},
+            {},
+            "source is 'flights': write source: dataset now, with settings: {dataset: flights, n: 5000}",
+        ),
     ],
 )
 def test_contradictions_are_one_sentence_each(method, case, grid, reason):

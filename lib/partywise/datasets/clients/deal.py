@@ -1,19 +1,25 @@
-"""Rows of a table dealt to clients: equally many to each, and none to two."""
+"""Rows of a table for clients: equally many for each, and none for two."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...randomness import Rng
+from ..reading import require
+from ..tables import Table
 from .settings import ClientRows
 
 
-def deal_rows(rows: int, settings: ClientRows, rng_for: Rng) -> np.ndarray:
-    """Numbers of the rows (clients * n,), client after client."""
-    wanted = settings.clients * settings.n
-    if wanted > rows:
-        raise ValueError(
-            f"n is {settings.n}: {settings.clients} clients would need {wanted} records, and dataset "
-            f"{settings.dataset!r} has {rows}; give fewer."
-        )
-    return rng_for("sample").permutation(rows)[:wanted]
+def deal_rows(table: Table, settings: ClientRows, rng_for: Rng) -> list[np.ndarray]:
+    """Numbers of the rows (n,) of each client: of its own where it is a natural one, or dealt from all of them."""
+    count, n = settings.n_clients, settings.n
+    require(len(table.y) >= count * n, f"{len(table.y)} records where {count} clients need {count * n}")
+    if not settings.natural:
+        return np.split(rng_for("sample").permutation(len(table.y))[: count * n], count)
+    own = [np.flatnonzero(table.client == k) for k in range(count)]
+    require(min(map(len, own)) >= n, f"a client has {min(map(len, own))} records where {n} are drawn")
+    names = settings.table.clients
+    return [
+        rows[np.sort(rng_for("sample", name).choice(len(rows), n, replace=False))]
+        for name, rows in zip(names, own, strict=True)
+    ]

@@ -12,12 +12,14 @@ from ..shipped_table import ShippedTable
 
 @dataclass(frozen=True, kw_only=True)
 class ClientRows(CheckedFields, ShippedTable):
-    """Rows of a shipped table, dealt anew to clients in each replicate; a category counts as the number of its level.
+    """Rows of a shipped table, drawn anew for clients in each replicate; a category counts as the number of its level.
 
-    clients : their number; n : records of each
+    clients : among how many all rows are dealt; by default the natural clients of the table draw from their own, and
+        where there are none, the rows are dealt among 5
+    n : records of each
     """
 
-    clients: Annotated[int, Range(2)] = 5
+    clients: Annotated[int, Range(2)] | None = None
     n: Annotated[int, Range(2)] = 200
 
     def __post_init__(self) -> None:
@@ -28,6 +30,27 @@ class ClientRows(CheckedFields, ShippedTable):
                 f"dataset is {self.dataset!r}: its column {bare[0]!r} has no public range, by which clients would "
                 "scale it; take another table."
             )
+        available = self.table.least if self.natural else self.response_facts.rows // self.n_clients
+        if self.n > available:
+            raise ValueError(
+                f"n is {self.n}: each of {self.n_clients} clients has {available} records of dataset "
+                f"{self.dataset!r}; give fewer."
+            )
+
+    @property
+    def natural(self) -> bool:
+        """Whether clients draw from rows of their own."""
+        return self.clients is None and bool(self.table.clients)
+
+    @property
+    def n_clients(self) -> int:
+        """Number of clients."""
+        return self.clients or len(self.table.clients) or 5
+
+    @property
+    def least_size(self) -> int:
+        """n."""
+        return self.n
 
     @property
     def is_classified(self) -> bool:

@@ -33,6 +33,7 @@ RENAMED_VARIABLES = {
 # Sources of cases that are shipped data now, each with the settings that name them.
 DATASET_SOURCES = {
     "beijing": "dataset: beijing",
+    "flights": "dataset: flights, n: 5000",
     "nyc": "dataset: nyc, response: the airport",
 }
 # Values, likewise; of labels a cube of an earlier version is compared by the new ones.

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...datasets.clients.deal import deal_rows
-from ...datasets.loaders import flights as flights_table
 from ...datasets.loaders import watch as watch_table
 from ...datasets.loaders.read import read_table
-from ...datasets.tables import Table
 from ...inverse_regression import models
 from ...inverse_regression.moments import Moments, client_moments
 from ...inverse_regression.records import own_slices
@@ -22,7 +20,7 @@ from ...inverse_regression.slices import Slices, case_clip, case_edges, class_sl
 from ...privacy.statistics.whole import step_bits
 from ...randomness import Rng, stream
 from .data import SlicingData
-from .settings import ActivitySettings, DatasetSettings, FlightsSettings, SimulatedSettings
+from .settings import ActivitySettings, DatasetSettings, SimulatedSettings
 from .simulation.clients import true_records
 
 KEYS = 2**62
@@ -114,36 +112,20 @@ def stack(arrays: Sequence[ArrayLike], shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(arrays) if arrays else np.zeros((0, *shape))
 
 
-def draw_flights(settings: FlightsSettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
-    """Flights of each airline, drawn anew for each replicate; airlines in the order of their size."""
-    table = _flights(Path(resources) / flights_table.RESOURCE)
-    rows = []
-    for k, name in enumerate(table.clients):
-        own = np.flatnonzero(table.client == k)
-        rows.append(own[np.sort(rng_for("sample", str(name)).choice(len(own), settings.n, replace=False))])
-    return of_rows(table, np.concatenate(rows), len(rows), settings, rng_for)
-
-
 def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
-    """Rows of a shipped table, dealt to clients anew for each replicate."""
+    """Rows of a shipped table, drawn for clients anew for each replicate."""
     table = read_table(settings.dataset, settings.response, Path(resources))
-    return of_rows(table, deal_rows(len(table.y), settings, rng_for), settings.clients, settings, rng_for)
-
-
-def of_rows(
-    table: Table, rows: np.ndarray, clients: int, settings: FlightsSettings | DatasetSettings, rng_for: Rng
-) -> SlicingData:
-    """A replicate of these rows of a table, as many for each client, client after client."""
-    X, y, edges = table.symmetric_interval()[rows], table.y[rows], np.array(settings.edges)
+    rows = np.concatenate(deal_rows(table, settings, rng_for))
+    X, y, edges = table.symmetric_interval()[rows], table.y[rows], np.array(settings.cuts)
     labels = np.zeros(0) if len(edges) else np.arange(settings.slices)
     fixed = public_slices(case_edges(edges)) if len(edges) else class_slices(case_edges(labels))
-    blocks = zip(np.split(X, clients), np.split(y, clients), strict=True)
+    blocks = zip(np.split(X, settings.n_clients), np.split(y, settings.n_clients), strict=True)
     return SlicingData(
         key=int(rng_for("clients").integers(KEYS)),
         beta=np.zeros((X.shape[1], 0)),
         edges=edges,
         labels=labels,
-        sizes=np.full(clients, settings.n),
+        sizes=np.full(settings.n_clients, settings.n),
         **client_statistics(blocks, settings.n, fixed, X.shape[1], settings.radius),
         X=X,
         y=y,
@@ -185,6 +167,5 @@ def draw_activity(settings: ActivitySettings, spec: object, rng_for: Rng, resour
     )
 
 
-# The replicates of one job read a table once.
-_flights = lru_cache(maxsize=1)(flights_table.load)
+# The replicates of one job read the table once.
 _watch = lru_cache(maxsize=1)(watch_table.load)

@@ -9,9 +9,6 @@ from typing import Annotated, Literal, Self
 from ...checks import CheckedFields, Count, Positive, Range
 from ...datasets.clients.settings import ClientRows
 
-# Edges on the arrival delay in minutes: early, on time, and what counts as late in the yearly statistics.
-DELAY_EDGES = (-20.0, -10.0, 0.0, 15.0, 45.0)
-
 
 @dataclass(frozen=True)
 class CaseSettings(CheckedFields):
@@ -121,51 +118,29 @@ class SimulatedSettings(CaseSettings):
         return self.active is not None
 
 
-@dataclass(frozen=True)
-class FlightsSettings(CaseSettings):
-    """Flights from New York: airlines as clients, arrival delay as response.
-
-    n : flights of each airline, drawn anew for each replicate; edges : of the delay in minutes; n_shown : flights drawn
-    """
-
-    n: Annotated[int, Range(2, 5116)] = 5000
-    n_directions: Annotated[int, Range(1, 7)] = 1
-    edges: tuple[float, ...] = DELAY_EDGES
-    n_shown: Count = 1000
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if list(self.edges) != sorted(set(self.edges)) or len(self.edges) < 1:
-            raise ValueError(f"edges is {list(self.edges)}: give increasing numbers.")
-        if self.n_directions > len(self.edges):
-            raise ValueError(f"n_directions is {self.n_directions}: {len(self.edges)} edges show at most as many.")
-
-    @property
-    def slices(self) -> int:
-        """Number of slices H."""
-        return len(self.edges) + 1
-
-    @property
-    def least_size(self) -> int:
-        """n."""
-        return self.n
-
-
 @dataclass(frozen=True, kw_only=True)
 class DatasetSettings(ClientRows, CaseSettings):
-    """A shipped table whose rows are dealt to clients: two classes are slices, a number is cut by its public range.
+    """A shipped table whose rows lie at clients: two classes are slices, a number is cut at public edges.
 
-    n_slices : equal parts of the public range of a response that is a number; n_shown : records drawn
+    edges : of the response, or n_slices : equal parts of its public range; by default the edges of the catalogue, or
+        5 parts where it has none
+    n_shown : records drawn
     """
 
-    n_slices: Annotated[int, Range(2)] = 5
+    edges: tuple[Annotated[float, Range()], ...] = ()
+    n_slices: Annotated[int, Range(2)] | None = None
     n_directions: Count = 1
     n_shown: Count = 1000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.is_classified and self.n_slices != DatasetSettings.n_slices:
-            raise ValueError(f"n_slices is {self.n_slices}: dataset {self.dataset!r} has two classes; leave it out.")
+        for key in ("edges", "n_slices"):
+            if self.is_classified and (given := getattr(self, key)):
+                raise ValueError(f"{key} is {given}: dataset {self.dataset!r} has two classes; leave it out.")
+        if self.edges and self.n_slices is not None:
+            raise ValueError(f"n_slices is {self.n_slices} and edges is {list(self.edges)}: give one of them.")
+        if list(self.edges) != sorted(set(self.edges)):
+            raise ValueError(f"edges is {list(self.edges)}: give increasing numbers.")
         if self.n_directions > self.slices - 1:
             raise ValueError(
                 f"n_directions is {self.n_directions}: {self.slices} slices show at most {self.slices - 1}."
@@ -174,20 +149,18 @@ class DatasetSettings(ClientRows, CaseSettings):
     @property
     def slices(self) -> int:
         """Number of slices H."""
-        return 2 if self.is_classified else self.n_slices
+        return 2 if self.is_classified else len(self.cuts) + 1
 
     @property
-    def edges(self) -> tuple[float, ...]:
+    def cuts(self) -> tuple[float, ...]:
         """Public slice edges; none of classes."""
-        if self.response_facts.response_bounds is None:
+        facts = self.response_facts
+        if facts.response_bounds is None:
             return ()
-        low, high = self.response_facts.response_bounds
-        return tuple(low + (high - low) * k / self.slices for k in range(1, self.slices))
-
-    @property
-    def least_size(self) -> int:
-        """n."""
-        return self.n
+        if self.edges or (self.n_slices is None and facts.edges):
+            return self.edges or facts.edges
+        (low, high), parts = facts.response_bounds, self.n_slices or 5
+        return tuple(low + (high - low) * k / parts for k in range(1, parts))
 
 
 @dataclass(frozen=True)
@@ -228,6 +201,11 @@ class ActivitySettings(CaseSettings):
     def least_size(self) -> int:
         """Public bound on the windows of a person from below."""
         return self.least
+
+    @property
+    def n_clients(self) -> int:
+        """Number of persons."""
+        return 10
 
     @property
     def screened(self) -> bool:

@@ -21,7 +21,7 @@ from ...inverse_regression.options import (
 )
 from .measures import SlicingExamples, SlicingMeasures
 from .own_settings import OwnSettings
-from .settings import ActivitySettings, DatasetSettings, FlightsSettings, SimulatedSettings
+from .settings import ActivitySettings, DatasetSettings, SimulatedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -37,8 +37,7 @@ class Spec(CheckedFields):
     unit: Literal["row", "label", "features", "user"] = "row"
 
 
-SlicingSettings = SimulatedSettings | FlightsSettings | DatasetSettings | ActivitySettings | OwnSettings
-CLIENTS = {"flights": 11, "activity": 10}
+SlicingSettings = SimulatedSettings | DatasetSettings | ActivitySettings | OwnSettings
 # Figures of own data.
 OWN_FIGURES = ("separation_by_epsilon", "projected_records")
 
@@ -52,7 +51,7 @@ def check(plan: Plan) -> None:
                 f"studies.sliced_inverse_regression.spec.unit is 'user': case {name} does not say how many records a "
                 "person has; give user and rows_per_user in its settings (source table), or take another unit."
             )
-        most = getattr(case.settings, "clients", None) or CLIENTS[_kind(case.settings)]
+        most = getattr(case.settings, "n_clients", None) or case.settings.clients
         for count in case.parties:
             if count > most:
                 raise ConfigError(f"{where}.grid.parties is {count}: the case has {most} clients.")
@@ -73,10 +72,6 @@ def _check_figures(plan: Plan) -> None:
             raise ConfigError(f"{lists}: it shows cases of the source, and all cases here are own data; take {wanted}.")
         if own == {False} and figure in OWN_FIGURES:
             raise ConfigError(f"{lists}: it shows own data, and no case here has source table; take it out.")
-
-
-def _kind(settings: object) -> str:
-    return "flights" if isinstance(settings, FlightsSettings) else "activity"
 
 
 def _check_method(options: object, lists: str, settings: SlicingSettings) -> None:
@@ -116,7 +111,6 @@ STUDY = Study(
             complete=Lazy("partywise.studies.sliced_inverse_regression.cases:complete_simulated"),
         ),
         "dataset": Source(DatasetSettings),
-        "flights": Source(FlightsSettings, resources=("nyc_flights",)),
         "table": replace(
             Source.own(OwnSettings, "clients"),
             owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),

@@ -60,9 +60,9 @@ def activity(cube: xr.Dataset) -> Figure:
 
 def flights(cube: xr.Dataset) -> Figure:
     """Arrival delay against the first direction: above as published, below certified; one replicate of {replicates}."""
-    case, methods = _first_case(cube, source="flights")
+    case, methods = _first_case(cube, dataset="flights")
     if not methods:
-        return empty("No case of source flights in this configuration.")
+        return empty("No case of dataset flights in this configuration.")
     own, total = methods_by_calibration(cube, case)
     # Above each at its own claim; below those of one total, without the reference that stands above.
     rows = [row for row in (own, [m for m in total if m not in own]) if row]
@@ -100,9 +100,9 @@ def signs(names: Sequence[str]) -> tuple[list[Line2D], list[str]]:
     return [Line2D([], [], linestyle="none", markersize=5, color=ink, marker=sign) for _, ink, sign in inks], [*names]
 
 
-def _first_case(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:
-    """The first case of a source with its methods, empty where there is none."""
-    for case in having(cube, "case", source=source) if "record_coordinates" in cube else []:
+def _first_case(cube: xr.Dataset, **setting: str) -> tuple[str, list[str]]:
+    """The first case of a source or data set with its methods, empty where there is none."""
+    for case in having(cube, "case", **setting) if "record_coordinates" in cube else []:
         return case, methods_of(cube, case)
     return "", []
 
