@@ -21,7 +21,7 @@ from partywise.privacy.statistics.clips import ClipResult
 
 NEWTON = noisy_newton.fit, NoisyNewtonOptions()
 GRADIENT = noisy_gradient.fit, NoisyGradientOptions(steps=3, rate=0.4)
-PREDICTOR = noisy_predictor.fit, NoisyPredictorOptions(sweeps=2)
+PREDICTOR = noisy_predictor.fit, NoisyPredictorOptions(sweeps=2, cipher="sized")
 CASES = [
     *((*NEWTON, family) for family in FAMILIES),
     (noisy_newton.fit, NoisyNewtonOptions(clip="record"), "gamma"),
@@ -30,7 +30,7 @@ CASES = [
     (*GRADIENT, "inverse_gaussian"),
     (*PREDICTOR, "gaussian"),
     (*PREDICTOR, "binomial"),
-    (noisy_predictor.fit, NoisyPredictorOptions(sweeps=2, own="exact"), "gaussian"),
+    (noisy_predictor.fit, NoisyPredictorOptions(sweeps=2, own="exact", cipher="sized"), "gaussian"),
 ]
 
 
@@ -51,9 +51,10 @@ def unclipped(clip, terms, bits):
     return ClipResult(np.rint(terms / clip.step(bits)), 0, len(terms))
 
 
-def certificate_halved(*given):
-    whole = blocks.score_certificate(*given)
-    return replace(whole, value=whole.value / 2)
+def total_halved(*given):
+    whole = blocks.product_total(*given)
+    certificate = replace(whole.certificate, value=whole.certificate.value / 2)
+    return replace(whole, squares=whole.squares / 4, certificate=certificate)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +63,21 @@ def certificate_halved(*given):
         (scores, "gram_squares", quartered(scores, "gram_squares"), NEWTON),
         (scores.ScoreClip, "steps", unclipped, GRADIENT),
         (blocks, "gram_squares", quartered(blocks, "gram_squares"), PREDICTOR),
-        (noisy_blocks, "score_certificate", certificate_halved, PREDICTOR),
-        (noisy_blocks, "whole_blocks", lambda x, length: np.rint(x * 2**36) / 2**36, PREDICTOR),
+        (noisy_blocks, "product_total", total_halved, PREDICTOR),
     ],
-    ids=["second moments", "unclipped", "block moments", "product", "unclipped product"],
+    ids=["second moments", "unclipped", "block moments", "product"],
 )
 def test_a_bound_that_is_too_small_is_caught(monkeypatch, module, name, value, tried):
     monkeypatch.setattr(module, name, value)
     kept = subject(*tried, "gaussian")
     with pytest.raises(ContractError, match=r"moved by .* certified for"):
         check_neighbours(kept, ["row"], pairs=30, seeds=3)
+
+
+def test_products_of_records_that_are_not_clipped_end_the_run(monkeypatch):
+    monkeypatch.setattr(noisy_blocks, "whole_block", lambda x, c: np.rint(x / c.value * 2**15).astype(np.int64))
+    with pytest.raises(OverflowError, match=r"a column leaves -32768 \.\. 32768: clip records"):
+        check_neighbours(subject(*PREDICTOR, "gaussian"), ["row"], pairs=30, seeds=3)
 
 
 @pytest.mark.parametrize("tried", [GRADIENT, NEWTON, PREDICTOR], ids=["gradient", "newton", "predictor"])

@@ -13,9 +13,9 @@ from partywise.glm.noisy_statistics.blocks import (
     block_moments,
     block_predictor,
     block_score,
+    product_total,
     radius_with_constant,
-    score_certificate,
-    whole_blocks,
+    whole_block,
     with_intercept,
 )
 from partywise.glm.noisy_statistics.scores import ScoreClip, clip_of, mean_score, moments_certificate, second_moments
@@ -116,15 +116,16 @@ def test_second_moments_of_a_block(active):
 @pytest.mark.parametrize("secure", [False, True])
 @pytest.mark.parametrize("active", [False, True])
 def test_products_with_residuals(active, secure):
-    """Rounded by the record at the active party, and in the steps in which they are multiplied in shares."""
+    """Rounded by the record at the active party, and in the steps in which two parties multiply them."""
     x, length = blocks(active)
     records, width = [(one, r) for one in x for r in (-1e9, -6.0, 6.0, 1e9)], public(6.0)
-    bound = score_certificate(length, width).value
+    bound = product_total(3, length, width).certificate.value
     assert bound == pytest.approx(2 * length.value * 6.0, rel=1e-14)
 
     def statistic(z, r):
         if secure:
-            return whole_blocks(z, length).T @ whole_blocks(r[:, None], width)
+            total = product_total(z.shape[1], length, width)
+            return whole_block(z, length).T @ whole_block(r[:, None], width)[:, 0] * total.step
         return block_score(z, r, length, width).value
 
     assert block_score(x[:1], np.zeros(1), length, width).certificate.value == pytest.approx(bound, rel=1e-15)

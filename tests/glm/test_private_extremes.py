@@ -16,7 +16,7 @@ METHODS = {
     "moments": (options.MomentsOptions(cipher="sized"), "dealer"),
     "noisy_newton": (options.NoisyNewtonOptions(), "aggregator"),
     "noisy_gradient": (options.NoisyGradientOptions(steps=2), "aggregator"),
-    "noisy_predictor": (options.NoisyPredictorOptions(own="exact", sweeps=2), "dealer"),
+    "noisy_predictor": (options.NoisyPredictorOptions(own="exact", sweeps=2, cipher="sized"), "dealer"),
 }
 CASES = [
     (protocol, family)

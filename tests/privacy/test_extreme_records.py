@@ -103,7 +103,8 @@ PRIVATE = [
     )
     for family in FAMILIES
 ]
-PRIVATE += [(noisy_predictor.fit, NoisyPredictorOptions(sweeps=2), family) for family in ("gaussian", "binomial")]
+SWEEPS = NoisyPredictorOptions(sweeps=2, cipher="sized")
+PRIVATE += [(noisy_predictor.fit, SWEEPS, family) for family in ("gaussian", "binomial")]
 
 
 def named(part: object) -> str:

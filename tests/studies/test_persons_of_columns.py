@@ -22,7 +22,7 @@ FINITE = {
         {"protocol": "moments", "cipher": "sized"},
         {"protocol": "noisy_newton"},
         {"protocol": "noisy_gradient"},
-        {"protocol": "noisy_predictor"},
+        {"protocol": "noisy_predictor", "cipher": "sized"},
     ],
     "vertical_trees": [
         {"protocol": "feature_gathering", "protect": "dp"},

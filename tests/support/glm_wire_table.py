@@ -29,7 +29,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "`moments`": {"protocol": "moments", "dealer": "dealer"},
     "`noisy_newton`": {"protocol": "noisy_newton"},
     "`noisy_gradient`": {"protocol": "noisy_gradient"},
-    "`noisy_predictor`": {"protocol": "noisy_predictor"},
+    "`noisy_predictor`": {"protocol": "noisy_predictor", "cipher": "sized"},
     "Reference": {"protocol": "reference"},
 }
 ALIGNMENTS: dict[str, dict[str, Any]] = {

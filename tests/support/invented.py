@@ -28,7 +28,7 @@ FOLDS, REPLICATES = 2, (2, 30)
 # Common scalars that figures read.
 TRUST = {
     "moments": "nobody",
-    "noisy_predictor": "dealer does not collude",
+    "noisy_predictor": "nobody",
     "noisy_newton": "aggregator does not collude",
     "noisy_gradient": "aggregator does not collude",
 }

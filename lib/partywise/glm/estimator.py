@@ -103,7 +103,7 @@ class VerticalGLM(Results):
         "moments": Method(MomentsOptions, moments.fit, (ANALYST,)),
         "noisy_newton": Method(NoisyNewtonOptions, noisy_newton.fit, (ANALYST, AGGREGATOR)),
         "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR)),
-        "noisy_predictor": Method(NoisyPredictorOptions, noisy_predictor.fit, (ANALYST, DEALER)),
+        "noisy_predictor": Method(NoisyPredictorOptions, noisy_predictor.fit, (ANALYST,)),
     }
 
     def __init__(

@@ -14,6 +14,7 @@ from ..checks import (
     Positive,
     Range,
     check_dealer,
+    check_key_size,
     check_unread_options,
     places_of,
 )
@@ -166,19 +167,23 @@ class NoisyGradientOptions(AlignmentOptions):
 class NoisyPredictorOptions(AlignmentOptions):
     """Private: the architecture of seed 004 with every message released; Gaussian and binomial only.
 
-    Trust is local but for X'r, whose noise a dealer draws into shares (distributed).
+    Trust is local but for X'r, to which either of two parties adds all of the noise (distributed).
 
     sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
     own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``
+    cipher, key_size : of the products of two parties, as of `MomentsOptions`
     """
 
     sweeps: Count = 1
     shares: tuple[Positive, Positive, Positive] = (0.2, 0.5, 0.3)
     own: Literal["released", "exact"] = "released"
+    cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: KeySize = 2048
 
     uses_epsilon = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_key_size(self.key_size)
         if abs(sum(self.shares) - 1) > 1e-12:
             raise ValueError(f"shares is {list(self.shares)}: they must sum to 1, the whole budget.")

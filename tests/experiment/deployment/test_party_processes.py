@@ -145,16 +145,19 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("protocol", "place", "words"),
-    [("noisy_newton", "aggregator", "sees every record"), ("noisy_predictor", "dealer", "knows the noise")],
+    ("method", "place", "words"),
+    [
+        ({"protocol": "noisy_newton"}, "aggregator", "sees every record"),
+        ({"protocol": "moments", "dealer": "dealer"}, "dealer", "knows the noise"),
+    ],
 )
 def test_a_trusted_place_is_on_every_screen_and_nothing_is_proved_against_it(
-    protocol, place, words, started, tmp_path, monkeypatch
+    method, place, words, started, tmp_path, monkeypatch
 ):
     case = Apart(GLM)
     places = (*case.files, "analyst", place)
     monkeypatch.setattr(Apart, "names", places)
-    case.method = {"protocol": protocol}
+    case.method = method
     case.network["parties"][place] = case.network["parties"].pop("dealer")
     case.network |= {"mode": "release", "trusted": {place: "Statistics Office"}}
     told = started(case).all()

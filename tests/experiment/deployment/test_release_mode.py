@@ -180,7 +180,7 @@ def test_an_aggregator_that_sees_records_must_be_named():
 
 def test_a_dealer_that_knows_the_noise_must_be_named():
     case = Apart("vertical_glm")
-    case.method = {"protocol": "noisy_predictor"}
+    case.method = {"protocol": "moments", "dealer": "dealer"}
     case.network["mode"] = "release"
     with pytest.raises(ConfigError, match=r"the dealer knows the noise; say who runs it, network.trusted"):
         rehearse(case.deployment(), 60)

@@ -30,7 +30,7 @@ from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.event import POST_PROCESSING, SEVERAL, UNNAMED, Event
 
 STUDY, CASE = "vertical_glm", "aligned"
-# Noise of a functionality, of a dealer, of either party of a product, and of the parties themselves with a dealer's.
+# Noise of a functionality, of a dealer, of either party of a product, and of parties beside such products.
 METHODS = ("private_newton", "private_moments_dealer", "private_moments", "private_predictor")
 
 

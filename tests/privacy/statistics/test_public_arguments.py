@@ -138,7 +138,7 @@ MORE: dict[str, dict[str, Any]] = {
         "unmasked": {"protocol": "tables", "cipher": "sized", "masked": False},
     },
     "vertical_glm": {
-        "exact_own": {"protocol": "noisy_predictor", "own": "exact"},
+        "exact_own": {"protocol": "noisy_predictor", "own": "exact", "cipher": "sized"},
         "by_record": {"protocol": "noisy_gradient", "steps": 3, "clip": "record", "iterate": "mean"},
     },
     "sliced_inverse_regression": {

@@ -13,7 +13,8 @@ closed columns      key holder, the others            Cipher, its own key       
 masked products     the others, key holder            Cipher, the sender's masks as well      p blocks w, by chunk
 noisy words         every party, opener               Cipher, nobody's key                    8 each of its sums
 
-What the sums cost stands in the ledger, paid by every party, before anything leaves, whether or not it is opened then.
+What the sums cost stands in the ledger, paid by every party, before anything leaves but closed columns that are to be
+multiplied more than once, whether or not it is opened then.
 """
 
 from __future__ import annotations
@@ -83,6 +84,22 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class ClosedColumns:
+    """Columns that others may multiply with any number of times; values live at their places.
+
+    private : key of the holder, there; public : the same, at every receiver
+    ciphers : of every chunk, at the receivers; p : number of columns
+    """
+
+    holder: Party
+    receivers: Sequence[Party]
+    private: PrivateKey
+    public: PublicKey
+    ciphers: Sequence[Cipher]
+    p: int
+
+
+@dataclass(frozen=True)
 class Opening:
     """A release with who draws noise for it and what it costs: public before anything is drawn."""
 
@@ -97,51 +114,75 @@ def private_products(
     chunks: Sequence[Chunk],
     layout: Layout,
     opener: str,
+    closed: Sequence[ClosedColumns] = (),
 ) -> tuple[Release, ...]:
     """Noisy sums over the records of every chunk, a tuple of `Release` at the opener, one for every part of each chunk.
 
-    ``columns`` (n, p_k) of every party are whole numbers of at most 2^15 steps, int64. Against any coalition that
-    leaves a party out each release is ``mu``-Gaussian-DP.
+    ``columns`` (n, p_k) of every party of the layout are whole numbers of at most 2^15 steps, int64. Against any
+    coalition that leaves a party out each release is ``mu``-Gaussian-DP. ``closed`` are columns that their holders
+    closed before (`close`), for all products of the layout; by default they are closed here.
     """
-    sizes = tuple(map(len, layout.columns))
-    slots = [SlotSizes(chunk.n, encryption.key_size) for chunk in chunks]
-    keys = key_holders(sizes, layout.crossing_pairs, max(slots, key=lambda one: one.n).per)
-    returned = [returned_ciphertexts(sizes, keys, one.per) for one in slots]
-    openings = announce(run, chunks, layout, returned)
-    words = multiply(run, encryption, columns, chunks, layout, keys)
+    parties = [party for party in run.parties if party.name in layout.names]
+    sizes, places = tuple(map(len, layout.columns)), {name: place for place, name in enumerate(layout.names)}
+    slots = [SlotSizes(chunk.n, encryption.key_size).per for chunk in chunks]
+    keys = {places[one.holder.name]: [places[other.name] for other in one.receivers] for one in closed}
+    keys = keys or key_holders(sizes, layout.crossing_pairs, min(slots))
+    openings = announce(run, chunks, layout, [returned_ciphertexts(sizes, keys, one) for one in slots])
+    closed = closed or [
+        close(run, encryption, parties[holder], [parties[k] for k in others], columns, chunks, sizes[holder])
+        for holder, others in keys.items()
+    ]
+    words = multiply(run, columns, chunks, places, closed)
     sent = []
-    for place, party in enumerate(run.parties):
+    for place, party in enumerate(parties):
         own = words.get(place, {})
         given = columns, list(own), list(own.values()), chunks, openings, layout, run.rng_for
         sent.append(run.send(party, opener, "noisy words", local_words, place, *given))
     return run.at(opener, noisy_releases, sent, openings, layout)
 
 
-def multiply(
+def close(
     run: Run,
     encryption: Encryption,
+    holder: Party,
+    receivers: Sequence[Party],
     columns: PerPlace[np.ndarray],
     chunks: Sequence[Chunk],
-    layout: Layout,
-    keys: Mapping[int, Sequence[int]],
+    p: int,
+) -> ClosedColumns:
+    """The p columns of a key holder, at those who multiply with them."""
+    fold = fold_of(run)
+    address = ("key of products", holder.name, *fold)
+    private, public = shared_key(
+        run, holder, receivers, encryption, kind=encryption.kind, address=address, because=BECAUSE_KEY
+    )
+    ciphers = []
+    for number, chunk in enumerate(chunks):
+        given = columns, chunk, private, (number, *fold), run.rng_for
+        ciphers.append(run.broadcast(holder, receivers, "closed columns", local_closed, *given))
+    return ClosedColumns(holder, receivers, private, public, ciphers, p)
+
+
+def multiply(
+    run: Run,
+    columns: PerPlace[np.ndarray],
+    chunks: Sequence[Chunk],
+    places: Mapping[str, int],
+    closed: Sequence[ClosedColumns],
 ) -> Mapping[int, Mapping[tuple[int, int], np.ndarray]]:
     """Words of products, at every party by chunk and other party: (columns of the other, own columns)."""
-    fold, found = fold_of(run), dict[int, dict[tuple[int, int], np.ndarray]]()
-    for holder, others in keys.items():
-        party, receivers, p = run.parties[holder], [run.parties[k] for k in others], len(layout.columns[holder])
-        address = ("key of products", party.name, *fold)
-        private, public = shared_key(
-            run, party, receivers, encryption, kind=encryption.kind, address=address, because=BECAUSE_KEY
-        )
-        for number, chunk in enumerate(chunks):
-            at = (number, *fold)
-            given = columns, chunk, private, at, run.rng_for
-            closed = run.broadcast(party, receivers, "closed columns", local_closed, *given)
-            for k, other in zip(others, receivers, strict=True):
-                made = run.at(other, local_products, columns, closed, p, chunk, public, at, run.rng_for)
-                masked = run.send(other, party, "masked products", local_returned, made)
+    found = dict[int, dict[tuple[int, int], np.ndarray]]()
+    for one in closed:
+        holder = places[one.holder.name]
+        for number, (chunk, cipher) in enumerate(zip(chunks, one.ciphers, strict=True)):
+            at = (chunk.sums[0].name, *fold_of(run))
+            for other in one.receivers:
+                k = places[other.name]
+                made = run.at(other, local_products, columns, cipher, one.p, chunk, one.public, at, run.rng_for)
+                masked = run.send(other, one.holder, "masked products", local_returned, made)
                 found.setdefault(k, {})[number, holder] = run.at(other, local_kept, made)
-                found.setdefault(holder, {})[number, k] = run.at(party, local_opened, masked, chunk, private, p)
+                opened = run.at(one.holder, local_opened, masked, chunk, one.private, one.p)
+                found.setdefault(holder, {})[number, k] = opened
     return found
 
 
@@ -163,7 +204,7 @@ def announce(run: Run, chunks: Sequence[Chunk], layout: Layout, returned: Sequen
             found.append(Opening(noise, replace(event, shares=(), tv=masks, certificate=source)))
     if len({opening.event.release_id for opening in found}) < len(found):
         raise ValueError("names of noisy sums repeat: each release needs its own.")
-    run.charge(run.parties, *(opening.event for opening in found))
+    run.charge(layout.names, *(opening.event for opening in found))
     for opening in found:
         run.reserve(opening.event)
     return tuple(found)

@@ -11,15 +11,16 @@ from math import sqrt
 
 import numpy as np
 
+from ...federation.exchanges.homomorphic.column_products import LARGEST
 from ...privacy.accounted_values import AccountedValue, Public, parents_of
 from ...privacy.secure.fixed_point import whole_records
-from ...privacy.statistics.bounded import SensitivityCertificate, product, sum_certificate
+from ...privacy.statistics.bounded import product
 from ...privacy.statistics.clips import BallClip, BoxClip
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_triangle
 from ...privacy.statistics.whole import MOST_BITS, Whole, gram_squares, step_bits, whole
-from .scores import BOTH, with_constant
+from .scores import with_constant
 
-BITS = 36
+SCORE = "triangle inequality: 2 c R"
 
 
 def constant_of(radius: float, p: int) -> float:
@@ -54,15 +55,19 @@ def block_moments(x: np.ndarray, radius: AccountedValue) -> Whole:
     )
 
 
-def score_certificate(radius: AccountedValue, residual: AccountedValue) -> SensitivityCertificate:
-    """Of the sum of x r over records no longer than c, with residuals in [-R, R]: 2 c R."""
-    bound = 2 * product(float(radius.value), float(residual.value))
-    return sum_certificate(bound, "triangle inequality: 2 c R", "row", BOTH)
+def product_total(q: int, radius: AccountedValue, residual: AccountedValue, parents: tuple[str, ...] = ()) -> Whole:
+    """X'r (q,) of two parties as everybody knows it, which moves by 2 c R.
+
+    x and r are whole steps of 2^-15 of their bounds; ``parents`` are the releases that r was computed with.
+    """
+    size = product(float(radius.value), float(residual.value))
+    names = dict.fromkeys((*parents_of(radius, residual), *parents))
+    return whole(np.zeros(q, dtype=int), 4 * LARGEST**4, size / LARGEST**2, SCORE, parents=tuple(names))
 
 
-def whole_blocks(x: np.ndarray, length: AccountedValue) -> np.ndarray:
-    """Records in whole steps of 2^-BITS, none longer than the length."""
-    return whole_records(x, float(length.value), 2.0**-BITS)[0] * 2.0**-BITS
+def whole_block(x: np.ndarray, length: AccountedValue) -> np.ndarray:
+    """Records in whole steps of 2^-15 of the length, none longer than it."""
+    return whole_records(x, float(length.value), float(length.value) / LARGEST)[0]
 
 
 def block_score(x: np.ndarray, r: np.ndarray, radius: AccountedValue, residual: AccountedValue) -> Whole:
@@ -75,7 +80,7 @@ def block_score(x: np.ndarray, r: np.ndarray, radius: AccountedValue, residual: 
         clipped.records.sum(axis=0),
         4 * clip.squares(x.shape[1], bits),
         clip.step(bits),
-        "triangle inequality: 2 c R",
+        SCORE,
         clip_share=clipped.share,
         parents=clip.parents,
     )

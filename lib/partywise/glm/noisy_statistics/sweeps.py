@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Participant
 from ...privacy.accounted_values import AccountedValue, Public
-from ...privacy.mechanisms.shared_gaussian import SharedGaussian
 from ..model import PublicFacts
 from ..options import NoisyPredictorOptions
-from .blocks import BITS, radius_with_constant, score_certificate
+from .blocks import radius_with_constant
 from .scaling import radius_of, split_budget, statistic_range
 
-# Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
-LONGEST = 64.0
 BOUNDED = ("gaussian", "binomial")
 
 
@@ -58,16 +54,6 @@ class Plan:
         """Names of the releases that coefficients are functions of."""
         scores = [message_name("X'r", block, sweep) for sweep in range(self.options.sweeps) for block in self.blocks]
         return (*(message_name("X'X", block) for block in self.blocks), *scores)
-
-    @property
-    def ring(self) -> Ring:
-        """Residues that hold every noisy X'r."""
-        bounds = [0.0]
-        for block in self.blocks:
-            certificate = score_certificate(block.length, self.residual)
-            noise = max(SharedGaussian(mu).deviation(certificate) for mu in block.scores)
-            bounds.append(self.n * certificate.value / 2 + LONGEST * noise)
-        return ring_for(max(bounds), 2 * BITS)
 
     @classmethod
     def of(

@@ -1,4 +1,4 @@
-"""What each place computes in `noisy_predictor`: parties, the dealer and the analyst."""
+"""What each place computes in `noisy_predictor`: parties and the analyst."""
 
 from __future__ import annotations
 
@@ -7,35 +7,29 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...federation.exchanges.sharing import DEALER
+from ...federation.exchanges.column_sums.layout import Layout, Part
+from ...federation.exchanges.private_products import NoisySum
 from ...federation.parties import Party
-from ...federation.roles import ANALYST
 from ...models.families import FAMILIES
 from ...privacy.accounted_values import AccountedValue, Public
-from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.integer import IntegerGaussian
-from ...privacy.mechanisms.random import sampler_of
-from ...privacy.mechanisms.release import Release, Terms, noise_scale
-from ...privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
+from ...privacy.mechanisms.release import Release, noise_scale
 from ...privacy.statistics.moments import second_moment_bound
 from ...randomness import Rng
 from ..noisy_statistics.blocks import (
-    BITS,
     block_moments,
     block_predictor,
     block_score,
     constant_of,
+    product_total,
     regularise,
-    score_certificate,
-    whole_blocks,
+    whole_block,
     with_intercept,
 )
 from ..noisy_statistics.scaling import constant, local_scaled_block, unscale_coefficients
 from ..noisy_statistics.scores import mean_weight
 from ..noisy_statistics.sweeps import Block, Plan, message_name
 from .central import AFTER, server_back
-
-UNIT = 2.0 ** (-2 * BITS)
 
 
 def local_columns(party: Party, rows: np.ndarray, block: Block, plan: Plan) -> np.ndarray:
@@ -98,38 +92,25 @@ def local_predictor(
 
 def local_steps(party: Party, x: np.ndarray, length: AccountedValue) -> np.ndarray:
     """Columns, or residuals, in whole steps, no record longer than the length."""
-    return whole_blocks(x.reshape(len(x), -1), length)
+    return whole_block(x.reshape(len(x), -1), length)
 
 
-def dealer_noise(block: Block, sweep: int, plan: Plan, rng_for: Rng) -> np.ndarray:
-    """(q_k, 1) noise of X_k'r, integers."""
-    certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    rng, name = rng_for("X'r", DEALER, block.name, sweep), message_name("X'r", block, sweep)
-    parents = (*block.length.parents, *plan.residual.parents)
-    return SharedGaussian(block.scores[sweep]).noise(certificate, units, rng, name, parents)[:, None]
+def product_of(block: Block, sweep: int, rests_on: tuple[str, ...], plan: Plan) -> NoisySum:
+    """X_k'r of a passive party as everybody knows it; ``rests_on`` as of `local_score`."""
+    total = product_total(block.size, block.length, plan.residual, rests_on)
+    return NoisySum(message_name("X'r", block, sweep), total, block.scores[sweep])
 
 
-def announced_score(block: Block, sweep: int, plan: Plan) -> Event:
-    """What that noise costs the active party and the party of the block."""
-    certificate, name = score_certificate(block.length, plan.residual), message_name("X'r", block, sweep)
-    parents = (*block.length.parents, *plan.residual.parents)
-    return SharedGaussian(block.scores[sweep]).event(certificate, name, parents, knows=(DEALER,))
+def product_layout(names: tuple[str, ...], block: Block, plan: Plan) -> Layout:
+    """Products of the columns of a block with the residual, the only column of the other of two parties."""
+    numbers = np.arange(1, 1 + block.size)
+    part = Part(np.zeros_like(numbers), numbers, product_total(block.size, block.length, plan.residual).units)
+    return Layout(names, tuple(tuple(numbers.tolist()) if name == block.name else (0,) for name in names), (part,))
 
 
-def made_release(
-    total: np.ndarray, block: Block, sweep: int, rests_on: tuple[str, ...], plan: Plan, rng_for: Rng
-) -> Release:
-    """X_k'r of a passive party as a release, from integers with the dealer's noise."""
-    certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    shared, sampler = SharedSum(total[:, 0], message_name("X'r", block, sweep)), sampler_of(rng_for("sampler", ANALYST))
-    parents = tuple(dict.fromkeys((*block.length.parents, *plan.residual.parents, *rests_on)))
-    mechanism = SharedGaussian(block.scores[sweep])
-    terms: Terms = {"trust_model": "distributed", "knows": (DEALER,)}
-    return mechanism(shared, certificate, units, sampler, parents=parents, **terms)
-
-
-def server_release(release: Release) -> Release:
+def only(releases: Sequence[Release]) -> Release:
     """X_k'r for party k."""
+    (release,) = releases
     return release
 
 

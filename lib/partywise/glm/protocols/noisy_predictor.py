@@ -1,29 +1,29 @@
 """Protocol: the architecture of seed 004 with every message released (``local``; X'r ``distributed``).
 
 Each party's linear predictor crosses, as in block coordinate descent, with noise on every entry; so do X_k'X_k and
-X_k'r, whose noise is drawn where they are formed.  Gaussian and binomial responses only: the residual y - mu of the
-others has no bound that its mean does not set.
+X_k'r. Gaussian and binomial responses only: the residual y - mu of the others has no bound that its mean does not set.
 
-Message                                        from, to                 payload, bytes (m: primes of the ring)
-seed, once                                     dealer, every party      Cipher                         32
-X_k'X_k, once                                  party k, analyst         Release, local                 4 q_k (q_k + 1)
-masked columns, once                           passive k, active        Cipher, key: dealer            4 m n p_k
+Message                                     from, to             payload, bytes (w: of a ciphertext)
+public key, once                            passive k, active    Public                     3 w / 2 + 8
+closed columns, once                        passive k, active    Cipher, its own key        n ceil(p_k / slots) w
+X_k'X_k, once                               party k, analyst     Release, local             4 q_k (q_k + 1)
 a sweep, party by party
-sum of the linear predictors                   analyst, active          Public (post-processing)       8 n
-masked residual; correction with noise         active, k; dealer, active  Cipher                       4 m n; 4 m p_k
-shares of X_k'r                                active, k to analyst     Cipher, nobody's key           4 m p_k each
-X_k'r                                          analyst, k               Release, distributed           8 p_k
-  of the active party                          active, analyst          Release, local                 8 q_1
-b_k = (X_k'X_k + rho I)^-1 (...)               analyst, party k         Public (post-processing)       8 q_k
-X_k b_k                                        party k, analyst         Release, local                 8 n
-coefficients of its columns, at the end        analyst, every party     Public (post-processing)       8 p_k, 8 more
-                                                                                                       if active
+sum of the linear predictors                analyst, active      Public (post-processing)   8 n
+masked products                             active, passive k    Cipher, its masks as well  ceil(p_k / slots) w
+noisy words of X_k'r                        active, k to analyst Cipher, nobody's key       8 p_k each
+X_k'r                                       analyst, k           Release, distributed       8 p_k
+  of the active party                       active, analyst      Release, local             8 q_1
+b_k = (X_k'X_k + rho I)^-1 (...)            analyst, party k     Public (post-processing)   8 q_k
+X_k b_k                                     party k, analyst     Release, local             8 n
+coefficients of its columns, at the end     analyst, every party Public (post-processing)   8 p_k, 8 more
+                                                                                                 if active
 
-The dealer draws the noise of X_k'r into its shares (`partywise.federation.exchanges.cross_product`) and must collude
-with nobody: the ledger is infinite against it.  y stays at the active party, whose block holds the intercept (q_1 = p_1
-+ 1, else q_k = p_k): nothing here is free of noise.  n entries with noise of sd 2 c_k |b_k| / mu each are what this
-architecture costs.  ``own: exact`` lets the active party keep the noise of its own predictor out of its residuals, at
-the same certified epsilon.
+Of X_k'r of a passive party both it and the active one add all of the noise to their words
+(`partywise.federation.exchanges.private_products`), so that neither knows all of it: X_k is closed once under the key
+of its party, and every residual is multiplied with what was closed. y stays at the active party, whose block holds the
+intercept (q_1 = p_1 + 1, else q_k = p_k): nothing here is free of noise. n entries with noise of sd 2 c_k |b_k| / mu
+each are what this architecture costs. ``own: exact`` lets the active party keep the noise of its own predictor out of
+its residuals, at the same certified epsilon.
 """
 
 from __future__ import annotations
@@ -34,32 +34,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import private, product, release_shared, send_masked
-from ...federation.exchanges.dealing import Dealing, dealing
-from ...federation.exchanges.shared_values import MaskedValue
-from ...federation.exchanges.sharing import DEALER
+from ...federation.exchanges.private_products import Chunk, ClosedColumns, Encryption, close, private_products
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import AccountedValue
 from ..model import Estimate
-from ..noisy_statistics.blocks import BITS
 from ..noisy_statistics.scaling import local_response
 from ..noisy_statistics.sweeps import Block, Plan, check_family, message_name
 from .central import check_private
 from .noisy_blocks import (
-    announced_score,
-    dealer_noise,
     local_columns,
     local_moments,
     local_predictor,
     local_residual,
     local_score,
     local_steps,
-    made_release,
+    only,
+    product_layout,
+    product_of,
     server_answer,
     server_block,
-    server_release,
     server_returned,
     server_sent,
     server_started,
@@ -71,11 +66,11 @@ def to_estimate(
     answer: np.ndarray,
     history: Sequence[np.ndarray],
     plan: Plan,
-    products: int,
     rows: Mapping[str, np.ndarray],
 ) -> Estimate:
     """The estimate; of the noisy predictors the analyst sees K a sweep, party by party."""
     sweeps, parties = plan.options.sweeps, len(plan.blocks)
+    products = plan.n * sweeps * sum(block.size for block in plan.blocks if not block.active)
     views = {f"{ANALYST}: {block.name}": np.column_stack(history[k::parties]) for k, block in enumerate(plan.blocks)}
     return Estimate(
         answer,
@@ -91,15 +86,15 @@ def to_estimate(
 class Round:
     """What the program passes on from party to party; values live at their places.
 
-    dealing : of the dealer; columns : of each party, there; masked_columns : the same behind masks, of passive parties
+    columns : of each party, there; steps, closed : of passive parties, in whole steps, and as the active one holds them
     y : response, at the active party
     moments, betas, predictors, parts : at the analyst, by party; parts: what coefficients are made of
     ids : of the releases of linear predictors that a residual rests on
     """
 
-    dealing: Dealing
     columns: PerPlace[np.ndarray]
-    masked_columns: Mapping[str, MaskedValue]
+    steps: Mapping[str, np.ndarray]
+    closed: Mapping[str, ClosedColumns]
     y: np.ndarray
     moments: Mapping[str, np.ndarray]
     betas: dict[str, np.ndarray]
@@ -144,15 +139,18 @@ def released_product(run: Run, plan: Plan, state: Round, party: Party, block: Bl
         score = run.send(active, ANALYST, name, local_score, state.columns, r, *common)
         state.parts[party.name].append(run.received(ANALYST, name))
         return score
-    run.charge((active, party), announced_score(block, sweep, plan))
-    steps = run.at(active, local_steps, r, plan.residual)
-    value = private(run, state.dealing, active, steps, (plan.n, 1), BITS)
-    behind = send_masked(run, state.dealing, value, f"residual for {name}", (party,))
-    noise = run.at(DEALER, dealer_noise, block, sweep, plan, run.rng_for)
-    shares = product(run, state.dealing, state.masked_columns[party.name], behind, name, noise=noise)
-    release = release_shared(run, shares, ANALYST, name, made_release, *common, whole=True)
-    state.parts[party.name].append([release])
-    return run.send(ANALYST, party, name, server_release, release)
+    names = tuple(one.name for one in run.parties if one.name in (active.name, party.name))
+    layout, chunk = product_layout(names, block, plan), Chunk(slice(0, plan.n), (product_of(block, sweep, ids, plan),))
+    steps = {party.name: state.steps[party.name], active.name: run.at(active, local_steps, r, plan.residual)}
+    encryption, closed = encryption_of(run), [state.closed[party.name]]
+    releases = private_products(run, encryption, per_place(steps), [chunk], layout, ANALYST, closed)
+    state.parts[party.name].append(releases)
+    return run.send(ANALYST, party, name, only, releases)
+
+
+def encryption_of(run: Run) -> Encryption:
+    """Keys of the options."""
+    return Encryption(run.spec.options.cipher, run.spec.options.key_size)
 
 
 def fit(run: Run) -> Estimate:
@@ -166,17 +164,17 @@ def fit(run: Run) -> Estimate:
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
     y = run.at(active, local_response, rows, public)
     columns = per_place({p.name: run.at(p, local_columns, rows, block, plan) for p, block in turns})
-    triples, behind = dealing(run, run.parties, plan.ring), {}
+    steps, closed, records = {}, {}, [Chunk(slice(0, n), ())]
     for p, block in turns:
         if not block.active:
-            steps = run.at(p, local_steps, columns, block.length)
-            value = private(run, triples, p, steps, (n, block.size), BITS)
-            behind[p.name] = send_masked(run, triples, value, f"columns of {p.name}", (active,))
+            steps[p.name] = run.at(p, local_steps, columns, block.length)
+            given = per_place({p.name: steps[p.name]}), records, block.size
+            closed[p.name] = close(run, encryption_of(run), p, (active,), *given)
     names = {p.name: message_name("X'X", block) for p, block in turns}
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
     betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
     parts = {p.name: [run.received(ANALYST, names[p.name])] for p in run.parties}
-    state, history = Round(triples, columns, behind, y, moments, betas, parts), list[np.ndarray]()
+    state, history = Round(columns, steps, closed, y, moments, betas, parts), list[np.ndarray]()
     for sweep in range(options.sweeps):
         for party, block in turns:
             visit(run, plan, state, party, block, sweep)
@@ -185,4 +183,4 @@ def fit(run: Run) -> Estimate:
     made_of = [part for some in parts.values() for part in some]
     for party, block in turns:
         run.send(ANALYST, party, "coefficients", server_returned, answer, made_of, party.columns, block.active)
-    return run.assemble(to_estimate, answer, history, plan, triples.products, rows)
+    return run.assemble(to_estimate, answer, history, plan, rows)

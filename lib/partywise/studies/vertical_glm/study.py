@@ -56,7 +56,7 @@ STUDY = Study(
         "bcd": Protocol(BcdOptions, extra=ANALYST, release=NO_NOISE),
         "correlation": Protocol(CorrelationOptions, extra=DEALER, release=NO_NOISE),
         "moments": Protocol(MomentsOptions, extra=ANALYST),
-        "noisy_predictor": Protocol(NoisyPredictorOptions, extra=DEALER),
+        "noisy_predictor": Protocol(NoisyPredictorOptions, extra=ANALYST),
         "noisy_newton": Protocol(NoisyNewtonOptions, extra=AGGREGATING),
         "noisy_gradient": Protocol(NoisyGradientOptions, extra=AGGREGATING),
         "block_svd": Protocol(BlockSvdOptions, extra=ANALYST, release=NO_NOISE),
