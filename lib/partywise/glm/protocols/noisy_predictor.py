@@ -86,7 +86,7 @@ def to_estimate(
 class Round:
     """What the program passes on from party to party; values live at their places.
 
-    columns : of each party, there; steps, closed : of passive parties, in whole steps, and as the active one holds them
+    columns : of each party, there; steps, ciphers : of passive parties, in whole steps, and as the active one holds them
     y : response, at the active party
     moments, betas, predictors, parts : at the analyst, by party; parts: what coefficients are made of
     ids : of the releases of linear predictors that a residual rests on
@@ -94,7 +94,7 @@ class Round:
 
     columns: PerPlace[np.ndarray]
     steps: Mapping[str, np.ndarray]
-    closed: Mapping[str, ClosedColumns]
+    ciphers: Mapping[str, ClosedColumns]
     y: np.ndarray
     moments: Mapping[str, np.ndarray]
     betas: dict[str, np.ndarray]
@@ -142,7 +142,7 @@ def released_product(run: Run, plan: Plan, state: Round, party: Party, block: Bl
     names = tuple(one.name for one in run.parties if one.name in (active.name, party.name))
     layout, chunk = product_layout(names, block, plan), Chunk(slice(0, plan.n), (product_of(block, sweep, ids, plan),))
     steps = {party.name: state.steps[party.name], active.name: run.at(active, local_steps, r, plan.residual)}
-    encryption, closed = encryption_of(run), [state.closed[party.name]]
+    encryption, closed = encryption_of(run), [state.ciphers[party.name]]
     releases = private_products(run, encryption, per_place(steps), [chunk], layout, ANALYST, closed)
     state.parts[party.name].append(releases)
     return run.send(ANALYST, party, name, only, releases)
