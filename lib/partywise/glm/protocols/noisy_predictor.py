@@ -86,7 +86,7 @@ def to_estimate(
 class Round:
     """What the program passes on from party to party; values live at their places.
 
-    columns : of each party, there; steps, ciphers : of passive parties, in whole steps, and as the active one holds them
+    columns : of each party, there; steps : of passive ones, whole; ciphers : the same as the active one holds them
     y : response, at the active party
     moments, betas, predictors, parts : at the analyst, by party; parts: what coefficients are made of
     ids : of the releases of linear predictors that a residual rests on
