@@ -28,7 +28,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from partywise.datasets.loaders import adult
+from partywise.datasets.loaders.read import read_table
 from partywise.logistic.newton import fit_many
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
@@ -71,7 +71,7 @@ def generated() -> Data:
 def adult_or_stand_in() -> tuple[str, Data]:
     """Adult, or 6 skewed numbers and 8 categories with 98 levels in all, whose rare levels are rare."""
     if (ROOT / "resources" / "adult" / "provenance.json").is_file():
-        table = adult.load(ROOT / "resources" / "adult")
+        table = read_table("adult_indicators", None, ROOT / "resources")
         return "Adult", shuffled(table.X, table.y, 31_655)
     rng = stream(7, "benchmark", "adult-like")
     n, blocks = 31_655, [rng.random((31_655, 6)) ** 3]

@@ -47,7 +47,7 @@ def generated(n: int, d: int) -> Data:
 def adult_or_stand_in() -> tuple[str, Data]:
     """Adult in 14 columns, or columns with as many distinct values."""
     if (ROOT / "resources" / "adult" / "provenance.json").is_file():
-        table = adult.load_folded(ROOT / "resources" / "adult")
+        table = adult.load(ROOT / "resources" / "adult")
         return "Adult", (table.X, table.y)
     rng, sizes = stream(7, "benchmark", "adult"), (74, 7, 26741, 16, 16, 7, 14, 6, 5, 2, 121, 97, 96, 41)
     X = np.stack([np.floor(size * rng.random(45222) ** 2) for size in sizes], axis=1)

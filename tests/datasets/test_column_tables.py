@@ -17,6 +17,7 @@ from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.column_facts import ColumnFacts, levels
 from partywise.datasets.columns.settings import DatasetSettings
 from partywise.datasets.loaders import abalone, adult, adult_split, credit_default
+from partywise.datasets.loaders.read import read_table
 from partywise.datasets.tables import Table
 from partywise.errors import DataMissing
 
@@ -72,7 +73,7 @@ def test_levels_are_bins():
         ({"y": np.array([0.0, np.inf])}, "a value is not finite"),
         ({"names": np.array(["a", "b"])}, "1 columns have 2 names"),
         ({"column_facts": ()}, "1 columns have 1 names"),
-        ({"day": np.zeros(1, dtype=int)}, "day has not 2 entries"),
+        ({"train": np.zeros(1, dtype=bool)}, "train has not 2 entries"),
         ({"client": np.array([0, 2]), "clients": ("a", "b", "c")}, "a client has no record"),
     ],
 )
@@ -251,7 +252,7 @@ def split_files(people, labels, remark=b"|a remark\n"):
 
 def test_adult_is_folded_to_the_columns_of_the_source(tmp_path):
     people = [person(0), person(1)]
-    table = adult.load_folded(put(tmp_path, "adult", folded_file(people, [0, 1])))
+    table = adult.load(put(tmp_path, "adult", folded_file(people, [0, 1])))
     assert table.names.tolist() == list(adult.TABLE.names) and len(adult.TABLE.names) == 14
     np.testing.assert_array_equal(table.X[:, [1, 3, 5, 6, 7, 8, 9, 13]], [[0] * 8, [1] * 8])
     np.testing.assert_array_equal(table.X[1, [0, 2, 4, 10, 11, 12]], [21, 1000, 2, 0, 5, 40])
@@ -260,16 +261,30 @@ def test_adult_is_folded_to_the_columns_of_the_source(tmp_path):
         assert list(words) == sorted(words)
 
 
+def test_all_levels_of_adult_are_indicators(tmp_path):
+    put(tmp_path / "adult", "adult", folded_file([person(0), person(1)], [0, 1]))
+    found = read_table("adult_indicators", None, tmp_path)
+    of_source = adult.load(tmp_path / "adult")
+    assert found.X.shape == (2, 104) and np.array_equal(found.y, of_source.y)
+    names, levels = found.names.tolist(), {one.name: one.levels for one in adult.TABLE.columns}
+    for name, column in zip(of_source.names, of_source.X.T, strict=True):
+        parts = [names.index(f"{name}_{level}") for level in levels[name]]
+        expected = np.eye(len(parts))[column.astype(int)] if parts else column
+        np.testing.assert_array_equal(found.X[:, parts or names.index(name)], expected)
+    assert found.unit_interval()[1] == ("fnlwgt", "capital-loss")
+    assert found.notes[-1] == "adult.csv.zip is not the pinned file: it is used as it was found."
+
+
 def test_adult_with_other_levels_is_told(tmp_path):
     people = [person(0), person(1)]
     strange = [{**people[0], "race": "Martian"}, people[1]]
     with pytest.raises(DataMissing, match="the indicators of race do not name one level in each row"):
-        adult.load_folded(put(tmp_path, "adult", folded_file(strange, [0, 1])))
+        adult.load(put(tmp_path, "adult", folded_file(strange, [0, 1])))
     content = folded_file(people, [0, 1])
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         renamed = archive.read("adult.csv").replace(b"sex_Male", b"sex_Man")
     with pytest.raises(DataMissing, match="the levels of sex are not the 2 of the code book"):
-        adult.load_folded(put(tmp_path / "second", "adult", zipped("adult.csv", renamed)))
+        adult.load(put(tmp_path / "second", "adult", zipped("adult.csv", renamed)))
 
 
 def test_adult_split_keeps_its_rows_and_leaves_out_what_is_missing(tmp_path, monkeypatch):
@@ -278,7 +293,7 @@ def test_adult_split_keeps_its_rows_and_leaves_out_what_is_missing(tmp_path, mon
     table = adult_split.load(put(tmp_path, "adult_split", *files))
     np.testing.assert_array_equal(table.train, [True, True, False, False])
     np.testing.assert_array_equal(table.y, [1, 0, 1, 0])
-    other = adult.load_folded(put(tmp_path / "other", "adult", folded_file([person(1), person(0)] * 2, [1, 0, 1, 0])))
+    other = adult.load(put(tmp_path / "other", "adult", folded_file([person(1), person(0)] * 2, [1, 0, 1, 0])))
     np.testing.assert_array_equal(table.X, other.X)
     assert table.column_facts == other.column_facts
     pin(monkeypatch, "adult_split", *files)
@@ -336,7 +351,7 @@ def test_real_credit_default_is_as_described():
 
 def test_two_packages_carry_the_same_adult():
     """Indicators folded here, and the text of the source: the same 45 222 records, in another order."""
-    folded, source = adult.load_folded(real(adult)), adult_split.load(real(adult_split))
+    folded, source = adult.load(real(adult)), adult_split.load(real(adult_split))
     assert int(source.train.sum()) == 30162 and int((~source.train).sum()) == 15060
     one, other = (np.column_stack([table.X, table.y]) for table in (folded, source))
     np.testing.assert_array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)])

@@ -99,7 +99,8 @@ def test_a_record_that_lacks_what_is_used_is_left_out(made):
         ({"a": np.array(list("abcd"), dtype=object)}, "a holds text"),
         ({"s": np.zeros(4)}, "s is not positive in some row"),
         ({"b": np.array([0, np.inf, 2, 3])}, "a value is not finite"),
-        ({"r": np.array([5.0, 0, 7, 0]), "s": np.full(4, np.nan)}, "records and columns where"),
+        ({"s": np.array([1.0, np.nan, np.nan, 1])}, "records and columns where"),
+        ({"s": np.full(4, np.nan)}, "no record is complete"),
     ],
 )
 def test_a_table_that_is_not_as_described_is_named(made, change, says):

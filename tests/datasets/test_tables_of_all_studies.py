@@ -124,7 +124,7 @@ def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):
 
 
 @pytest.mark.parametrize("study", ["label_private", "sliced_inverse_regression"])
-@pytest.mark.parametrize("dataset", ["hmda", "abalone", "adult_split"])
+@pytest.mark.parametrize("dataset", ["hmda", "abalone", "adult_split", "late_flights"])
 def test_a_table_of_columns_is_rows_at_clients_and_features_with_labels(dataset, study):
     label_private, numbers = study == "label_private", dataset == "abalone"
     settings = {"dataset": dataset} | ({"rows": 400} if label_private else {"clients": 3, "n": 100})
@@ -145,6 +145,22 @@ def test_a_table_of_columns_is_rows_at_clients_and_features_with_labels(dataset,
     if not label_private:
         assert data[0].X.shape[0] == 300 and np.abs(data[0].X).max() < 30
         assert data[0].public().n_slices == (5 if numbers else 2)
+
+
+@pytest.mark.parametrize("dataset", ["late_flights", "adult_indicators", "breast_cancer"])
+def test_a_table_of_features_with_labels_is_columns_at_parties(dataset):
+    resource = TABLES[dataset].resource
+    fetch.fetch(resource, ROOT / "resources" / resource)
+    trees = {"one": {"protocol": "active_only", "num_of_trees": 2}}
+    grid = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
+    case = {"source": "dataset", "settings": {"dataset": dataset, "rows": 300}, "grid": grid}
+    made = plan("vertical_trees", {"methods": trees, "cases": {"real": case}, "figures": []}, 7)
+    data = generate(made, "real", [0], ROOT / "resources")
+    (cell,) = run(made, "real", "one", [2], [0], [0], data)
+    assert cell.scalars["status"] == "ok" and np.isfinite(cell.scalars["log_loss"])
+    # Of a table with test rows of its own, rows are training rows.
+    n_train = 300 if TABLES[dataset].divided else 240
+    assert data[0].train.sum() == n_train and (dataset == "late_flights") == TABLES[dataset].divided
 
 
 def test_clients_scale_by_public_ranges_alone():

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from partywise.datasets.loaders import adult
+from partywise.datasets.loaders.read import read_table
 from partywise.logistic.evaluate import auc, log_loss
 from partywise.logistic.model import Plan
 from partywise.logistic.newton import fit_many
@@ -35,7 +35,7 @@ from partywise.studies.label_private.settings import GeneratedSettings
 
 pytestmark = pytest.mark.statistical
 
-ADULT = Path(__file__).resolve().parents[2] / "resources" / adult.RESOURCE
+RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 REPLICATES = {"generated": 20, "adult": 5, "breast_cancer": 40}
 DELTA = {"generated": 1e-5, "adult": 1e-5, "breast_cancer": 1e-3}
 TRAIN = {"adult": 31_655, "breast_cancer": 398}
@@ -57,7 +57,7 @@ PLANS: dict[str, Callable[[np.ndarray, float, float], Plan]] = {
 def table(name: str) -> tuple[np.ndarray, np.ndarray]:
     """All rows of a real table, features in [0, 1] behind an intercept."""
     if name == "adult":
-        loaded = adult.load(ADULT)
+        loaded = read_table("adult_indicators", None, RESOURCES)
         X, y = loaded.unit_interval()[0], loaded.y
     else:
         X, y = load_breast_cancer(return_X_y=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
+from partywise.datasets.loaders.read import read_table
 from partywise.logistic.evaluate import log_loss
 from partywise.logistic.model import Plan
 from partywise.logistic.newton import fit_many
@@ -31,7 +31,6 @@ from partywise.studies.label_private.settings import GeneratedSettings
 pytestmark = pytest.mark.statistical
 
 RESOURCES = Path(__file__).resolve().parents[2] / "resources"
-TABLES = {"adult": adult, "body_fat": body_fat, "breast_cancer": breast_cancer, "late_flights": late_flights}
 GENERATED = {
     "generated n=50": GeneratedSettings(n=50),
     "generated n=100": GeneratedSettings(n=100),
@@ -42,15 +41,14 @@ GENERATED = {
     "generated k=80": GeneratedSettings(n=2000, k=80),
     "generated dependence=.9": GeneratedSettings(n=2000, dependence=0.9),
 }
-TEST_ROWS, FLIGHTS, DAYS = 5000, 100_000, 21
+TEST_ROWS, FLIGHTS = 5000, 100_000
 SPLITS, DRAWS = 20, 4
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @functools.lru_cache(maxsize=1)
 def table(name: str):
-    module = TABLES[name]
-    return module.load(RESOURCES / module.RESOURCE)
+    return read_table("adult_indicators" if name == "adult" else name, None, RESOURCES)
 
 
 def split(name: str, number: int) -> Split:
@@ -65,7 +63,7 @@ def split(name: str, number: int) -> Split:
     order = rng.permutation(len(y))
     if name == "late_flights":
         order = order[:FLIGHTS]
-        train = found.day[order] <= DAYS
+        train = found.train[order]
         return X[order[train]], y[order[train]], X[order[~train]], y[order[~train]]
     first = len(y) - int(np.ceil(0.3 * len(y)))
     return X[order[:first]], y[order[:first]], X[order[first:]], y[order[first:]]

@@ -96,9 +96,9 @@ def _functional_arrays(fit: Fit) -> Arrays:
 
 def _label(fit: Fit) -> dict[str, Any]:
     walr = fit.method.protocol_name == "walr"
-    rows = {"adult": 34_189, "breast_cancer": 398, "body_fat": 176, "late_flights": 70_000}
+    rows = {"adult_indicators": 34_189, "breast_cancer": 398, "body_fat": 176, "late_flights": 70_000}
     found: dict[str, Any] = {
-        "n_train": round(0.7 * fit.setting("n", rows.get(fit.case.source_name, 0) / 0.7)),
+        "n_train": round(0.7 * fit.setting("n", rows.get(getattr(fit.case.settings, "dataset", ""), 0) / 0.7)),
         "n_coefficients": fit.setting("k", 31),
         "excess_risk": fit.falling / 10,
         "expected_excess": fit.falling / 10 if fit.option("noise_draws") else None,

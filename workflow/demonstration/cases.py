@@ -14,8 +14,8 @@ from typing import Any
 
 from partywise.datasets.carriers import bzip2
 from partywise.datasets.catalogue import RESOURCES
+from partywise.datasets.descriptions import TABLES
 from partywise.datasets.fetch import fetch_folder, read_files
-from partywise.datasets.loaders.breast_cancer import NAMES
 from partywise.datasets.reading import read_columns
 from partywise.federation.parties import split_rows
 
@@ -73,9 +73,10 @@ def tables(resources: Path) -> Dealt:
     """Study 004: a hospital has a patient's diagnosis and some measurements, a laboratory has others."""
     contents, _, _ = read_files("breast_cancer", fetch_folder("breast_cancer", resources))
     rows = list(csv.reader(io.StringIO(contents[RESOURCES["breast_cancer"].members[0].file].decode())))[1:]
+    names = TABLES["breast_cancer"].names
     ids, files, described = [f"p{1000 + k}" for k in range(len(rows))], {}, []
     for place, held in NUCLEI.items():
-        numbers = [NAMES.index(name) for name, _ in held] + [len(NAMES)] * (place == "hospital")
+        numbers = [names.index(name) for name, _ in held] + [len(names)] * (place == "hospital")
         header = ["patient", *(name for name, _ in held), *(["benign"] if place == "hospital" else [])]
         own = [[one, *(row[k] for k in numbers)] for one, row in zip(ids, rows, strict=True)]
         files[place] = f"{place}.csv", written(header, own)

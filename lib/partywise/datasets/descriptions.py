@@ -83,7 +83,8 @@ class Response:
     bounds : public range of the entries; edges : cuts of slices, by default of equal ones
     start : mean at which noisy iterations start; because : where all of them come from
     rows : records that have it and all columns
-    source, positive : as of a column; log : whether the logarithm of the entry is the response
+    source, positive : as of a column; above : the label is 1 above this entry
+    log : whether the logarithm of the entry is the response
     above_zero : whether only records above 0 have it
     """
 
@@ -96,6 +97,7 @@ class Response:
     edges: tuple[float, ...] = ()
     source: str | None = None
     positive: tuple[str, ...] = ()
+    above: float | None = None
     log: bool = False
     above_zero: bool = False
 
@@ -140,6 +142,8 @@ class TableDescription:
     clients : natural clients; least : records that each of them has at least
     record : what a record of the privacy unit is; because : where the constants of the columns come from
     divided : whether the table comes with its own test rows
+    training : column of numbers that divides it, and the largest of a record that trains
+    indicators : whether each level of a category is a column of 0 and 1
     """
 
     name: str
@@ -153,6 +157,8 @@ class TableDescription:
     file: str = ""
     because: str = ""
     divided: bool = False
+    training: tuple[str, int] | None = None
+    indicators: bool = False
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -194,18 +200,37 @@ def _blocks(kind: type[Any], entries: list[dict[str, Any]]) -> tuple[Any, ...]:
     return tuple(kind(**{key: tuple(x) if isinstance(x, list) else x for key, x in one.items()}) for one in entries)
 
 
+def _columns(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """Columns of an entry; a bare name is one of the table ``columns_of``, or else of a column with no public range."""
+    of = entry.get("columns_of")
+    known = {one["name"]: one for one in ENTRIES[of]["tables"][of]["columns"]} if of else {}
+    columns: list[dict[str, Any]] = []
+    for one in entry.get("columns", known):
+        if isinstance(one, str):
+            one = known[one] if of else {"name": one, "because": entry["because"]}
+        if "levels" not in one or not entry.get("indicators"):
+            columns.append(one)
+            continue
+        name, because = one["name"], one["because"]
+        columns += (
+            {"name": f"{name}_{level}", "source": name, "positive": [level], "binary": True, "because": because}
+            for level in one["levels"]
+        )
+    return columns
+
+
 def _table(name: str, resource: str, entry: dict[str, Any]) -> TableDescription:
     holders = [one | {"columns": _blocks(Column, one["columns"])} for one in entry.get("holders", ())]
-    columns = entry.get("columns", ())
-    if of := entry.get("columns_of"):
-        columns = ENTRIES[of]["tables"][of]["columns"]
-    rest = {key: entry[key] for key in ("record", "least", "file", "because", "divided") if key in entry}
+    kept = ("record", "least", "file", "because", "divided", "indicators")
+    rest: dict[str, Any] = {key: entry[key] for key in kept if key in entry}
+    if own := entry.get("training"):
+        rest |= {"training": (own["column"], own["last"]), "divided": True}
     return TableDescription(
         name=name,
         resource=resource,
         responses=_blocks(Response, entry["responses"]),
         holders=tuple(Holder(**one) for one in holders),
-        columns_in_runs=_blocks(Column, columns),
+        columns_in_runs=_blocks(Column, _columns(entry)),
         clients=tuple(entry.get("clients", ())),
         **rest,
     )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from .column_facts import ColumnFacts
 from .reading import require
-
-FROM_THE_DATA = "smallest and largest value in the table: the features are public where labels are the secret"
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,6 @@ class Table:
     train : (N,) bool, where the table comes with its own division
     client : (N,) int, position of the record's natural client in ``clients``
     classes : names of the classes of y, where there are more than two
-    day : (N,) int, day of the month, for splits by time
     ids : (N,) str, names of the records, of own tables
     person : (N,) int, the person behind each record, where one may have several
     """
@@ -47,7 +43,6 @@ class Table:
     client: np.ndarray | None = None
     clients: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    day: np.ndarray | None = None
     ids: np.ndarray | None = None
     person: np.ndarray | None = None
 
@@ -56,7 +51,7 @@ class Table:
         require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
         require(len(self.names) == d == len(self.column_facts), f"{d} columns have {len(self.names)} names")
         require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")
-        for name in ("train", "client", "day", "ids", "person"):
+        for name in ("train", "client", "ids", "person"):
             values = getattr(self, name)
             require(values is None or values.shape == (n,), f"{name} has not {n} entries")
         if self.client is not None:
@@ -93,27 +88,3 @@ class Table:
             bounds.append(about.bounds)
         low, high = np.array(bounds, dtype=float).T
         return np.asarray(((self.X - (low + high) / 2) / ((high - low) / 2)).astype(np.float32))
-
-
-def indicators(prefix: str, values: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
-    """One column of 0 and 1 for each level, the first included."""
-    return {f"{prefix}_{level}": (values == level).astype(float) for level in levels}
-
-
-def stack_columns(
-    columns: Mapping[str, np.ndarray], public: Mapping[str, ColumnFacts]
-) -> tuple[np.ndarray, tuple[ColumnFacts, ...]]:
-    """Columns as one matrix (N, d), and what is public of each; of a column that is not in ``public``, no range.
-
-    Raises
-    ------
-    DataMissing
-        When a value lies outside its public range or is not finite.
-    """
-    facts = tuple(public.get(name, ColumnFacts(None, None, FROM_THE_DATA)) for name in columns)
-    for (name, values), about in zip(columns.items(), facts, strict=True):
-        require(bool(np.isfinite(values).all()), f"column {name} has a missing value")
-        if about.bounds is not None:
-            low, high = about.bounds
-            require(low <= values.min() and values.max() <= high, f"column {name} leaves {low:g} to {high:g}")
-    return np.column_stack(list(columns.values())), facts

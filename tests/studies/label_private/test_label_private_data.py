@@ -17,15 +17,18 @@ from partywise.datasets import fetch as resources
 from partywise.datasets import tables
 from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.column_facts import ColumnFacts
-from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
-from partywise.errors import DataMissing
+from partywise.datasets.descriptions import TABLES
+from partywise.datasets.loaders import adult
+from partywise.datasets.loaders.party_tables import read
+from partywise.errors import ConfigError, DataMissing
+from partywise.experiment.plan import plan
 from partywise.logistic.evaluate import auc, log_loss
 from partywise.logistic.trainers import penalised_optimum
 from partywise.randomness import stream
 from partywise.studies.label_private import cases
 from partywise.studies.label_private.cases import draw_features, draw_logistic, truth
 from partywise.studies.label_private.data import LabelData, folds, pack, split
-from partywise.studies.label_private.settings import CaseSettings, FlightsSettings, GeneratedSettings, TableSettings
+from partywise.studies.label_private.settings import CaseSettings, DatasetSettings, GeneratedSettings
 
 
 def rng_for(*names, shared=False):
@@ -48,6 +51,11 @@ def put(folder, name, **contents):
     return folder
 
 
+def load(name, folder):
+    """A shipped table with its usual response."""
+    return read.load(TABLES[name], TABLES[name].responses[0], folder)
+
+
 def pin(monkeypatch, name, **contents):
     """The catalogue as if the built files were the pinned ones, so that the checks of shape are made."""
     old = RESOURCES[name]
@@ -63,15 +71,11 @@ def pin(monkeypatch, name, **contents):
 
 def test_scaling_uses_public_ranges_and_says_where_it_does_not():
     columns, y = {"a": np.array([2.0, 4.0]), "b": np.array([1.0, 3.0]), "c": np.array([5.0, 5.0])}, np.zeros(2)
-    raw, facts = tables.stack_columns(columns, {"a": ColumnFacts(None, (0.0, 8.0), "a test")})
+    facts = (ColumnFacts(None, (0.0, 8.0), "a test"), *(ColumnFacts(None, None, "a test"),) * 2)
+    raw = np.column_stack(list(columns.values()))
     X, from_the_data = tables.Table(raw, y, np.array(list(columns)), facts).unit_interval()
     np.testing.assert_array_equal(X, [[0.25, 0.0, 0.0], [0.5, 1.0, 0.0]])
     assert from_the_data == ("b", "c")
-    assert [one.because == tables.FROM_THE_DATA for one in facts] == [False, True, True]
-    with pytest.raises(DataMissing, match="column a leaves 3 to 8"):
-        tables.stack_columns(columns, {"a": ColumnFacts(None, (3.0, 8.0), "a test")})
-    with pytest.raises(DataMissing, match="column b has a missing value"):
-        tables.stack_columns({"b": np.array([1.0, np.nan])}, {})
 
 
 # Adult
@@ -93,22 +97,11 @@ def adult_rows():
     return rows
 
 
-def test_adult_values_and_ranges(tmp_path):
-    data = adult.load(put(tmp_path, "adult", adult=adult_file(adult_rows())))
-    assert list(data.names) == [*adult.NUMERIC, "sex_Female", "sex_Male"]
-    np.testing.assert_array_equal(data.y, [0, 0, 0, 0, 1, 1])
-    X, from_the_data = data.unit_interval()
-    np.testing.assert_allclose(X[3], [3 / 73, 0.6, 1.0, 0.0, 0.0, 49 / 98, 1.0, 0.0])
-    assert from_the_data == ("fnlwgt", "capital-loss")
-    assert data.notes[-1] == "adult.csv.zip is not the pinned file: it is used as it was found."
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"salary_>50K": 1}, "the two columns of the label do not add up to 1"),
         ({"sex_Male": 0.5}, "column sex_Male is not an indicator"),
-        ({"age": 16}, "column age leaves 17 to 90"),
         ({"age": "old"}, "adult.csv is not numeric"),
     ],
 )
@@ -138,12 +131,12 @@ def test_adult_archives_that_are_none(tmp_path, monkeypatch):
 
 def test_breast_cancer_is_read_from_the_installed_package(tmp_path):
     resources.fetch("breast_cancer", tmp_path)
-    data = breast_cancer.load(tmp_path)
+    data = load("breast_cancer", tmp_path)
     assert data.X.shape == (569, 30) and data.y.sum() == 357 and len(set(data.names)) == 30
     X, from_the_data = data.unit_interval()
     np.testing.assert_array_equal(X.min(axis=0), 0.0)
     np.testing.assert_array_equal(X.max(axis=0), 1.0)
-    assert len(from_the_data) == 30 and data.notes == breast_cancer.NOTES
+    assert len(from_the_data) == 30 and data.notes == (TABLES["breast_cancer"].record,)
     assert auc(-data.X[:, 0], data.y) > 0.9, "small radii are benign"
 
 
@@ -159,7 +152,7 @@ def test_breast_cancer_is_read_from_the_installed_package(tmp_path):
 )
 def test_breast_cancer_files_that_are_none(tmp_path, content, message):
     with pytest.raises(DataMissing, match=message):
-        breast_cancer.load(put(tmp_path, "breast_cancer", breast_cancer=content))
+        load("breast_cancer", put(tmp_path, "breast_cancer", breast_cancer=content))
 
 
 # Body fat
@@ -168,24 +161,24 @@ def test_breast_cancer_files_that_are_none(tmp_path, content, message):
 def fat_rows():
     fixed = {"brozek": 1, "density": 1, "adipos": 1, "free": 1}
     return [
-        {**fixed, "siri": 17.9 + 0.1 * i, **{name: i * (j + 1) for j, name in enumerate(body_fat.FEATURES)}}
+        {**fixed, "siri": 17.9 + 0.1 * i, **{name: i * (j + 1) for j, name in enumerate(TABLES["body_fat"].names)}}
         for i in range(4)
     ]
 
 
 def test_body_fat_values(tmp_path, monkeypatch):
     content = bz2.compress(table(fat_rows()))
-    data = body_fat.load(put(tmp_path, "body_fat", fat=content))
+    data = load("body_fat", put(tmp_path, "body_fat", fat=content))
     np.testing.assert_array_equal(data.y, [0, 0, 1, 1])
-    assert tuple(data.names) == body_fat.FEATURES and len(body_fat.FEATURES) == 13
+    assert tuple(data.names) == TABLES["body_fat"].names and len(TABLES["body_fat"].names) == 13
     np.testing.assert_allclose(data.unit_interval()[0], np.repeat(np.arange(4) / 3, 13).reshape(4, 13))
     pin(monkeypatch, "body_fat", fat=content)
     resources.fetch("body_fat", tmp_path)
-    with pytest.raises(DataMissing, match="4 rows, 2 above 18 %"):
-        body_fat.load(tmp_path)
+    with pytest.raises(DataMissing, match=r"\(4, 13\) records and columns where \(252, 13\) are expected"):
+        load("body_fat", tmp_path)
     (tmp_path / "second").mkdir()
     with pytest.raises(DataMissing, match=r"fat\.csv\.bz2 is no bzip2 file"):
-        body_fat.load(put(tmp_path / "second", "body_fat", fat=b"plain"))
+        load("body_fat", put(tmp_path / "second", "body_fat", fat=b"plain"))
 
 
 # Late flights
@@ -216,17 +209,16 @@ def flights_tables():
 
 
 def test_late_flights_values(tmp_path):
-    data = late_flights.load(put(tmp_path, "nyc_flights", **flights_files(*flights_tables())))
+    data = load("late_flights", put(tmp_path, "nyc_flights", **flights_files(*flights_tables())))
     # Columns are those of the timetable: no flight makes one or takes one away.
-    levels = [f"{name}_{level}" for name, levels in late_flights.LEVELS.items() for level in levels]
-    assert list(data.names) == [*late_flights.WEATHER, *levels] and len(data.names) == late_flights.FEATURES
+    assert tuple(data.names) == TABLES["late_flights"].names and len(data.names) == 56
     np.testing.assert_array_equal(data.y, [1, 0] * 16)
     X, from_the_data = data.unit_interval()
     np.testing.assert_allclose(X[0, :6], [0.5, 0.5, 0.5, 0.1, 0, 1])
-    first = {name for name, value in zip(data.names, data.X[0], strict=True) if value == 1} - set(late_flights.WEATHER)
+    first = {name for name, value in zip(data.names[6:], data.X[0, 6:], strict=True) if value == 1}
     assert first == {"hour_9", "month_1", "carrier_UA", "origin_EWR"}
     assert np.all(data.X[:, 6:].sum(axis=1) == 4)
-    assert set(data.day) == {5, 25} and from_the_data == ()
+    assert data.train.tolist() == ([True] * 4 + [False] * 4) * 4 and from_the_data == ()
 
 
 def test_late_flights_leave_out_what_is_missing(tmp_path):
@@ -235,35 +227,32 @@ def test_late_flights_leave_out_what_is_missing(tmp_path):
     weather[1]["temp"] = "NA"
     del weather[2]
     weather.append({**weather[-1], "temp": -500})
-    data = late_flights.load(put(tmp_path, "nyc_flights", **flights_files(flights, weather)))
+    data = load("late_flights", put(tmp_path, "nyc_flights", **flights_files(flights, weather)))
     assert len(data.y) == 32 - 1 - 2 - 2, "of an hour given twice the first counts"
 
 
 @pytest.mark.parametrize(
-    ("flight", "weather", "message"),
+    ("flight", "message"),
     [
-        ({"origin": "BOS"}, {}, "flights.csv has an origin outside EWR, JFK, LGA"),
-        ({}, {"temp": 200}, "column temp leaves -15 to 106"),
-        ({"arr_delay": "late"}, {}, "column arr_delay is not numeric"),
-        ({"carrier": "XX"}, {}, "flights.csv has the carrier XX, which is not in the timetable of 2013"),
+        ({"arr_delay": "late"}, "column arr_delay is not numeric"),
+        ({"carrier": "XX"}, "carrier has XX, which is none of its levels"),
     ],
 )
-def test_late_flights_rows_that_do_not_belong(tmp_path, flight, weather, message):
+def test_late_flights_rows_that_do_not_belong(tmp_path, flight, message):
     flights, hours = flights_tables()
     flights[3] |= flight
-    hours[4] |= weather
     with pytest.raises(DataMissing, match=message):
-        late_flights.load(put(tmp_path, "nyc_flights", **flights_files(flights, hours)))
+        load("late_flights", put(tmp_path, "nyc_flights", **flights_files(flights, hours)))
 
 
 def test_pinned_flights_must_have_the_known_shape(tmp_path, monkeypatch):
     content = flights_files(*flights_tables())
     pin(monkeypatch, "nyc_flights", **content)
-    with pytest.raises(DataMissing, match=r"\(32, 56\) rows and features where \(325724, 56\) are expected"):
-        late_flights.load(put(tmp_path, "nyc_flights", **content))
+    with pytest.raises(DataMissing, match=r"\(32, 56\) records and columns where \(325724, 56\) are expected"):
+        load("late_flights", put(tmp_path, "nyc_flights", **content))
     with pytest.raises(DataMissing, match=r"flights\.csv\.zip holds no flights\.csv"):
         (tmp_path / "second").mkdir()
-        late_flights.load(put(tmp_path / "second", "nyc_flights", flights=b"nothing"))
+        load("late_flights", put(tmp_path / "second", "nyc_flights", flights=b"nothing"))
 
 
 # The generator
@@ -327,36 +316,40 @@ def test_packed_features_come_back_in_their_places():
 
 def test_real_tables_are_dealt(tmp_path):
     resources.fetch("breast_cancer", tmp_path / "breast_cancer")
-    data = cases.draw_breast_cancer(TableSettings(), None, rng_for, tmp_path)
+    data = cases.draw_dataset(DatasetSettings(dataset="breast_cancer"), None, rng_for, tmp_path)
     assert data.train.sum() == 398 and data.X.shape == (569, 31) and data.from_the_data == 30
-    few = cases.draw_breast_cancer(TableSettings(rows=100, test_share=0.5), None, rng_for, tmp_path)
+    some = DatasetSettings(dataset="breast_cancer", rows=100, test_share=0.5)
+    few = cases.draw_dataset(some, None, rng_for, tmp_path)
     assert len(few.y) == 100 and few.train.sum() == 50
     with pytest.raises(ValueError, match="rows is 1000: the table has 569; leave it out"):
-        cases.draw_breast_cancer(TableSettings(rows=1000), None, rng_for, tmp_path)
+        cases.draw_dataset(DatasetSettings(dataset="breast_cancer", rows=1000), None, rng_for, tmp_path)
 
 
 def test_flights_split_by_days_keeps_days_together(tmp_path):
     put_into = tmp_path / "nyc_flights"
     put_into.mkdir()
     put(put_into, "nyc_flights", **flights_files(*flights_tables()))
-    timed = cases.draw_late_flights(FlightsSettings(), None, rng_for, tmp_path)
-    np.testing.assert_array_equal(timed.train, late_flights.load(put_into).day <= 21)
+    timed = cases.draw_dataset(DatasetSettings(dataset="late_flights"), None, rng_for, tmp_path)
+    np.testing.assert_array_equal(timed.train, load("late_flights", put_into).train)
     assert timed.train.sum() == 16
     months = [list(timed.feature_names).index(f"month_{month}") for month in (1, 11)]
     assert (timed.training[0][:, months].sum(axis=0) > 0).all() and (timed.testing[0][:, months].sum(axis=0) > 0).all()
-    drawn = cases.draw_late_flights(FlightsSettings(split="random"), None, rng_for, tmp_path)
+    drawn = cases.draw_dataset(DatasetSettings(dataset="late_flights", split="random"), None, rng_for, tmp_path)
     assert drawn.train.sum() == 22 and not np.array_equal(drawn.train, timed.train)
 
 
-def test_adult_and_body_fat_cases(tmp_path):
-    for name, content in (
-        ("adult", {"adult": adult_file(adult_rows())}),
-        ("body_fat", {"fat": bz2.compress(table(fat_rows()))}),
-    ):
-        (tmp_path / name).mkdir()
-        put(tmp_path / name, name, **content)
-    assert cases.draw_adult(TableSettings(), None, rng_for, tmp_path).X.shape == (6, 9)
-    assert cases.draw_body_fat(TableSettings(), None, rng_for, tmp_path).X.shape == (4, 14)
+def test_body_fat_is_a_case(tmp_path):
+    (tmp_path / "body_fat").mkdir()
+    put(tmp_path / "body_fat", "body_fat", fat=bz2.compress(table(fat_rows())))
+    assert cases.draw_dataset(DatasetSettings(dataset="body_fat"), None, rng_for, tmp_path).X.shape == (4, 14)
+
+
+@pytest.mark.parametrize("source", ["adult", "body_fat", "breast_cancer", "late_flights"])
+def test_a_source_of_earlier_versions_names_the_settings_that_replace_it(source):
+    case = {"source": source, "grid": {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1]}}
+    block = {"methods": {"one": {"protocol": "non_private"}}, "cases": {"real": case}, "figures": []}
+    with pytest.raises(ConfigError, match=f"source is '{source}': write source: dataset now, .*dataset: {source}"):
+        plan("label_private", block, 7)
 
 
 @pytest.mark.parametrize(
@@ -370,8 +363,8 @@ def test_adult_and_body_fat_cases(tmp_path):
         (lambda: GeneratedSettings(dependence=1.0), r"dependence is 1.0: it must lie in \[0, 1\)"),
         (lambda: GeneratedSettings(rarest=0.0), r"rarest is 0.0: it must lie in \(0, 1\)"),
         (lambda: GeneratedSettings(signal=float("nan")), "signal is nan"),
-        (lambda: TableSettings(rows=2), "rows is 2: it must be at least 4"),
-        (lambda: FlightsSettings(split="weeks"), "split is 'weeks': it must be one of time, random"),
+        (lambda: DatasetSettings(dataset="body_fat", rows=2), "rows is 2: it must be at least 4"),
+        (lambda: DatasetSettings(dataset="nmes", split="weeks"), "split is 'weeks': it must be one of own, random"),
     ],
 )
 def test_settings_name_what_is_wrong(make, message):

@@ -149,7 +149,7 @@ def test_body_fat_is_whitened_and_traced(monkeypatch):
     facts = (ColumnFacts(None, (0.0, 1.0), "a test"),) * 13
     y = np.arange(252) % 2.0
     table = Table(x, y, np.array([f"v{j}" for j in range(13)]), facts)
-    monkeypatch.setattr(neighbours.body_fat_table, "load", lambda folder: table)
+    monkeypatch.setattr(neighbours, "read_table", lambda *named: table)
     data = neighbours.body_fat(BodyFatSettings(n=252, p=13), None, None, "resources")
     np.testing.assert_allclose(data.x[0].T @ data.x[0] / 252, np.eye(13), atol=1e-9)
     assert data.n_changed() == (0, 0)

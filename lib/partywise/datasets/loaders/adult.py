@@ -1,8 +1,7 @@
 """Adult: does a person earn more than 50 000 dollars a year (US census of 1994, UCI "Adult", complete cases).
 
-The carrier holds the table with categories already as columns of 0 and 1; all levels of a category are there, so
-the columns of each category add up to the intercept and the moment matrix is ill-conditioned.  `load_folded` gives
-the 14 columns of the source instead, the levels of a category numbered in alphabetical order.
+The carrier holds the table with categories already as columns of 0 and 1; `load` gives the 14 columns of the source,
+the levels of a category numbered in alphabetical order.
 """
 
 from __future__ import annotations
@@ -15,18 +14,15 @@ import numpy as np
 from ...errors import DataMissing
 from ..carriers import zip_member
 from ..catalogue import RESOURCES
-from ..column_facts import INDICATOR
 from ..descriptions import TABLES, Column
 from ..fetch import read_files
 from ..reading import fail, require
-from ..tables import Table, stack_columns
+from ..tables import Table
 
 RESOURCE = "adult"
 LABEL, OTHER_LABEL = "salary_>50K", "salary_<=50K"
 ROWS, FEATURES = 45222, 104
 NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
-# Those whose range scales them beside the indicators; the others are scaled from the data.
-DECLARED = ("age", "education-num", "capital-gain", "hours-per-week")
 TABLE = TABLES["adult"]
 NOTES = (TABLE.record,)
 
@@ -39,17 +35,6 @@ def load(folder: str | Path) -> Table:
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD.
     """
     columns, y, sha256, notes = _read(folder)
-    public = {name: TABLE.column(name).facts for name in DECLARED}
-    public |= {name: INDICATOR for name in columns if name not in NUMERIC}
-    X, facts = stack_columns(columns, public)
-    _check_shape(sha256, (len(y), len(columns)))
-    return Table(X, y, np.array(list(columns)), facts, sha256, notes)
-
-
-def load_folded(folder: str | Path) -> Table:
-    """Read the same folder as the 14 columns of the source, raw."""
-    columns, y, sha256, notes = _read(folder)
-    _check_shape(sha256, (len(y), len(columns)))
     X = np.empty((len(y), len(TABLE.columns)))
     for j, about in enumerate(TABLE.columns):
         X[:, j] = _level_numbers(columns, about) if about.levels else columns[about.name]
@@ -79,13 +64,10 @@ def _read(folder: str | Path) -> tuple[dict[str, np.ndarray], np.ndarray, dict[s
     require(bool(np.all(y + other == 1)), "the two columns of the label do not add up to 1")
     for name, column in columns.items():
         require(name in NUMERIC or bool(np.isin(column, (0, 1)).all()), f"column {name} is not an indicator")
-    return columns, y, sha256, NOTES + notes
-
-
-def _check_shape(sha256: dict[str, str], shape: tuple[int, int]) -> None:
-    member = RESOURCES[RESOURCE].members[0]
     if sha256[member.file] == member.sha256:
-        require(shape == (ROWS, FEATURES), f"{shape} rows and features where {(ROWS, FEATURES)} are expected")
+        shape, expected = (len(y), len(columns)), (ROWS, FEATURES)
+        require(shape == expected, f"{shape} rows and features where {expected} are expected")
+    return columns, y, sha256, NOTES + notes
 
 
 def _table(content: bytes, file: str) -> tuple[list[str], np.ndarray]:

@@ -12,7 +12,7 @@ from .party_tables import read
 
 LOADERS = {
     "abalone": abalone.load,
-    "adult": adult.load_folded,
+    "adult": adult.load,
     "adult_split": adult_split.load,
     "credit_default": credit_default.load,
     "flights": flights.load,

@@ -32,8 +32,12 @@ RENAMED_VARIABLES = {
 
 # Sources of cases that are shipped data now, each with the settings that name them.
 DATASET_SOURCES = {
+    "adult": "dataset: adult_indicators, or adult for the 14 columns of the source",
     "beijing": "dataset: beijing",
+    "body_fat": "dataset: body_fat",
+    "breast_cancer": "dataset: breast_cancer",
     "flights": "dataset: flights, n: 5000",
+    "late_flights": "dataset: late_flights, split: own (where it was time) or random",
     "nyc": "dataset: nyc, response: the airport",
 }
 # Values, likewise; of labels a cube of an earlier version is compared by the new ones.

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr
 
-from ...datasets.loaders import adult as adult_table
-from ...datasets.loaders import body_fat as body_fat_table
-from ...datasets.loaders import breast_cancer as breast_cancer_table
-from ...datasets.loaders import late_flights as late_flights_table
 from ...datasets.loaders.read import read_table
-from ...datasets.tables import Table
 from ...models.links import LOGIT
 from ...privacy.accounting.roots import bisect
 from ...randomness import Rng, stream
 from .data import LabelData, pack
-from .settings import DatasetSettings, FlightsSettings, GeneratedSettings, TableSettings
+from .settings import DatasetSettings, GeneratedSettings
 
-# Late flights, split by time: whole days; every month is on both sides, or its indicator could not be learned.
-TRAINING_DAYS = 21
 KEYS = 2**62
 # The truth of the generator is a constant: it is found on these rows, which no replicate ever uses.
 REFERENCE_ROOT, REFERENCE_ROWS = 20240601, 20000
@@ -81,40 +73,16 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
     return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, draw_key(rng_for), theta=theta)
 
 
-def _source(load: Callable[[Path], Table], resource: str) -> Callable[..., LabelData]:
-    """What draws the replicates of a table, which those of one job read once."""
-    read = lru_cache(maxsize=1)(load)
-
-    def draw(settings: TableSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
-        return _replicate_of(read(Path(resources) / resource), settings, rng_for)
-
-    return draw
-
-
-# Income above 50 000 dollars; benign tumours; body fat above 18 %; late arrivals of New York 2013.
-draw_adult = _source(adult_table.load, adult_table.RESOURCE)
-draw_breast_cancer = _source(breast_cancer_table.load, breast_cancer_table.RESOURCE)
-draw_body_fat = _source(body_fat_table.load, body_fat_table.RESOURCE)
-draw_late_flights = _source(late_flights_table.load, late_flights_table.RESOURCE)
-
-
 def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> LabelData:
-    """A shipped table."""
-    return _replicate_of(read_table(settings.dataset, settings.response, Path(resources)), settings, rng_for)
-
-
-def _replicate_of(table: Table, settings: TableSettings, rng_for: Rng) -> LabelData:
-    """A replicate of a table: some of its rows or all, an intercept, and a split."""
+    """A shipped table: some of its rows or all, an intercept, and a split."""
+    table = read_table(settings.dataset, settings.response, Path(resources))
     n = len(table.y)
     if settings.rows is not None and settings.rows > n:
         raise ValueError(f"rows is {settings.rows}: the table has {n}; leave it out for all of them.")
     rows = np.arange(n)
     if settings.rows is not None:
         rows = np.sort(rng_for("sample").choice(n, settings.rows, replace=False))
-    if isinstance(settings, FlightsSettings) and settings.split == "time":
-        assert table.day is not None
-        train = table.day[rows] <= TRAINING_DAYS
-    elif table.train is not None:
+    if table.train is not None and settings.split == "own":
         train = table.train[rows]
     else:
         train = _share(len(rows), settings.test_share, rng_for)

@@ -45,23 +45,16 @@ class GeneratedSettings(CaseSettings):
     positive: Share = 0.357
 
 
-@dataclass(frozen=True)
-class TableSettings(CaseSettings):
-    """A real table. rows : use only this many rows, drawn anew for each replicate; None for all."""
+@dataclass(frozen=True, kw_only=True)
+class DatasetSettings(CaseSettings, ShippedTable):
+    """A shipped table with labels 0 and 1; a category counts as the number of its level.
+
+    rows : use only this many rows, drawn anew for each replicate; None for all
+    split : ``own``, that of the table where it has test rows of its own, or ``random``
+    """
 
     rows: Rows | None = None
-
-
-@dataclass(frozen=True)
-class FlightsSettings(TableSettings):
-    """Late flights. split : ``time`` (January to August train, the rest tests) or ``random``."""
-
-    split: Literal["time", "random"] = "time"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DatasetSettings(TableSettings, ShippedTable):
-    """A shipped table with labels 0 and 1; a category counts as the number of its level."""
+    split: Literal["own", "random"] = "own"
 
     def __post_init__(self) -> None:
         super().__post_init__()

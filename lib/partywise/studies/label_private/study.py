@@ -22,7 +22,7 @@ from ...logistic.options import (
 )
 from .measures import LabelPrivateExamples, LabelPrivateMeasures
 from .own_settings import OwnSettings
-from .settings import DatasetSettings, FlightsSettings, GeneratedSettings, TableSettings
+from .settings import DatasetSettings, GeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -80,11 +80,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
-        "adult": Source(TableSettings, resources=("adult",)),
-        "breast_cancer": Source(TableSettings, resources=("breast_cancer",)),
-        "body_fat": Source(TableSettings, resources=("body_fat",)),
         "table": Source.own(OwnSettings, "labels"),
-        "late_flights": Source(FlightsSettings, resources=("nyc_flights",)),
     },
     methods={
         "walr": Protocol(WalrOptions, file="one_release"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...audits.worlds import AuditData
-from ...datasets.loaders import body_fat as body_fat_table
+from ...datasets.loaders.read import read_table
 from ...randomness import Rng
 from .claims import BodyFatSettings, BoxSettings, RecordSettings, ScaleSettings, ScreeningSettings, SliceSettings
 
@@ -88,7 +88,7 @@ def white_records(settings: BoxSettings, spec: object, rng_for: Rng, resources: 
 
 def body_fat(settings: BodyFatSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """The source's own data: 252 men, 13 measurements, whitened as the source assumes N(0, I)."""
-    table = body_fat_table.load(Path(resources) / "body_fat")
+    table = read_table("body_fat", None, Path(resources))
     features, _ = table.unit_interval()
     centred = features - features.mean(axis=0)
     values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))

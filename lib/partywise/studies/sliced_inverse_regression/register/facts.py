@@ -8,8 +8,8 @@ from typing import Literal
 
 from ....datasets.carriers import zip_member
 from ....datasets.fetch import fetch_folder, read_files
-from ....datasets.loaders import body_fat as body_fat_loader
 from ....datasets.loaders import flights as flights_loader
+from ....datasets.loaders.read import read_table
 from ....datasets.reading import read_columns, to_numbers
 
 
@@ -46,7 +46,7 @@ def least_constant() -> float:
 
 def body_fat(fact: Literal["share", "covariates"]) -> float:
     """Share of men above 18 % of body fat, or number of their measurements."""
-    table = body_fat_loader.load(fetch_folder(body_fat_loader.RESOURCE))
+    table = read_table("body_fat", None, fetch_folder("body_fat").parent)
     return float(table.y.mean()) if fact == "share" else float(table.X.shape[1])
 
 

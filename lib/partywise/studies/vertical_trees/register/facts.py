@@ -10,7 +10,7 @@ from ....datasets.loaders import abalone, adult
 
 def features(dataset: Literal["adult", "abalone"]) -> float:
     """Columns of a data set without its response."""
-    load = {"adult": adult.load_folded, "abalone": abalone.load}[dataset]
+    load = {"adult": adult.load, "abalone": abalone.load}[dataset]
     return float(load(fetch_folder(dataset)).X.shape[1])
 
 
