@@ -48,6 +48,9 @@ def test_real_tables_are_as_described(name, shape, positive, fitted_auc):
     data = loaded(name)
     assert data.X.shape == shape
     assert data.y.mean() == pytest.approx(positive, abs=5e-5)
+    for column, about in zip(data.X.T, data.column_facts, strict=True):
+        low, high = about.bounds or (-np.inf, np.inf)
+        assert low <= column.min() and column.max() <= high, "no value is clipped to its public range"
     X = np.concatenate([np.ones((len(data.y), 1)), data.unit_interval()[0]], axis=1)
     found = auc(X @ penalised_optimum(X, data.y, 1e-6), data.y)
     print(f"{name}: {shape}, positive {data.y.mean():.4f}, AUC on its own rows {found:.4f}")
