@@ -127,7 +127,7 @@ def test_a_table_is_fitted_by_a_study_that_does_not_name_it(dataset, study):
 @pytest.mark.parametrize("dataset", ["hmda", "abalone", "adult_split", "late_flights"])
 def test_a_table_of_columns_is_rows_at_clients_and_features_with_labels(dataset, study):
     label_private, numbers = study == "label_private", dataset == "abalone"
-    settings = {"dataset": dataset} | ({"rows": 400} if label_private else {"clients": 3, "n": 100})
+    settings = {"dataset": dataset} | ({"rows": 400} if label_private else {"clients": 3, "n": 100, "n_shown": 20})
     methods = {"one": {"protocol": "walr"} if label_private else {"protocol": "certified"}}
     grid = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [8.0]}
     case = {"source": "dataset", "settings": settings, "grid": grid}
@@ -145,6 +145,8 @@ def test_a_table_of_columns_is_rows_at_clients_and_features_with_labels(dataset,
     if not label_private:
         assert data[0].X.shape[0] == 300 and np.abs(data[0].X).max() < 30
         assert data[0].public().n_slices == (5 if numbers else 2)
+        shown = data[0].y[data[0].shown_rows]
+        assert len(shown) == 20 if numbers else np.bincount(shown.astype(int)).tolist() == [20, 20]
 
 
 @pytest.mark.parametrize("dataset", ["late_flights", "adult_indicators", "breast_cancer"])

@@ -120,6 +120,8 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     labels = np.zeros(0) if len(edges) else np.arange(settings.slices)
     fixed = public_slices(case_edges(edges)) if len(edges) else class_slices(case_edges(labels))
     blocks = zip(np.split(X, settings.n_clients), np.split(y, settings.n_clients), strict=True)
+    rng, groups = rng_for("shown"), [np.flatnonzero(y == c) for c in labels] or [np.arange(len(y))]
+    shown = [rng.choice(group, min(settings.n_shown, len(group)), replace=False) for group in groups]
     return SlicingData(
         key=int(rng_for("clients").integers(KEYS)),
         beta=np.zeros((X.shape[1], 0)),
@@ -130,7 +132,7 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
         X=X,
         y=y,
         names=table.names,
-        shown_rows=np.sort(rng_for("shown").choice(len(y), min(settings.n_shown, len(y)), replace=False)),
+        shown_rows=np.sort(np.concatenate(shown)),
         n_directions=settings.n_directions,
     )
 

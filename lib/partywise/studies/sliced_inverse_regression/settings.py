@@ -124,7 +124,7 @@ class DatasetSettings(ClientRows, CaseSettings):
 
     edges : of the response, or n_slices : equal parts of its public range; by default the edges of the catalogue, or
         5 parts where it has none
-    n_shown : records drawn
+    n_shown : records drawn, of classes so many of each
     """
 
     edges: tuple[Annotated[float, Range()], ...] = ()
