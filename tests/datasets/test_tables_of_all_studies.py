@@ -170,8 +170,8 @@ def test_clients_scale_by_public_ranges_alone():
         ClientRows(dataset="credit_default")
     with pytest.raises(ValueError, match="n is 1000: each of 5 clients has 476 records of dataset 'hmda'; give fewer"):
         ClientRows(dataset="hmda", n=1000)
-    with pytest.raises(DataMissing, match="999 records where 5 clients need 1000"):
-        deal_rows(bare_table(999), ClientRows(dataset="hmda"), lambda *names: stream(7, *names))
+    with pytest.raises(DataMissing, match="a client has 199 records where 200 are expected"):
+        deal_rows(bare_table(999), ClientRows(dataset="hmda", n=200), lambda *names: stream(7, *names))
 
 
 def bare_table(rows, client=None):
@@ -187,7 +187,7 @@ def test_natural_clients_draw_from_their_own_rows_and_a_number_of_clients_shares
     rows = deal_rows(table, natural, lambda *names: stream(7, *names))
     assert natural.n_clients == len(rows) == 11 and len(set(np.concatenate(rows))) == 220
     assert all((client[own] == k).all() for k, own in enumerate(rows))
-    with pytest.raises(DataMissing, match="a client has 30 records where 31 are drawn"):
+    with pytest.raises(DataMissing, match="a client has 30 records where 31 are expected"):
         deal_rows(
             bare_table(341, np.append(client, [0] * 11)), replace(natural, n=31), lambda *names: stream(7, *names)
         )
@@ -196,4 +196,13 @@ def test_natural_clients_draw_from_their_own_rows_and_a_number_of_clients_shares
     assert dealt.n_clients == len(rows) == 4 and len(set(np.concatenate(rows))) == 80
     # By chance a client of 20 rows has those of many natural clients.
     assert all(len(own) == 20 and len(set(client[own])) > 3 for own in rows)
-    assert ClientRows(dataset="hmda").n_clients == 5
+    every = ClientRows(dataset="hmda")
+    assert [len(own) for own in deal_rows(bare_table(2380), every, lambda *names: stream(7, *names))] == [476] * 5
+    assert (ClientRows(dataset="flights").least_size, every.least_size, dealt.least_size) == (5116, 476, 20)
+
+
+def test_natural_clients_have_all_their_records_by_default():
+    client = np.repeat(np.arange(11), 5116 + 3 * np.arange(11))
+    rows = deal_rows(bare_table(len(client), client), ClientRows(dataset="flights"), None)
+    assert [len(own) for own in rows] == np.bincount(client).tolist()
+    assert np.array_equal(np.concatenate(rows), np.arange(len(client)))

@@ -16,11 +16,11 @@ class ClientRows(CheckedFields, ShippedTable):
 
     clients : among how many all rows are dealt; by default the natural clients of the table draw from their own, and
         where there are none, the rows are dealt among 5
-    n : records of each
+    n : records of each; by default all that there are
     """
 
     clients: Annotated[int, Range(2)] | None = None
-    n: Annotated[int, Range(2)] = 200
+    n: Annotated[int, Range(2)] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,10 +30,9 @@ class ClientRows(CheckedFields, ShippedTable):
                 f"dataset is {self.dataset!r}: its column {bare[0]!r} has no public range, by which clients would "
                 "scale it; take another table."
             )
-        available = self.table.least if self.natural else self.response_facts.rows // self.n_clients
-        if self.n > available:
+        if self.least_size > self.available:
             raise ValueError(
-                f"n is {self.n}: each of {self.n_clients} clients has {available} records of dataset "
+                f"n is {self.n}: each of {self.n_clients} clients has {self.available} records of dataset "
                 f"{self.dataset!r}; give fewer."
             )
 
@@ -48,9 +47,14 @@ class ClientRows(CheckedFields, ShippedTable):
         return self.clients or len(self.table.clients) or 5
 
     @property
+    def available(self) -> int:
+        """Records that every client has at least: of its own, or of an equal share of all."""
+        return self.table.least if self.natural else self.response_facts.rows // self.n_clients
+
+    @property
     def least_size(self) -> int:
-        """n."""
-        return self.n
+        """Public bound from below on the records of every client."""
+        return self.n or self.available
 
     @property
     def is_classified(self) -> bool:

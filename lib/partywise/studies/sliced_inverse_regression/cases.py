@@ -115,11 +115,13 @@ def stack(arrays: Sequence[ArrayLike], shape: tuple[int, ...]) -> np.ndarray:
 def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
     """Rows of a shipped table, drawn for clients anew for each replicate."""
     table = read_table(settings.dataset, settings.response, Path(resources))
-    rows = np.concatenate(deal_rows(table, settings, rng_for))
+    dealt = deal_rows(table, settings, rng_for)
+    rows, sizes = np.concatenate(dealt), np.array([len(own) for own in dealt])
     X, y, edges = table.symmetric_interval()[rows], table.y[rows], np.array(settings.cuts)
     labels = np.zeros(0) if len(edges) else np.arange(settings.slices)
     fixed = public_slices(case_edges(edges)) if len(edges) else class_slices(case_edges(labels))
-    blocks = zip(np.split(X, settings.n_clients), np.split(y, settings.n_clients), strict=True)
+    ends = np.cumsum(sizes)[:-1]
+    blocks = zip(np.split(X, ends), np.split(y, ends), strict=True)
     rng, groups = rng_for("shown"), [np.flatnonzero(y == c) for c in labels] or [np.arange(len(y))]
     shown = [rng.choice(group, min(settings.n_shown, len(group)), replace=False) for group in groups]
     return SlicingData(
@@ -127,8 +129,8 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
         beta=np.zeros((X.shape[1], 0)),
         edges=edges,
         labels=labels,
-        sizes=np.full(settings.n_clients, settings.n),
-        **client_statistics(blocks, settings.n, fixed, X.shape[1], settings.radius),
+        sizes=sizes,
+        **client_statistics(blocks, int(sizes.max()), fixed, X.shape[1], settings.radius),
         X=X,
         y=y,
         names=table.names,
