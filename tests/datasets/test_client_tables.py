@@ -109,9 +109,15 @@ def watch_folder(folder, monkeypatch, content, pinned=True):
 
 
 def test_windows_of_a_watch(tmp_path, monkeypatch):
-    monkeypatch.setattr(watch, "WINDOWS", {})
-    table = watch.load(watch_folder(tmp_path / "watch", monkeypatch, npy(recordings())), 256, 256)
     per_recording = [len(part) // 256 for part in recordings()["X"]]
+    monkeypatch.setattr(watch, "WINDOW", 256)
+    monkeypatch.setattr(watch, "STEP", 256)
+    folder = watch_folder(tmp_path / "watch", monkeypatch, npy(recordings()))
+    with pytest.raises(DataMissing, match="840 windows where 3605 are expected"):
+        watch.load(folder)
+    response = replace(watch.TABLE.responses[0], rows=sum(per_recording))
+    monkeypatch.setattr(watch, "TABLE", replace(watch.TABLE, responses=(response,)))
+    table = watch.load(folder)
     assert len(table.y) == sum(per_recording) and table.X.shape[1] == len(table.names) == 165
     assert len(set(table.names.tolist())) == 165
     first = recordings()["X"][0][:256]

@@ -32,14 +32,16 @@ METHODS = {
 
 def test_every_fact_says_where_it_comes_from():
     for table in TABLES.values():
-        silent = [one.name for one in (*table.columns, *table.responses) if not one.because]
+        silent = [one.name for one in (*table.columns, *table.signals, *table.responses) if not one.because]
         assert not silent and table.record, table.name
-        assert table.holders or table.columns
+        assert bool(table.columns) != bool(table.signals)
         assert not table.holders or table.because
 
 
 def test_settings_refuse_a_name_that_no_table_has():
-    with pytest.raises(ConfigError, match="dataset is 'adlut': it must be one of abalone, abalone_two_parties, adult,"):
+    with pytest.raises(
+        ConfigError, match="dataset is 'adlut': it must be one of abalone, abalone_two_parties, activity,"
+    ):
         build(DatasetSettings, {"dataset": "adlut"}, "settings")
 
 
@@ -133,7 +135,7 @@ def test_a_table_of_columns_is_rows_at_clients_and_features_with_labels(dataset,
     case = {"source": "dataset", "settings": settings, "grid": grid}
     block = {"methods": methods, "cases": {"real": case}, "figures": []}
     if label_private and numbers:
-        with pytest.raises(ConfigError, match="dataset is 'abalone': its response is a number, not a label 0 or 1"):
+        with pytest.raises(ConfigError, match="dataset is 'abalone': its response is not a label 0 or 1; take another"):
             plan(study, block, 7)
         return
     made = plan(study, block, 7)
@@ -165,18 +167,48 @@ def test_a_table_of_features_with_labels_is_columns_at_parties(dataset):
     assert data[0].train.sum() == n_train and (dataset == "late_flights") == TABLES[dataset].divided
 
 
+@pytest.mark.parametrize(
+    ("study", "protocol", "reason"),
+    [
+        ("label_private", "walr", "its response is not a label 0 or 1; take another"),
+        ("vertical_glm", "reference", "its columns are made of signals, which no party has; take another table"),
+        ("vertical_linear", "pooled", "its columns are made of signals, which no party has; take another table"),
+        ("vertical_trees", "pooled", "its columns are made of signals, which no party has; take another table"),
+    ],
+)
+def test_a_table_of_many_classes_and_computed_columns_is_refused_where_no_split_fits(study, protocol, reason):
+    grid = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
+    case = {"source": "dataset", "settings": {"dataset": "activity"}, "grid": grid}
+    with pytest.raises(ConfigError, match=f"dataset is 'activity': {reason}"):
+        plan(study, {"methods": {"one": {"protocol": protocol}}, "cases": {"real": case}, "figures": []}, 7)
+
+
+def test_persons_are_clients_with_a_public_bound_on_their_records():
+    every = ClientRows(dataset="activity")
+    client = np.repeat(np.arange(10), 200 + 25 * np.arange(10))
+    assert (every.n_clients, every.least_size, every.rows_per_user) == (10, 200, 450)
+    rows = deal_rows(bare_table(len(client), client, "activity"), every, None)
+    assert [len(own) for own in rows] == np.bincount(client).tolist()
+    for count, found in ((-1, "199 to 425"), (26, "200 to 451")):
+        other = np.sort(np.append(client, [9] * count) if count > 0 else client[1:])
+        with pytest.raises(DataMissing, match=f"clients have {found} records where 200 to 450 are expected"):
+            deal_rows(bare_table(len(other), other, "activity"), every, None)
+    # Dealt windows of a person lie at several clients, so that no client bounds them.
+    assert ClientRows(dataset="activity", clients=4).rows_per_user is None
+
+
 def test_clients_scale_by_public_ranges_alone():
     with pytest.raises(ValueError, match="its column 'BILL_AMT1' has no public range, by which clients would scale it"):
         ClientRows(dataset="credit_default")
     with pytest.raises(ValueError, match="n is 1000: each of 5 clients has 476 records of dataset 'hmda'; give fewer"):
         ClientRows(dataset="hmda", n=1000)
-    with pytest.raises(DataMissing, match="a client has 199 records where 200 are expected"):
+    with pytest.raises(DataMissing, match="clients have 199 to 200 records where 200 to 200 are expected"):
         deal_rows(bare_table(999), ClientRows(dataset="hmda", n=200), lambda *names: stream(7, *names))
 
 
-def bare_table(rows, client=None):
+def bare_table(rows, client=None, dataset="flights"):
     facts = (ColumnFacts(None, (0.0, 1.0), "a test"),)
-    names = () if client is None else TABLES["flights"].clients
+    names = () if client is None else TABLES[dataset].clients
     return Table(np.zeros((rows, 1)), np.zeros(rows), np.array(["x"]), facts, client=client, clients=names)
 
 
@@ -187,7 +219,7 @@ def test_natural_clients_draw_from_their_own_rows_and_a_number_of_clients_shares
     rows = deal_rows(table, natural, lambda *names: stream(7, *names))
     assert natural.n_clients == len(rows) == 11 and len(set(np.concatenate(rows))) == 220
     assert all((client[own] == k).all() for k, own in enumerate(rows))
-    with pytest.raises(DataMissing, match="a client has 30 records where 31 are expected"):
+    with pytest.raises(DataMissing, match="clients have 30 to 41 records where 31 to 41 are expected"):
         deal_rows(
             bare_table(341, np.append(client, [0] * 11)), replace(natural, n=31), lambda *names: stream(7, *names)
         )

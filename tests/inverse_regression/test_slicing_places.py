@@ -23,7 +23,7 @@ from partywise.inverse_regression.slices import class_slices, public_slices
 from partywise.randomness import Streams, stream
 from partywise.studies.sliced_inverse_regression.cases import client_statistics
 from partywise.studies.sliced_inverse_regression.data import SlicingData
-from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, DatasetSettings, SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import DatasetSettings, SimulatedSettings
 from partywise.studies.sliced_inverse_regression.simulation import clients
 from slicing_driver import STUDY, run_of, simulated
 
@@ -37,7 +37,7 @@ SIMULATED = {
 # The settings say no more of a table than the source's unit, sizes and slices.
 TABLES = {
     "table of numbers": DatasetSettings(dataset="flights", n=90, edges=EDGES, n_shown=5),
-    "table of classes": ActivitySettings(n_shown=5, least=90, most=200),
+    "table of classes": DatasetSettings(dataset="activity", screen=True, n_directions=2, n_shown=5, delta_power=1.5),
 }
 SCREENED = ("many independent columns", "many AR columns", "table of classes")
 UNSCREENED = ("classes", "number", "table of numbers")

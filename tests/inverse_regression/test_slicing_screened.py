@@ -32,7 +32,7 @@ from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.clips import BoxClip
 from partywise.randomness import Streams, stream
 from partywise.studies.sliced_inverse_regression.data import split
-from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import DatasetSettings, SimulatedSettings
 from slicing_driver import fit, records_of, simulated
 
 MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5)
@@ -153,7 +153,7 @@ def test_real_records_are_screened_as_they_are():
     X, y = noise("X").standard_normal((90, 6)).astype(np.float32), noise("y").integers(0, 3, 90)
     client = Party("client 1", "client", {"X": X, "y": y})
     public = PublicFacts((client.name,), (90,), 6, 3, 1, class_slices(fixed(range(3))))
-    settings = ActivitySettings()
+    settings = DatasetSettings(dataset="activity", screen=True)
     plan = CertifiedPlan(MethodSpec(CertifiedOptions(max_size=3), None, settings, public), math.inf)
     steps = plan.rounds
     assert len(steps) == 1 and steps[0].keep == 3

@@ -195,8 +195,9 @@ def _slicing(fit: Fit) -> dict[str, Any]:
 def _slicing_arrays(fit: Fit) -> Arrays:
     if fit.case.source_name == "simulated":
         return {}
-    seen = fit.rng.standard_normal((200, 2 if fit.case.source_name == "activity" else 1))
-    response = np.arange(200) % 7 if fit.case.source_name == "activity" else 20 * seen[:, 0]
+    activity = getattr(fit.case.settings, "dataset", None) == "activity"
+    seen = fit.rng.standard_normal((200, 2 if activity else 1))
+    response = np.arange(200) % 7 if activity else 20 * seen[:, 0]
     return {
         "record_coordinates": (("record_shown", "direction"), seen),
         "shown_response": (("record_shown",), response.astype(float)),

@@ -79,7 +79,7 @@ class Holder:
 class Response:
     """What may be explained.
 
-    families : of its models, the usual one first
+    families : of its models, the usual one first; levels : its classes, where there are more than two and no family
     bounds : public range of the entries; edges : cuts of slices, by default of equal ones
     start : mean at which noisy iterations start; because : where all of them come from
     rows : records that have it and all columns
@@ -89,9 +89,10 @@ class Response:
     """
 
     name: str
-    families: tuple[str, ...]
-    bounds: tuple[float, float]
-    start: float
+    families: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+    bounds: tuple[float, float] = (0.0, 1.0)
+    start: float = 0.5
     rows: int
     because: str
     edges: tuple[float, ...] = ()
@@ -107,13 +108,18 @@ class Response:
         return self.source or self.name
 
     @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 of a response that is a number."""
+        return len(self.levels) or 2 * (self.families[0] == "binomial")
+
+    @property
     def criterion(self) -> Criterion:
         """What it is for: classes, or numbers."""
-        return CLASSES if self.families[0] == "binomial" else NUMBERS
+        return CLASSES if self.n_classes else NUMBERS
 
     @property
     def response_bounds(self) -> tuple[float, float] | None:
-        """Public range of a response that is a number; None for labels 0 and 1."""
+        """Public range of a response that is a number; None for classes."""
         if self.criterion == CLASSES:
             return None
         low, high = self.statistic
@@ -139,7 +145,9 @@ class TableDescription:
 
     resource : data set of the catalogue; file : of its members, where it has several
     holders : natural parties; columns_in_runs : the columns, where there are none and columns are dealt in runs
+    signals : of recordings, where there are none and the loader makes columns of these
     clients : natural clients; least : records that each of them has at least
+    rows_per_user : records that each of them has at most, where clients are persons
     record : what a record of the privacy unit is; because : where the constants of the columns come from
     divided : whether the table comes with its own test rows
     training : column of numbers that divides it, and the largest of a record that trains
@@ -152,8 +160,10 @@ class TableDescription:
     record: str
     holders: tuple[Holder, ...] = ()
     columns_in_runs: tuple[Column, ...] = ()
+    signals: tuple[Column, ...] = ()
     clients: tuple[str, ...] = ()
     least: int = 0
+    rows_per_user: int | None = None
     file: str = ""
     because: str = ""
     divided: bool = False
@@ -220,20 +230,14 @@ def _columns(entry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _table(name: str, resource: str, entry: dict[str, Any]) -> TableDescription:
+    given: dict[str, Any] = {key: value for key, value in entry.items() if key not in ("columns", "columns_of")}
     holders = [one | {"columns": _blocks(Column, one["columns"])} for one in entry.get("holders", ())]
-    kept = ("record", "least", "file", "because", "divided", "indicators")
-    rest: dict[str, Any] = {key: entry[key] for key in kept if key in entry}
+    given |= {"holders": _blocks(Holder, holders), "columns_in_runs": _blocks(Column, _columns(entry))}
+    given |= {"signals": _blocks(Column, entry.get("signals", ())), "responses": _blocks(Response, entry["responses"])}
     if own := entry.get("training"):
-        rest |= {"training": (own["column"], own["last"]), "divided": True}
-    return TableDescription(
-        name=name,
-        resource=resource,
-        responses=_blocks(Response, entry["responses"]),
-        holders=tuple(Holder(**one) for one in holders),
-        columns_in_runs=_blocks(Column, _columns(entry)),
-        clients=tuple(entry.get("clients", ())),
-        **rest,
-    )
+        given |= {"training": (own["column"], own["last"]), "divided": True}
+    made: TableDescription = _blocks(TableDescription, [given | {"name": name, "resource": resource}])[0]
+    return made
 
 
 TABLES = {

@@ -19,7 +19,7 @@ class Table:
     Attributes
     ----------
     X : (N, d) float64; the levels of a category are numbered from 0 in alphabetical order
-    y : (N,) float64, a number, a label 0 or 1, or the position of the class in ``classes``
+    y : (N,) float64, a number, a label 0 or 1, or the number of a class
     names : (d,) str
     column_facts : tuple of d ColumnFacts
     sha256 : dict
@@ -28,7 +28,6 @@ class Table:
         What a reader of a figure has to know.
     train : (N,) bool, where the table comes with its own division
     client : (N,) int, position of the record's natural client in ``clients``
-    classes : names of the classes of y, where there are more than two
     ids : (N,) str, names of the records, of own tables
     person : (N,) int, the person behind each record, where one may have several
     """
@@ -42,7 +41,6 @@ class Table:
     train: np.ndarray | None = None
     client: np.ndarray | None = None
     clients: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
     ids: np.ndarray | None = None
     person: np.ndarray | None = None
 

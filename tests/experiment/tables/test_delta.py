@@ -19,7 +19,7 @@ from partywise.experiment.tables.page import summary_wide
 from partywise.experiment.tables.run_totals import RunTotals
 from partywise.experiment.tables.summary import summary_rows
 from partywise.experiment.tables.summary_text import summary_text
-from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from printed_rows import printed_rows
 from small_cube import assemble, read_block
 
@@ -70,13 +70,13 @@ def test_the_total_of_certified_methods_stays_below_one_over_n(n, screened):
 @pytest.mark.parametrize("path", CONFIGURATIONS)
 def test_no_shipped_case_is_certified_at_one_over_n(path):
     """Of simulated cases n is a setting; of real ones the public size, or a bound; of parties apart their rows."""
-    sizes = {ActivitySettings: lambda s: s.most}
     checked, content = 0, read_configuration(ROOT / path)
     apart = content.get("network", {}).get("rows")
     for name, block in content["studies"].items():
         made = plan(name, block, 1)
         for case, entry in made.cases.items():
-            n = sizes.get(type(entry.settings), lambda s: getattr(s, "n", None))(entry.settings)
+            table = getattr(entry.settings, "table", None)
+            n = getattr(entry.settings, "n", None) or getattr(table, "rows_per_user", None)
             n = max(apart.values()) if isinstance(apart, dict) else apart or n
             if n is not None:
                 checked += 1

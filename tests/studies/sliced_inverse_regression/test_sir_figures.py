@@ -69,6 +69,7 @@ FLAGGED = {
     ("size_i_n100", "cert_equal"): 0,
 }
 PUBLISHED = ("fsir", "lda", "iid_real", "vgm_real")
+ACTIVITY = {"dataset": "activity", "screen": True, "n_directions": 2, "delta_power": 1.5}
 
 
 def case(source, settings, methods, parties, replicates=2, epsilon=(1.0,)):
@@ -101,7 +102,7 @@ def block():
                 [*sizes, "lda_iid", "lda_vgm"],
                 [2, 4],
             ),
-            "activity": case("activity", {"least": 20, "most": 60, "n_shown": 5}, [*real, "cert_screened"], [3], 1),
+            "activity": case("dataset", ACTIVITY | {"n_shown": 5}, [*real, "cert_screened"], [3], 1),
             "flights": case("dataset", {"dataset": "flights", "n": 200, "n_shown": 50}, [*real, *sizes[-3:]], [4], 1),
         },
     }
@@ -110,7 +111,7 @@ def block():
 def small_table(classes: int):
     """Clients with six features, the first of which moves with the response."""
     rng, facts = stream(7, "clients", classes), ColumnFacts(None, (-1.0, 1.0), "a test")
-    count, size = (3, 50) if classes else (11, 220)
+    count, size = (10, 200) if classes else (11, 220)
     y = rng.integers(0, classes, count * size).astype(float) if classes else 30 * rng.standard_normal(count * size)
     X = 0.3 * rng.standard_normal((count * size, 6))
     X[:, 0] += (y - y.mean()) / (3 * y.std())
@@ -120,7 +121,6 @@ def small_table(classes: int):
         client=np.repeat(np.arange(count), size),
         names=np.array([f"x{j}" for j in range(6)]),
         clients=tuple(f"holder {k}" for k in range(count)),
-        classes=tuple("abcdefg")[:classes],
         column_facts=(facts,) * 6,
     )
 
@@ -129,14 +129,12 @@ def small_table(classes: int):
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sir_figures")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cases, "read_table", lambda name, response, resources: small_table(0))
-        patch.setattr(cases, "_watch", lambda folder, window, step: small_table(7))
+        patch.setattr(cases, "read_table", lambda name, *_: small_table(7 if name == "activity" else 0))
         made, parts = plan("sliced_inverse_regression", block(), 3), []
         for name, entry in made.cases.items():
             data = generate(made, name, range(entry.replicates), folder)
             for method in entry.methods:
-                n = 50 if name == "activity" else entry.settings.n
-                small = method.startswith(PUBLISHED) and entry.settings.claimed_delta >= 1 / n
+                small = method.startswith(PUBLISHED) and entry.settings.claimed_delta >= 1 / entry.settings.least_size
                 with pytest.warns(UserWarning, match="total delta") if small else contextlib.nullcontext():
                     cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
                 write_block(folder / "block.npz", cells)

@@ -329,6 +329,7 @@ def test_noise_that_leaves_nothing_is_a_failed_cell_and_not_a_dropped_one():
 
 
 FLIGHTS = {"source": "dataset", "settings": {"dataset": "flights"}}
+ACTIVITY = {"source": "dataset", "settings": {"dataset": "activity", "screen": True}}
 CASE = {"source": "simulated", "settings": {"model": "III", "n": 300, "clients": 4}}
 GRID = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
 
@@ -400,17 +401,23 @@ def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
         ),
         ({"protocol": "whitened", "screening": "votes"}, CASE, {}, "with screening votes: the case has no columns"),
         ({"protocol": "certified", "rounds": 1}, CASE, {}, "with rounds 1: the case has no columns to screen"),
-        ({"protocol": "whitened"}, {"source": "activity"}, {}, "the true support is unknown, so give max_size"),
-        ({"protocol": "published"}, {"source": "activity"}, {}, "the true support is unknown, so give top"),
-        ({"protocol": "certified"}, {"source": "activity"}, {}, "the true support is unknown, so give max_size"),
-        ({"protocol": "published", "top": 5}, {"source": "activity"}, {"parties": [11]}, "the case has 10 clients"),
+        ({"protocol": "whitened"}, ACTIVITY, {}, "the true support is unknown, so give max_size"),
+        ({"protocol": "published"}, ACTIVITY, {}, "the true support is unknown, so give top"),
+        ({"protocol": "certified"}, ACTIVITY, {}, "the true support is unknown, so give max_size"),
+        ({"protocol": "published", "top": 5}, ACTIVITY, {"parties": [11]}, "the case has 10 clients"),
         (
             {"protocol": "reference"},
             FLIGHTS | {"settings": {"dataset": "flights", "edges": [5, 1]}},
             {},
             "edges is [5.0, 1.0]: give increasing numbers",
         ),
-        ({"protocol": "reference"}, FLIGHTS | {"settings": {"dataset": "hmda", "edges": [0.5]}}, {}, "has two classes"),
+        ({"protocol": "reference"}, FLIGHTS | {"settings": {"dataset": "hmda", "edges": [0.5]}}, {}, "has 2 classes"),
+        (
+            {"protocol": "reference"},
+            FLIGHTS | {"settings": {"dataset": "activity", "n_slices": 3}},
+            {},
+            "n_slices is 3: dataset 'activity' has 7 classes; leave it out",
+        ),
         (
             {"protocol": "reference"},
             FLIGHTS | {"settings": {"dataset": "flights", "edges": [5], "n_slices": 3}},
@@ -429,6 +436,12 @@ def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
             {"source": "flights"},
             {},
             "source is 'flights': write source: dataset now, with settings: {dataset: flights, n: 5000}",
+        ),
+        (
+            {"protocol": "reference"},
+            {"source": "activity"},
+            {},
+            "source is 'activity': write source: dataset now, with settings: {dataset: activity, screen: true,",
         ),
     ],
 )

@@ -18,8 +18,9 @@ def deal_rows(table: Table, settings: ClientRows, rng_for: Rng) -> list[np.ndarr
     else:
         order = rng_for("sample").permutation(len(table.y))
         dealt = [order[k * n : (k + 1) * n] for k in range(count)]
-    fewest = min(map(len, dealt))
-    require(fewest >= n, f"a client has {fewest} records where {n} are expected")
+    fewest, most = min(map(len, dealt)), max(map(len, dealt))
+    bound = settings.rows_per_user or most
+    require(n <= fewest and most <= bound, f"clients have {fewest} to {most} records where {n} to {bound} are expected")
     if not settings.natural or settings.n is None:
         return dealt
     names = settings.table.clients

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...checks import CheckedFields, Range
-from ...models.criteria import CLASSES
 from ..shipped_table import ShippedTable
 
 
@@ -57,6 +56,6 @@ class ClientRows(CheckedFields, ShippedTable):
         return self.n or self.available
 
     @property
-    def is_classified(self) -> bool:
-        """Whether the response is one of two classes."""
-        return self.response_facts.criterion == CLASSES
+    def rows_per_user(self) -> int | None:
+        """Public bound on the records of one person; None where clients are not persons."""
+        return self.table.rows_per_user if self.natural else None

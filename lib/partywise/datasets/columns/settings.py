@@ -149,6 +149,10 @@ class ShippedColumns(ColumnSettings, ShippedTable):
     """A shipped table, whose natural parties hold its columns where it has some."""
 
     def __post_init__(self) -> None:
+        if not self.table.columns:
+            raise ValueError(
+                f"dataset is {self.dataset!r}: its columns are made of signals, which no party has; take another table."
+            )
         if self.table.holders:
             self.check_undivided(f"dataset {self.dataset!r} has parties of its own")
         super().__post_init__()

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from ..descriptions import TABLES, Name
 from ..tables import Table
-from . import abalone, adult, adult_split, credit_default, flights
+from . import abalone, adult, adult_split, credit_default, flights, watch
 from .party_tables import read
 
 LOADERS = {
     "abalone": abalone.load,
+    "activity": watch.load,
     "adult": adult.load,
     "adult_split": adult_split.load,
     "credit_default": credit_default.load,

@@ -16,17 +16,18 @@ import numpy as np
 from ...errors import DataMissing
 from ..catalogue import RESOURCES
 from ..column_facts import ColumnFacts
+from ..descriptions import TABLES
 from ..fetch import read_files
 from ..reading import require
 from ..tables import Table
 
 RESOURCE = "watch_activity"
-CHANNELS = ("ax", "ay", "az", "wx", "wy", "wz")
-# Public ranges of slow movements of an arm: two g, and five radians a second.
-LIMITS = {"a": 2.0, "w": 5.0}
-SUBJECTS, EXERCISES = 10, ("PEN", "ABD", "FEL", "IR", "ER", "TRAP", "ROW")
+TABLE = TABLES["activity"]
+CHANNELS = tuple(signal.name for signal in TABLE.signals)
+# As the file calls the levels of the response.
+EXERCISES = ("PEN", "ABD", "FEL", "IR", "ER", "TRAP", "ROW")
 RECORDINGS, SAMPLES = 140, 244102
-WINDOWS = {(128, 64): 3605}
+WINDOW, STEP = 128, 64
 BINS, PARTS = 12, 4
 SUMMARIES = ("mean", "sd", "min", "max", "lower quartile", "median", "upper quartile", "mean square", "mean step")
 SAFE = {
@@ -39,9 +40,7 @@ SAFE = {
 NOTES = (
     "Stands in for the smartphone data of the source, which no package ships: 10 persons for 30, seven exercises for "
     "three levels of activity, a watch at the wrist for a telephone at the waist.",
-    "The record of the privacy unit is a window, neither a sample nor a person. Windows overlap by half (128 samples, "
-    "64 steps), so that a raw sample enters two records, and a person has 226 to 433 of them: a guarantee for a window "
-    "says less about a sample and next to nothing about a person.",
+    TABLE.record,
 )
 
 
@@ -55,7 +54,7 @@ class Unpickler(pickle.Unpickler):
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
 
-def load(folder: str | Path, window: int = 128, step: int = 64) -> Table:
+def load(folder: str | Path) -> Table:
     """Read ``folder`` (such as ``resources/watch_activity``, filled by ``datasets.fetch``)."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
@@ -68,20 +67,18 @@ def load(folder: str | Path, window: int = 128, step: int = 64) -> Table:
     require(len(recordings) == RECORDINGS, f"{len(recordings)} recordings where {RECORDINGS} are expected")
     samples = sum(map(len, recordings))
     require(samples == SAMPLES, f"{samples} samples where {SAMPLES} are expected")
-    cut = [windows(recording, window, step) for recording in recordings]
-    counts = [len(part) for part in cut]
-    expected = WINDOWS.get((window, step), sum(counts))
+    cut = [windows(recording, WINDOW, STEP) for recording in recordings]
+    counts, expected = [len(part) for part in cut], TABLE.responses[0].rows
     require(sum(counts) == expected, f"{sum(counts)} windows where {expected} are expected")
     X, names, facts = features(np.concatenate(cut))
     subject = np.repeat(np.asarray(table["subject"], dtype=int) - 1, counts)
-    require(set(np.unique(subject)) == set(range(SUBJECTS)), "persons are not numbered from 1 to 10")
+    require(set(subject) == set(range(len(TABLE.clients))), "persons are not numbered from 1 to 10")
     return Table(
         X=X,
         y=np.repeat(np.asarray(table["y"], dtype=float), counts),
         client=subject,
         names=names,
-        clients=tuple(f"person {k + 1}" for k in range(SUBJECTS)),
-        classes=EXERCISES,
+        clients=TABLE.clients,
         column_facts=facts,
         sha256=dict(sha256),
         notes=NOTES + notes,
@@ -109,31 +106,32 @@ def features(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[ColumnFac
     """Features (windows, 165), their names, and their public ranges."""
     blocks, names, facts = [], [], []
 
-    def add(name: str, values: np.ndarray, low: float, high: float, unit: str, because: str) -> None:
+    def add(name: str, values: np.ndarray, low: float, high: float, because: str) -> None:
         blocks.append(values)
         names.append(name)
-        facts.append(ColumnFacts(None, (low, high), f"{unit}: {because}"))
+        facts.append(ColumnFacts(None, (low, high), because))
 
     spectrum = np.abs(np.fft.rfft(parts, axis=1))[:, 1 : BINS + 1] / parts.shape[1]
-    for j, sensor in enumerate(CHANNELS):
-        limit, unit = LIMITS[sensor[0]], {"a": "g", "w": "rad/s"}[sensor[0]]
+    for j, signal in enumerate(TABLE.signals):
+        assert signal.bounds is not None
+        (low, limit), sensor, why = signal.bounds, signal.name, signal.because
         x = parts[:, :, j]
         quartiles = np.quantile(x, [0.25, 0.5, 0.75], axis=1)
-        size, why = np.sqrt(np.mean(x**2, axis=1)), f"movements of an arm: up to {limit:g} {unit}"
+        size = np.sqrt(np.mean(x**2, axis=1))
         steps = np.mean(np.abs(np.diff(x, axis=1)), axis=1)
         values = (x.mean(axis=1), x.std(axis=1), x.min(axis=1), x.max(axis=1), *quartiles, size, steps)
         lows = {"sd": 0.0, "mean square": 0.0, "mean step": 0.0}
         highs = {"sd": limit / 2, "mean step": limit / 10}
         for name, value in zip(SUMMARIES, values, strict=True):
-            add(f"{sensor} {name}", value, lows.get(name, -limit), highs.get(name, limit), unit, why)
+            add(f"{sensor} {name}", value, lows.get(name, low), highs.get(name, limit), why)
         for part, block in enumerate(np.array_split(x, PARTS, axis=1)):
-            add(f"{sensor} mean of quarter {part + 1}", block.mean(axis=1), -limit, limit, unit, why)
+            add(f"{sensor} mean of quarter {part + 1}", block.mean(axis=1), low, limit, why)
         for place in range(BINS):
-            add(f"{sensor} frequency {place + 1}", spectrum[:, place, j], 0.0, limit / 4, unit, why)
+            add(f"{sensor} frequency {place + 1}", spectrum[:, place, j], 0.0, limit / 4, why)
     centred = parts - parts.mean(axis=1, keepdims=True)
     lengths = np.maximum(np.sqrt(np.sum(centred**2, axis=1)), 1e-12)
     for i in range(len(CHANNELS)):
         for j in range(i):
             product = np.sum(centred[:, :, i] * centred[:, :, j], axis=1) / (lengths[:, i] * lengths[:, j])
-            add(f"correlation of {CHANNELS[j]} and {CHANNELS[i]}", product, -1.0, 1.0, "1", "a correlation")
+            add(f"correlation of {CHANNELS[j]} and {CHANNELS[i]}", product, -1.0, 1.0, "a correlation")
     return np.stack(blocks, axis=1), np.array(names), tuple(facts)

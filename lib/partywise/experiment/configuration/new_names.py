@@ -32,6 +32,7 @@ RENAMED_VARIABLES = {
 
 # Sources of cases that are shipped data now, each with the settings that name them.
 DATASET_SOURCES = {
+    "activity": "dataset: activity, screen: true, n_directions: 2, n_shown: 200, delta_power: 1.5",
     "adult": "dataset: adult_indicators, or adult for the 14 columns of the source",
     "beijing": "dataset: beijing",
     "body_fat": "dataset: body_fat",

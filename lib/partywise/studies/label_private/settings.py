@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from ...checks import CheckedFields, Delta, NotNegative, Positive, Range, Share
 from ...datasets.shipped_table import ShippedTable
-from ...models.criteria import CLASSES
 
 Rows = Annotated[int, Range(4)]
 # Runs of a trainer with mini-batches over which its path is averaged.
@@ -58,7 +57,5 @@ class DatasetSettings(CaseSettings, ShippedTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.response_facts.criterion != CLASSES:
-            raise ValueError(
-                f"dataset is {self.dataset!r}: its response is a number, not a label 0 or 1; take another."
-            )
+        if self.response_facts.n_classes != 2:
+            raise ValueError(f"dataset is {self.dataset!r}: its response is not a label 0 or 1; take another.")

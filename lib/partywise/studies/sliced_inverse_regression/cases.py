@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...datasets.clients.deal import deal_rows
-from ...datasets.loaders import watch as watch_table
 from ...datasets.loaders.read import read_table
 from ...inverse_regression import models
 from ...inverse_regression.moments import Moments, client_moments
@@ -20,7 +19,7 @@ from ...inverse_regression.slices import Slices, case_clip, case_edges, class_sl
 from ...privacy.statistics.whole import step_bits
 from ...randomness import Rng, stream
 from .data import SlicingData
-from .settings import ActivitySettings, DatasetSettings, SimulatedSettings
+from .settings import DatasetSettings, SimulatedSettings
 from .simulation.clients import true_records
 
 KEYS = 2**62
@@ -121,7 +120,7 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     labels = np.zeros(0) if len(edges) else np.arange(settings.slices)
     fixed = public_slices(case_edges(edges)) if len(edges) else class_slices(case_edges(labels))
     ends = np.cumsum(sizes)[:-1]
-    blocks = zip(np.split(X, ends), np.split(y, ends), strict=True)
+    blocks = [] if settings.screened else zip(np.split(X, ends), np.split(y, ends), strict=True)
     rng, groups = rng_for("shown"), [np.flatnonzero(y == c) for c in labels] or [np.arange(len(y))]
     shown = [rng.choice(group, min(settings.n_shown, len(group)), replace=False) for group in groups]
     return SlicingData(
@@ -137,39 +136,3 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
         shown_rows=np.sort(np.concatenate(shown)),
         n_directions=settings.n_directions,
     )
-
-
-def draw_activity(settings: ActivitySettings, spec: object, rng_for: Rng, resources: Path) -> SlicingData:
-    """Windows of all persons; a replicate differs in its noise and in the windows that are shown."""
-    table = _watch(Path(resources) / watch_table.RESOURCE, settings.window, settings.step)
-    assert table.client is not None
-    order = np.argsort(table.client, kind="stable")
-    sizes, fewest = np.bincount(table.client), settings.least
-    if sizes.min() < fewest or sizes.max() > settings.most:
-        raise ValueError(
-            f"least is {fewest} and most {settings.most}: persons have {sizes.min()} to {sizes.max()} windows; "
-            "widen the bounds."
-        )
-    y, rng = table.y[order], rng_for("shown")
-    classes = np.arange(len(table.classes))
-    shown = [
-        rng.choice(np.flatnonzero(y == c), min(settings.n_shown, int(np.sum(y == c))), replace=False) for c in classes
-    ]
-    p = table.X.shape[1]
-    return SlicingData(
-        key=int(rng_for("clients").integers(KEYS)),
-        beta=np.zeros((p, 0)),
-        edges=np.zeros(0),
-        labels=classes,
-        sizes=sizes,
-        **client_statistics([], 1, Slices(len(classes), np.zeros(0), "labels", classes), p, settings.radius),
-        X=table.symmetric_interval()[order],
-        y=y,
-        names=table.names,
-        shown_rows=np.sort(np.concatenate(shown)),
-        n_directions=settings.n_directions,
-    )
-
-
-# The replicates of one job read the table once.
-_watch = lru_cache(maxsize=1)(watch_table.load)

@@ -120,23 +120,25 @@ class SimulatedSettings(CaseSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSettings(ClientRows, CaseSettings):
-    """A shipped table whose rows lie at clients: two classes are slices, a number is cut at public edges.
+    """A shipped table whose rows lie at clients: classes are slices, a number is cut at public edges.
 
     edges : of the response, or n_slices : equal parts of its public range; by default the edges of the catalogue, or
         5 parts where it has none
-    n_shown : records drawn, of classes so many of each
+    n_shown : records drawn, of classes so many of each; screen : whether columns are screened first
     """
 
     edges: tuple[Annotated[float, Range()], ...] = ()
     n_slices: Annotated[int, Range(2)] | None = None
     n_directions: Count = 1
     n_shown: Count = 1000
+    screen: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        classes = self.response_facts.n_classes
         for key in ("edges", "n_slices"):
-            if self.is_classified and (given := getattr(self, key)):
-                raise ValueError(f"{key} is {given}: dataset {self.dataset!r} has two classes; leave it out.")
+            if classes and (given := getattr(self, key)):
+                raise ValueError(f"{key} is {given}: dataset {self.dataset!r} has {classes} classes; leave it out.")
         if self.edges and self.n_slices is not None:
             raise ValueError(f"n_slices is {self.n_slices} and edges is {list(self.edges)}: give one of them.")
         if list(self.edges) != sorted(set(self.edges)):
@@ -149,7 +151,12 @@ class DatasetSettings(ClientRows, CaseSettings):
     @property
     def slices(self) -> int:
         """Number of slices H."""
-        return 2 if self.is_classified else len(self.cuts) + 1
+        return self.response_facts.n_classes or len(self.cuts) + 1
+
+    @property
+    def screened(self) -> bool:
+        """As the settings say."""
+        return self.screen
 
     @property
     def cuts(self) -> tuple[float, ...]:
@@ -161,53 +168,3 @@ class DatasetSettings(ClientRows, CaseSettings):
             return self.edges or facts.edges
         (low, high), parts = facts.response_bounds, self.n_slices or 5
         return tuple(low + (high - low) * k / parts for k in range(1, parts))
-
-
-@dataclass(frozen=True)
-class ActivitySettings(CaseSettings):
-    """Windows of a watch's sensors: persons as clients, seven exercises as classes.
-
-    delta_power is larger than elsewhere: at the source's 1.1 a claim has a delta above one in the number of windows.
-    window, step : samples; least, most : public bounds on the windows of a person; n_shown : windows drawn of each
-    exercise
-    """
-
-    window: Annotated[int, Range(16)] = 128
-    step: Count = 64
-    n_directions: Annotated[int, Range(1, 6)] = 2
-    n_shown: Count = 200
-    least: Annotated[int, Range(2)] = 200
-    most: Count = 450
-    delta_power: Positive = 1.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.step > self.window:
-            raise ValueError(f"step is {self.step}: it must not exceed window ({self.window}).")
-        if self.most < self.least:
-            raise ValueError(f"most is {self.most}: it must be at least least ({self.least}).")
-
-    @property
-    def rows_per_user(self) -> int | None:
-        """All windows of a person."""
-        return self.most
-
-    @property
-    def slices(self) -> int:
-        """Number of classes."""
-        return 7
-
-    @property
-    def least_size(self) -> int:
-        """Public bound on the windows of a person from below."""
-        return self.least
-
-    @property
-    def n_clients(self) -> int:
-        """Number of persons."""
-        return 10
-
-    @property
-    def screened(self) -> bool:
-        """There are many features."""
-        return True

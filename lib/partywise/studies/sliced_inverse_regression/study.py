@@ -21,7 +21,7 @@ from ...inverse_regression.options import (
 )
 from .measures import SlicingExamples, SlicingMeasures
 from .own_settings import OwnSettings
-from .settings import ActivitySettings, DatasetSettings, SimulatedSettings
+from .settings import DatasetSettings, SimulatedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -37,20 +37,16 @@ class Spec(CheckedFields):
     unit: Literal["row", "label", "features", "user"] = "row"
 
 
-SlicingSettings = SimulatedSettings | DatasetSettings | ActivitySettings | OwnSettings
+SlicingSettings = SimulatedSettings | DatasetSettings | OwnSettings
 # Figures of own data.
 OWN_FIGURES = ("separation_by_epsilon", "projected_records")
 
 
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
+    plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.sliced_inverse_regression.cases.{name}"
-        if plan.spec.unit == "user" and plan.rows_per_user(name) is None:
-            raise ConfigError(
-                f"studies.sliced_inverse_regression.spec.unit is 'user': case {name} does not say how many records a "
-                "person has; give user and rows_per_user in its settings (source table), or take another unit."
-            )
         most = getattr(case.settings, "n_clients", None) or case.settings.clients
         for count in case.parties:
             if count > most:
@@ -115,7 +111,6 @@ STUDY = Study(
             Source.own(OwnSettings, "clients"),
             owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
         ),
-        "activity": Source(ActivitySettings, resources=("watch_activity",)),
     },
     methods={
         "published": Protocol(PublishedOptions, extra=("server",), release=UNPROVED),

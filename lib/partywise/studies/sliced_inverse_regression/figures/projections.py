@@ -31,20 +31,21 @@ from ....experiment.plotting.style import (
 )
 from .angles import claim_label, methods_by_calibration, price, published_methods
 
-EXERCISES = ("pendulum", "abduction", "flexion", "inner rotation", "outer rotation", "trapezius", "row")
 INKS = (BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE)
 SIGNS = "o^sDvP<"
 
 
 def activity(cube: xr.Dataset) -> Figure:
     """Windows of seven exercises on the two directions: without privacy, as published, and certified; one replicate."""
-    case, methods = _first_case(cube, source="activity")
+    case, methods = _first_case(cube, dataset="activity")
     if not methods:
-        return empty("No case of source activity in this configuration.")
+        return empty("No case of dataset activity in this configuration.")
+    planned = plan_behind(cube).cases[case]
+    exercises = planned.settings.response_facts.levels
     figure, axes = panels(1, len(methods), 3.1, 3.3)
     for ax, method in zip(axes, methods, strict=True):
         points, response = _record_points(cube, case, method)
-        for number, name in enumerate(EXERCISES):
+        for number, name in enumerate(exercises):
             kept = response == number
             color, marker = INKS[number], SIGNS[number]
             ax.scatter(points[kept, 0], points[kept, 1], label=name, color=color, marker=marker, s=6, linewidths=0)
@@ -52,9 +53,8 @@ def activity(cube: xr.Dataset) -> Figure:
         _title(ax, cube, case, method)
         ax.set(xlabel="first direction, standard deviation 1", xlim=(-4, 4), ylim=(-4, 4))
     axes[0].set_ylabel("second direction, standard deviation 1")
-    legend_of(figure, *signs(EXERCISES), 7)
-    persons = int(plan_behind(cube).cases[case].parties[0])
-    heading(figure, f"Windows of exercises of {persons} persons in the estimated subspace: one replicate")
+    legend_of(figure, *signs(exercises), 7)
+    heading(figure, f"Windows of exercises of {planned.parties[0]} persons in the estimated subspace: one replicate")
     return figure
 
 
@@ -100,9 +100,9 @@ def signs(names: Sequence[str]) -> tuple[list[Line2D], list[str]]:
     return [Line2D([], [], linestyle="none", markersize=5, color=ink, marker=sign) for _, ink, sign in inks], [*names]
 
 
-def _first_case(cube: xr.Dataset, **setting: str) -> tuple[str, list[str]]:
-    """The first case of a source or data set with its methods, empty where there is none."""
-    for case in having(cube, "case", **setting) if "record_coordinates" in cube else []:
+def _first_case(cube: xr.Dataset, dataset: str) -> tuple[str, list[str]]:
+    """The first case of a shipped table with its methods, empty where there is none."""
+    for case in having(cube, "case", dataset=dataset) if "record_coordinates" in cube else []:
         return case, methods_of(cube, case)
     return "", []
 
