@@ -167,6 +167,27 @@ def test_a_table_of_features_with_labels_is_columns_at_parties(dataset):
     assert data[0].train.sum() == n_train and (dataset == "late_flights") == TABLES[dataset].divided
 
 
+@pytest.mark.parametrize(("dataset", "n", "fewest"), [("activity", None, 226), ("flights", 50, 50)])
+def test_natural_clients_of_the_pinned_files_are_those_of_the_catalogue(dataset, n, fewest):
+    table = TABLES[dataset]
+    fetch.fetch(table.resource, ROOT / "resources" / table.resource)
+    count, screened = len(table.clients), dataset == "activity"
+    methods = {"one": {"protocol": "certified"} | ({"max_size": 10} if screened else {})}
+    grid = {"methods": ["one"], "replicates": 1, "parties": [count], "folds": 1, "epsilon": [8.0]}
+    settings = {"dataset": dataset, "screen": screened, "delta_power": 1.5} | ({} if n is None else {"n": n})
+    block = {"methods": methods, "cases": {"real": {"source": "dataset", "settings": settings, "grid": grid}}}
+    made = plan("sliced_inverse_regression", block | {"figures": []}, 7)
+    data = generate(made, "real", [0], ROOT / "resources")
+    assert len(data[0].sizes) == count and data[0].sizes.min() == fewest
+    assert len(data[0].y) == (table.responses[0].rows if n is None else n * count)
+    if screened:
+        assert set(data[0].y) == set(range(len(table.responses[0].levels)))
+    (cell,) = run(made, "real", "one", [count], [0], [0], data)
+    assert cell.scalars["status"] == "ok"
+    # A person has at most 450 windows: without that bound nothing is said of persons.
+    assert (cell.scalars["epsilon_user"] is None) == (not screened)
+
+
 @pytest.mark.parametrize(
     ("study", "protocol", "reason"),
     [
