@@ -188,12 +188,17 @@ class PlacedRun(Run):
 
     def everywhere(self, function: Callable[[*Values], object], *values: *Values) -> Any:
         """As in `Run`; PlaceError if somebody lacks a value."""
+        return self.among(self.names, function, *values)
+
+    def among(self, places: Sequence[Place], function: Callable[[*Values], object], *values: *Values) -> Any:
+        """As in `Run`; PlaceError if one of the places lacks a value."""
         check_shared(values)
-        for name in self.names:
+        names = [self.check_place(place) for place in places]
+        for name in names:
             self._require(values, name, function)
-        here = [name for name in self.names if name in self._here]
+        here = [name for name in names if name in self._here]
         return LocatedValue(
-            frozenset(self.names), {name: self._compute(name, name, function, values)[name] for name in here}
+            frozenset(names), {name: self._compute(name, name, function, values)[name] for name in here}
         )
 
     def agreed(self, value: object) -> Any:

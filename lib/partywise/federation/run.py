@@ -168,6 +168,12 @@ class Run:
 
     def everywhere(self, function: Callable[[*Values], R], *values: *Values) -> R:
         """Compute at all places what all can compute, from values that all have."""
+        return self.among(self.names, function, *values)
+
+    def among(self, places: Sequence[Place], function: Callable[[*Values], R], *values: *Values) -> R:
+        """Compute at each of several places what they can all compute, from values that all of them have."""
+        for place in places:
+            self.check_place(place)
         check_shared(values)
         return function(*values)
 
@@ -336,7 +342,9 @@ class Run:
     def assemble(self, function: Callable[..., R], *values: object) -> R:
         """What is reported about a run, from values of several places: after the last message, in simulations only.
 
-        A value of several places is a mapping from their names.
+        The first value is the estimate as places hold it, and all that they have apart: of one place or more, or of
+        each its own part. What comes after it an evaluator adds. A value of several places is a mapping from their
+        names.
         """
         return function(*[value.values if isinstance(value, PlaceValues) else value for value in values])
 

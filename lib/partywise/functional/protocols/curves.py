@@ -10,6 +10,7 @@ back are then a function of releases only); who takes part; a radius taken from 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ from ..coordinates import Coordinates
 from ..model import Estimate, FitNumbers
 from ..moments import Sums, block_noise, corrected_moments
 from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
-from .estimate import active_operators, estimate_of, operators_back, path_numbers
+from .estimate import estimate_of, operators_back, path_numbers, whole_of
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 
 # A level that follows from private radii is named by what it shapes: by its clipped curves, and by `rests_on`.
@@ -162,25 +163,19 @@ def active_fit(Z: np.ndarray, radius: np.ndarray, response: AccountedValue, plan
     return fit_boosting(train, a, b, plan.groups, penalties, options, response_noise=response_noise, rng=rng)
 
 
-def to_estimate(
-    fit: BoostingFit,
-    operators: np.ndarray,
-    Z: np.ndarray,
-    radius: np.ndarray,
-    clip_shares: Mapping[str, tuple[float, ...]],
-    plan: Plan,
-) -> Estimate:
-    """The estimate; what share was clipped stays with the owners and is told to whoever runs the experiment."""
-    clipped = np.zeros(len(plan.names))
+def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: Plan) -> Estimate:
+    """The estimate, with what is said about it."""
+    level = float(np.sqrt(np.mean(plan.levels(radius) ** 2)))
+    numbers: FitNumbers = {"radius": float(np.mean(radius)), "noise_sd": level}
+    return estimate_of(fit, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)
+
+
+def with_clip_share(held: Mapping[str, Estimate], clip_shares: Mapping[str, tuple[float, ...]], plan: Plan) -> Estimate:
+    """What share was clipped stays with the owners and is told to whoever runs the experiment."""
+    estimate, clipped = whole_of(held, plan.active), np.zeros(len(plan.names))
     for columns, shares in zip(plan.owner_columns, clip_shares.values(), strict=True):
         clipped[list(columns)] = shares
-    level = float(np.sqrt(np.mean(plan.levels(radius) ** 2)))
-    numbers: FitNumbers = {
-        "radius": float(np.mean(radius)),
-        "noise_sd": level,
-        "curve_clip_share": float(clipped.mean()),
-    }
-    return estimate_of(fit, operators, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)
+    return replace(estimate, numbers=estimate.numbers | {"curve_clip_share": float(clipped.mean())})
 
 
 def fit(run: Run) -> Estimate:
@@ -196,7 +191,7 @@ def fit(run: Run) -> Estimate:
     Z = run.at(active.name, merge_arrived, arrived, plan.owner_columns)
     response = run.at(active, local_response, plan, run.rng_for)
     boosted = run.at(active.name, active_fit, Z, radius, response, plan, run.rng_for)
-    operators = run.at(active.name, active_operators, boosted, plan)
-    operators_back(run, plan, operators, plan.all_names("curves"), response)
+    estimate = run.at(active.name, active_estimate, boosted, Z, radius, plan)
+    held = operators_back(run, plan, estimate, plan.all_names("curves"), response)
     clip_shares = run.each(owners, local_clip_shares, drawn)
-    return run.assemble(to_estimate, boosted, operators, Z, radius, clip_shares, plan)
+    return run.assemble(with_clip_share, held, clip_shares, plan)

@@ -5,12 +5,13 @@ Bytes by the source's formula stand beside the bytes that are measured on the ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ...federation.parties import Party
 from ...federation.payloads import Payload
-from ...federation.run import Run
+from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import AccountedValue
 from ...privacy.mechanisms.release import derive
 from ..boosting import BoostingFit
@@ -54,25 +55,35 @@ def bytes_of(plan: Plan) -> FitNumbers:
     return formula_bytes(sizes, n_train, n, len(c.gram), len(c.to_y), 2 * fold.n_folds)
 
 
-def active_operators(fit: BoostingFit, plan: Plan) -> np.ndarray:
-    """The operators in orthonormal coordinates, (p, Qx, Qy)."""
-    return plan.coordinates.operators(fit.B)
-
-
 def operators_back(
-    run: Run, plan: Plan, operators: np.ndarray, curves: tuple[str, ...], response: AccountedValue
-) -> None:
-    """Every party gets its operators: they cost what the curves and the response cost."""
+    run: Run, plan: Plan, estimate: Estimate, curves: tuple[str, ...], response: AccountedValue
+) -> PerPlace[Estimate]:
+    """Every party gets its operators: they cost what the curves and the response cost. Who has what in the end."""
     active, *owners = run.parties
-    parts = run.received(active, *curves)
+    parts, held = run.received(active, *curves), {active.name: estimate}
     for owner in owners:
-        run.send(
-            active.name, owner, "operators", active_back, operators, parts, response, plan, owner.name, owner.columns
-        )
+        given = estimate, parts, response, plan, owner.name, owner.columns
+        own = run.send(active.name, owner, "operators", active_back, *given)
+        held[owner.name] = run.at(owner, local_part, own, plan)
+    return per_place(held)
+
+
+def local_part(owner: Party, operators: np.ndarray, plan: Plan) -> Estimate:
+    """What an owner has: the operators of its predictors; the rest is nan."""
+    (_, of_x, of_y), p, own = operators.shape, len(plan.names), list(owner.columns)
+    whole, selected = np.full((p, of_x, of_y), np.nan), np.zeros(p, dtype=bool)
+    whole[own], selected[own] = operators, np.any(operators, axis=(1, 2))
+    means = np.full((p, of_x), np.nan), np.full(of_y, np.nan)
+    return Estimate(whole, *means, selected, plan.epsilon, basis_x=plan.coordinates.basis_x)
+
+
+def whole_of(held: Mapping[str, Estimate], active: str) -> Estimate:
+    """The estimate of the active party, which has all of it."""
+    return held[active]
 
 
 def active_back(
-    operators: np.ndarray,
+    estimate: Estimate,
     curves: Sequence[AccountedValue],
     response: AccountedValue,
     plan: Plan,
@@ -81,7 +92,7 @@ def active_back(
 ) -> Payload:
     """The operators of one party."""
     name = f"operators of {receiver} {plan.this_fit}"
-    own = operators[list(columns)]
+    own = estimate.operators[list(columns)]
     return derive(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
 
 
@@ -104,7 +115,6 @@ def path_numbers(fit: BoostingFit) -> FitNumbers:
 
 def estimate_of(
     fit: BoostingFit,
-    operators: np.ndarray,
     plan: Plan,
     claimed: float,
     numbers: FitNumbers,
@@ -116,7 +126,7 @@ def estimate_of(
     for k in fit.path:
         selected[list(plan.groups[k])] = True
     return Estimate(
-        operators=operators,
+        operators=coordinates.operators(fit.B),
         mean_x=coordinates.back_x(fit.mean_x.reshape(p, -1)),
         mean_y=coordinates.from_y @ fit.mean_y,
         selected_predictors=selected,

@@ -53,7 +53,7 @@ from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
 from .aggregation import PARTS, Aggregation, aggregation
 from .common import Plan, local_labels
-from .estimate import active_operators, estimate_of, operators_back, path_numbers
+from .estimate import estimate_of, operators_back, path_numbers, whole_of
 
 # Adds up the shares of noisy sums, and holds no data.
 ANALYST = "analyst"
@@ -143,10 +143,10 @@ def active_boost(chunks: list[list[NoisySums]], sums: Aggregation, rng_for: Rng)
     return fit_boosting(train, a, b, plan.groups, penalties, options, floor=floor, released=known, rng=rng)
 
 
-def to_estimate(fit: BoostingFit, operators: np.ndarray, plan: Plan) -> Estimate:
+def active_estimate(fit: BoostingFit, plan: Plan) -> Estimate:
     """The estimate, with what is said about it."""
     numbers = path_numbers(fit) | {"radius": float(plan.radius.mean())}
-    return estimate_of(fit, operators, plan, plan.epsilon, numbers)
+    return estimate_of(fit, plan, plan.epsilon, numbers)
 
 
 def noisy_sums(run: Run, columns: PerPlace[np.ndarray], sums: Aggregation) -> tuple[Release, ...]:
@@ -174,6 +174,6 @@ def fit(run: Run) -> Estimate:
     released = run.gather((ANALYST,), active, lambda _: sums.names, all_releases, made)
     chunks = run.at(active.name, active_chunks, released, Y, sums, plan)
     boosted = run.at(active.name, active_boost, chunks, sums, run.rng_for)
-    operators = run.at(active.name, active_operators, boosted, plan)
-    operators_back(run, plan, operators, sums.names, run.at(active, local_labels))
-    return run.assemble(to_estimate, boosted, operators, plan)
+    estimate = run.at(active.name, active_estimate, boosted, plan)
+    held = operators_back(run, plan, estimate, sums.names, run.at(active, local_labels))
+    return run.assemble(whole_of, held, active.name)

@@ -28,7 +28,7 @@ from ..model import Estimate, FitNumbers
 from ..moments import Moments, Sums, block_noise, corrected_moments
 from ..paths import PathState, Rotation, noise_floor, path_covariances
 from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
-from .estimate import active_operators, estimate_of, operators_back
+from .estimate import estimate_of, operators_back, whole_of
 
 
 def local_names(party: Party, plan: Plan, t: int) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ def active_fit(course: Course) -> BoostingFit:
     )
 
 
-def to_estimate(fit: BoostingFit, operators: np.ndarray, course: Course, radius: np.ndarray, plan: Plan) -> Estimate:
+def active_estimate(fit: BoostingFit, course: Course, radius: np.ndarray, plan: Plan) -> Estimate:
     """The estimate, with what is said about it."""
     numbers: FitNumbers = {
         "steps": fit.steps,
@@ -168,7 +168,7 @@ def to_estimate(fit: BoostingFit, operators: np.ndarray, course: Course, radius:
         "radius": float(radius.mean()),
         "noise_sd": float(np.sqrt(np.mean(plan.levels(radius) ** 2))),
     }
-    return estimate_of(fit, operators, plan, plan.claim(radius), numbers, course.last_curves)
+    return estimate_of(fit, plan, plan.claim(radius), numbers, course.last_curves)
 
 
 def fit(run: Run) -> Estimate:
@@ -185,7 +185,7 @@ def fit(run: Run) -> Estimate:
         arrived = run.gather(owners, active, names, local_round, clipped, deviations, parts, t, plan, run.rng_for)
         course = run.at(active.name, active_round, course, arrived, radius, t, plan)
     boosted = run.at(active.name, active_fit, course)
-    operators = run.at(active.name, active_operators, boosted, plan)
+    estimate = run.at(active.name, active_estimate, boosted, course, radius, plan)
     curves = tuple(name for t in rounds for owner in owners for name in local_names(owner, plan, t))
-    operators_back(run, plan, operators, curves, run.at(active, local_labels))
-    return run.assemble(to_estimate, boosted, operators, course, radius, plan)
+    held = operators_back(run, plan, estimate, curves, run.at(active, local_labels))
+    return run.assemble(whole_of, held, active.name)

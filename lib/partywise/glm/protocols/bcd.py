@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -186,30 +187,23 @@ def numbers_of(
     return found | {"secure_products": 0}
 
 
-def to_estimate(
-    blocks: Mapping[str, Block],
+def analyst_estimate(
     carried: AnalystState,
     given: tuple[Sequence[np.ndarray], np.ndarray] | None,
     state: Status,
+    sweeps: int,
     order: Sequence[tuple[str, Sequence[int]]],
-    rows: Mapping[str, np.ndarray] | None,
     options: BcdOptions,
 ) -> Estimate:
-    """What the analyst has in the end, and the path as an evaluator sees it; ``order`` is that of the visits."""
-    own = [blocks[name] for name, _ in order]
-    sweeps = len(own[0].path)
-    with np.errstate(all="ignore"):
-        path = np.sum([block.path for block in own], axis=0)
+    """What the analyst has in the end; ``order`` is that of the visits."""
     found = Estimate(
         np.full(1 + sum(len(columns) for _, columns in order), np.nan),
         status=state,
         iterations=sweeps,
-        objective=path[np.isfinite(path)],
         views={
             f"{ANALYST}: {name}": np.column_stack(sent) for (name, _), sent in zip(order, carried.history, strict=True)
         },
-        rows=rows,
-        numbers=numbers_of(state, sweeps, len(own), options),
+        numbers=numbers_of(state, sweeps, len(order), options),
     )
     if given is None:
         return found
@@ -218,8 +212,21 @@ def to_estimate(
     coefficients[0] = sum(part[0] for part in parts)
     for (_, columns), part in zip(order, parts, strict=True):
         coefficients[1 + np.array(columns, dtype=int)] = part[1:]
-    path = np.append(path, deviances[0] + sum(block.size for block in own))
-    return replace(found, objective=path, deviance=float(deviances[0]), null_deviance=float(deviances[1]))
+    return replace(found, deviance=float(deviances[0]), null_deviance=float(deviances[1]))
+
+
+def to_estimate(
+    estimate: Estimate, blocks: Mapping[str, Block], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
+) -> Estimate:
+    """With the path as an evaluator sees it; ``names`` are in the order of the visits."""
+    own = [blocks[name] for name in names]
+    with np.errstate(all="ignore"):
+        path = np.sum([block.path for block in own], axis=0)
+    if estimate.deviance is None:
+        path = path[np.isfinite(path)]
+    else:
+        path = np.append(path, estimate.deviance + sum(block.size for block in own))
+    return replace(estimate, objective=path, rows=rows)
 
 
 def swept(
@@ -266,6 +273,6 @@ def fit(run: Run) -> Estimate:
         deviances = run.send(active, ANALYST, "deviances", local_deviances, blocks, others, own, null, parts)
         given = (coefficients, deviances)
     kept = None if public.aligned else rows
-    return run.assemble(
-        to_estimate, blocks, carried, given, state, [(one.name, one.columns) for one in order], kept, options
-    )
+    groups = [(one.name, one.columns) for one in order]
+    estimate = run.at(ANALYST, analyst_estimate, carried, given, cast(Status, state), sweep, groups, options)
+    return run.assemble(to_estimate, estimate, blocks, [one.name for one in order], kept)

@@ -13,7 +13,7 @@ with it sees them too.  Releases are published: every party and the analyst can 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Generic, TypeVar
@@ -45,6 +45,7 @@ from ..noisy_statistics.scaling import (
 )
 from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
 from ..options import NoisyGradientOptions, NoisyNewtonOptions
+from .parts import held_parts, with_rows
 
 ScoreOptions = NoisyNewtonOptions | NoisyGradientOptions
 Options = TypeVar("Options", bound=ScoreOptions, covariant=True)
@@ -186,16 +187,13 @@ def server_back(answer: np.ndarray, made_of: Sequence[AccountedValue], columns: 
     return Public(np.concatenate([answer[:1], own]) if active else own, because=AFTER, made_of=made_of)
 
 
-def to_estimate(
-    answer: np.ndarray, plan: Plan[ScoreOptions], steps: int, errors: np.ndarray | None, rows: Mapping[str, np.ndarray]
-) -> Estimate:
+def server_estimate(answer: np.ndarray, plan: Plan[ScoreOptions], steps: int, errors: np.ndarray | None) -> Estimate:
     """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
     return Estimate(
         answer,
         epsilon_claimed=plan.epsilon,
         noise_errors=errors,
         iterations=steps,
-        rows=None if plan.public.aligned else dict(rows),
         numbers={"openings": 0, "record_openings": 0, "secure_products": 0},
     )
 
@@ -243,8 +241,10 @@ def return_coefficients(
     """
     answer = run.at(ANALYST, server_answer, trail, plan)
     made_of = run.received(ANALYST, *names)
-    for party in run.parties:
-        active = party.role == "active"
-        run.send(ANALYST, party, "coefficients", server_back, answer, made_of, party.columns, active)
+    sent = {
+        p.name: run.send(ANALYST, p, "coefficients", server_back, answer, made_of, p.columns, p.role == "active")
+        for p in run.parties
+    }
     steps = sum(name.startswith("score") for name in names)
-    return run.assemble(to_estimate, answer, plan, steps, errors, rows)
+    estimate = run.at(ANALYST, server_estimate, answer, plan, steps, errors)
+    return run.assemble(with_rows, held_parts(run, estimate, sent), None if plan.public.aligned else rows)

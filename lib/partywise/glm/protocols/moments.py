@@ -61,6 +61,7 @@ from ..noisy_statistics.scaling import (
     statistic,
 )
 from ..noisy_statistics.submodels import coefficients
+from .parts import with_rows
 
 POISSON = (
     "family='poisson' of 'moments': the coefficients are approximate, and no epsilon removes their bias, as second "
@@ -92,8 +93,9 @@ def moments_of(vector: np.ndarray, plan: Plan) -> Moments:
     return Moments.of(vector, plan.n, plan.deviation, plan.copies, plan.scale, location, scale)
 
 
-def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, plan: Plan) -> Estimate:
-    """The estimate, with what is said about it."""
+def estimate_from(vector: np.ndarray, plan: Plan, epsilon: float) -> Estimate:
+    """The estimate, with what is said about it: by anyone who has the release."""
+    found = moments_of(vector, plan)
     numbers: dict[str, float | int | bool | str | None] = {
         "openings": 1,
         "record_openings": 0,
@@ -110,7 +112,6 @@ def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, pla
         intervals=intervals_of(found, plan.public.family),
         correlation=found.correlation,
         moments=found,
-        rows=None if plan.public.aligned else rows,
         numbers=numbers,
     )
 
@@ -141,5 +142,5 @@ def fit(run: Run) -> Estimate:
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
     releases = noisy_products(run, per_place(steps), plan)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only, releases)
-    found = run.at(ANALYST, moments_of, vector, plan)
-    return run.assemble(to_estimate, found, rows, run.epsilon, plan)
+    estimate = run.among((ANALYST, *run.parties), estimate_from, vector, plan, run.epsilon)
+    return run.assemble(with_rows, estimate, None if plan.public.aligned else rows)

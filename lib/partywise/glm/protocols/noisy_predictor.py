@@ -60,14 +60,10 @@ from .noisy_blocks import (
     server_started,
     server_total,
 )
+from .parts import held_parts, with_rows
 
 
-def to_estimate(
-    answer: np.ndarray,
-    history: Sequence[np.ndarray],
-    plan: Plan,
-    rows: Mapping[str, np.ndarray],
-) -> Estimate:
+def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: Plan) -> Estimate:
     """The estimate; of the noisy predictors the analyst sees K a sweep, party by party."""
     sweeps, parties = plan.options.sweeps, len(plan.blocks)
     products = plan.n * sweeps * sum(block.size for block in plan.blocks if not block.active)
@@ -77,7 +73,6 @@ def to_estimate(
         epsilon_claimed=plan.epsilon,
         iterations=sweeps,
         views=views,
-        rows=None if plan.public.aligned else dict(rows),
         numbers={"openings": 0, "record_openings": sweeps * parties, "secure_products": products},
     )
 
@@ -181,6 +176,9 @@ def fit(run: Run) -> Estimate:
         history += [state.predictors[party.name] for party in run.parties]
     answer = run.at(ANALYST, server_answer, [state.betas[p.name] for p in run.parties], plan)
     made_of = [part for some in parts.values() for part in some]
-    for party, block in turns:
-        run.send(ANALYST, party, "coefficients", server_returned, answer, made_of, party.columns, block.active)
-    return run.assemble(to_estimate, answer, history, plan, rows)
+    sent = {
+        party.name: run.send(ANALYST, party, "coefficients", server_returned, answer, made_of, party.columns, b.active)
+        for party, b in turns
+    }
+    estimate = run.at(ANALYST, server_estimate, answer, history, plan)
+    return run.assemble(with_rows, held_parts(run, estimate, sent), None if public.aligned else rows)

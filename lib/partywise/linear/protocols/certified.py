@@ -49,9 +49,9 @@ from ...federation.roles import parts_of, roles, unprotected_value
 from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted_values import Clear
 from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
-from ..model import Estimate, PublicFacts
+from ..model import Estimate, Path, PublicFacts
 from ..options import CertifiedOptions
-from ..steps import SLOPES, residuals, shrinkage, with_ones
+from ..steps import SLOPES, kept_rounds, residuals, shrinkage, with_ones
 from .common import SERVER, Trail, estimate_of, local_batch, local_batches, local_response, move, start
 
 FREE_KEY = "a public key, drawn without a look at the data"
@@ -201,21 +201,25 @@ def closed_residual(
     return rows, run.broadcast(last, others, "residual", local_added, *given, u, *rest)
 
 
+def local_part(party: Party, trail: Trail, width: int, options: CertifiedOptions) -> Estimate:
+    """What the party found, the coefficients of its own columns; the active one has the intercept; the rest is nan."""
+    kept, own = np.array(trail[1]), len(party.columns)
+    found = np.full((len(kept), 1 + width), np.nan)
+    found[:, 1 + np.asarray(party.columns, dtype=int)] = kept[:, kept.shape[1] - own :]
+    if party.role == "active":
+        found[:, 0] = kept[:, 0] if options.intercept else 0.0
+    return Estimate(found[-1], path=Path(kept_rounds(options.total_round_num, options.eval_freq), found))
+
+
 def to_estimate(
-    trails: Mapping[str, Trail],
-    drawn: Sequence[np.ndarray],
-    seen: np.ndarray,
-    columns: Mapping[str, Sequence[int]],
-    holder: str,
-    options: CertifiedOptions,
+    held: Mapping[str, Estimate], drawn: Sequence[np.ndarray], seen: np.ndarray, options: CertifiedOptions
 ) -> Estimate:
-    """What all parties found, and counts of ciphertexts from public sizes; ``holder`` has the intercept."""
-    kept = {name: np.array(trails[name][1]) for name in columns}
-    with_intercept, first = kept[holder], int(options.intercept)
-    intercept = with_intercept[:, :1] if first else np.zeros((len(with_intercept), 1))
-    kept[holder] = with_intercept[:, first:]
-    found = np.column_stack([intercept, merge_blocks(list(kept.values()), list(columns.values()))])
-    rows, others, sums = sum(map(len, drawn)), len(columns) - 1, len(drawn) * (found.shape[1] - 1 + first)
+    """What all parties found, and counts of ciphertexts from public sizes."""
+    parts = [one.path.coefficients for one in held.values() if one.path is not None]
+    found, first = np.array(parts[0]), int(options.intercept)
+    for part in parts[1:]:
+        found = np.where(np.isnan(found), part, found)
+    rows, others, sums = sum(map(len, drawn)), len(held) - 1, len(drawn) * (found.shape[1] - 1 + first)
     numbers = {
         "encryptions": rows,
         "rerandomisations": rows * others + sums,
@@ -257,5 +261,5 @@ def fit(run: Run) -> Estimate:
         trails = run.each(
             run.parties, local_step, trails, per_place(answers), own, rows, own_units, exponent, step, options
         )
-    groups = {party.name: party.columns for party in run.parties}
-    return run.assemble(to_estimate, trails, drawn, seen, groups, active.name, options)
+    held = run.each(run.parties, local_part, trails, sum(len(party.columns) for party in run.parties), options)
+    return run.assemble(to_estimate, held, drawn, seen, options)

@@ -48,7 +48,7 @@ def move(trail: Trail, gradient: np.ndarray, shrunk: np.ndarray, step: int, opti
 
 
 def estimate_of(
-    kept: np.ndarray, drawn: Sequence[np.ndarray], seen: np.ndarray, options: StepOptions, numbers: Numbers
+    kept: np.ndarray, drawn: Sequence[np.ndarray], seen: np.ndarray | None, options: StepOptions, numbers: Numbers
 ) -> Estimate:
     """What is reported of coefficients (e, 1 + d) along the rounds."""
     path = Path(kept_rounds(options.total_round_num, options.eval_freq), kept)

@@ -20,6 +20,7 @@ with more, partial residuals go from one to the next.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -85,10 +86,15 @@ def server_step(trail: Trail, opened: np.ndarray, step: int, options: PublishedO
     return move(trail, opened.mean(axis=0), np.zeros(opened.shape[1]), step, options)
 
 
-def to_estimate(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, options: PublishedOptions) -> Estimate:
-    """What the server found and saw; there is no intercept."""
+def server_estimate(trail: Trail, options: PublishedOptions) -> Estimate:
+    """What the server found; there is no intercept."""
     kept = np.array(trail[1])
-    return estimate_of(np.column_stack([np.zeros(len(kept)), kept]), drawn, first, options, {})
+    return estimate_of(np.column_stack([np.zeros(len(kept)), kept]), (), None, options, {})
+
+
+def with_view(estimate: Estimate, drawn: Sequence[np.ndarray], first: np.ndarray) -> Estimate:
+    """With the rows of every step, which the active party drew, and what the server saw in the first."""
+    return replace(estimate, batches=tuple(drawn), key_holder_view=first)
 
 
 def round_residual(
@@ -131,4 +137,4 @@ def fit(run: Run) -> Estimate:
         opened = run.send(active, SERVER, "gradient rows", local_all_rows, *given, others, groups, everybody)
         first = opened if step == 0 else first
         trail = run.at(SERVER, server_step, trail, opened, step, options)
-    return run.assemble(to_estimate, trail, drawn, first, options)
+    return run.assemble(with_view, run.at(SERVER, server_estimate, trail, options), drawn, first)

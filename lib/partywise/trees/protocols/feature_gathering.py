@@ -10,6 +10,7 @@ the active party. What the active party's own columns show it keeps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -123,9 +124,13 @@ def _by_tree(data: Sequence[CodedColumns]) -> CodedColumns | Callable[[int], Cod
     return data[0] if len(data) == 1 else data.__getitem__
 
 
+def active_estimate(ensemble: Ensemble, scores: np.ndarray | None, plan: Protection) -> Estimate:
+    """The trees as the active party has them: of columns of others it knows no thresholds (nan)."""
+    return Estimate(ensemble, plan.epsilon_claimed, scores)
+
+
 def to_estimate(
-    ensemble: Ensemble,
-    scores: np.ndarray | None,
+    estimate: Estimate,
     thresholds: Mapping[str, tuple[np.ndarray, ...]],
     rows: Mapping[str, Mapping[str, np.ndarray]],
     data: Sequence[CodedColumns],
@@ -137,7 +142,7 @@ def to_estimate(
     """The estimate, as only an evaluator sees it: thresholds of all owners, and all rows."""
     columns = dict(groups)
     raw = {c: cuts for name, own in thresholds.items() for c, cuts in zip(columns[name], own, strict=True)}
-    whole = with_thresholds(ensemble, raw)
+    whole = with_thresholds(estimate.ensemble, raw)
     X = np.empty((len(data[0].codes), len(data[0].sizes)))
     for name, own in rows.items():
         X[:, columns[name]] = own["X"]
@@ -152,7 +157,7 @@ def to_estimate(
         y = next(own["y"] for own in rows.values() if "y" in own)
         given = (whole, cuts, X, y, spec.options, spec.public.criterion, draws)
         numbers["max_prediction_difference"] = pooled_difference(*given)
-    return Estimate(whole, plan.epsilon_claimed, scores, numbers)
+    return replace(estimate, ensemble=whole, numbers=numbers)
 
 
 def fit(run: Run) -> Estimate:
@@ -170,4 +175,5 @@ def fit(run: Run) -> Estimate:
     thresholds = run.each(passive, local_thresholds, ranks)
     scores = score_held_out(run, ensemble, thresholds)
     rows = run.each(run.parties, local_rows, train)
-    return run.assemble(to_estimate, ensemble, scores, thresholds, rows, data, draws, groups, plan, spec)
+    estimate = run.at(active.name, active_estimate, ensemble, scores, plan)
+    return run.assemble(to_estimate, estimate, thresholds, rows, data, draws, groups, plan, spec)

@@ -143,4 +143,5 @@ def fit(run: Run) -> Estimate:
     scores = score_held_out(run, ensemble, thresholds)
     draws, labels = run.at(active, local_draws, training), run.at(active, local_labels, train)
     all_codes, rows = run.each(run.parties, local_all_codes, train, spec), run.each(run.parties, local_rows, train)
-    return run.assemble(to_estimate, ensemble, scores, work, labels, draws, groups, plan, all_codes, rows, spec)
+    estimate = run.at(active.name, Estimate, ensemble, float("inf"), scores)
+    return run.assemble(to_estimate, estimate, work, labels, draws, groups, plan, all_codes, rows, spec)

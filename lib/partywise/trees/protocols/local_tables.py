@@ -123,7 +123,7 @@ def active_model(
     return replace(ensemble, tables=filled), numbers
 
 
-def to_estimate(
+def active_estimate(
     model: tuple[Ensemble, dict[str, float]], scores: np.ndarray | None, plan: FeatureSets, epsilon: float
 ) -> Estimate:
     """The estimate: the target is what it claims."""
@@ -154,4 +154,4 @@ def fit(run: Run) -> Estimate:
     statistics = run.at(active, local_statistics, train, trees, spec)
     model = run.at(active.name, active_model, trees, statistics, messages, plan, groups, spec)
     scores = score_held_out(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))
-    return run.assemble(to_estimate, model, scores, plan, run.epsilon)
+    return run.at(active.name, active_estimate, model, scores, plan, run.epsilon)

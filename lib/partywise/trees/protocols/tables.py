@@ -17,7 +17,7 @@ came from as far as short powers look random (less is assumed with ``full_expone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -153,10 +153,9 @@ def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
     return tuple(edges.value for edges in plan.share(passive.name).edges)
 
 
-def to_estimate(
+def active_estimate(
     model: tuple[Ensemble, dict[str, float]],
     scores: np.ndarray | None,
-    sums: dict[str, tuple[Cipher, int]],
     n: int,
     plan: HistogramPlan,
     epsilon: float,
@@ -168,11 +167,16 @@ def to_estimate(
     told = {
         "sigma": plan.sigma,
         "encryptions": n,
-        "additions": sum(additions for _, additions in sums.values()),
         "decryptions": returned,
         "bytes_formula": (n * len(plan.shares) + returned) * options.key_size // 4,
     }
     return Estimate(ensemble, epsilon, scores, {**numbers, **told})
+
+
+def with_additions(estimate: Estimate, sums: Mapping[str, tuple[Cipher, int]]) -> Estimate:
+    """With how often the owners added."""
+    additions = sum(additions for _, additions in sums.values())
+    return replace(estimate, numbers=estimate.numbers | {"additions": additions})
 
 
 def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
@@ -200,4 +204,5 @@ def fit(run: Run) -> Estimate:
     replies = run.gather(passive, active, "noisy histograms", local_histograms, *given)
     model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
     scores = score_held_out(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
-    return run.assemble(to_estimate, model, scores, sums, n, plan, run.epsilon, options)
+    estimate = run.at(active.name, active_estimate, model, scores, n, plan, run.epsilon, options)
+    return run.assemble(with_additions, estimate, sums)

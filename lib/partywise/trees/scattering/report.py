@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..codes import CodedColumns, side_by_side
 from ..ensemble import Draws, with_thresholds
 from ..gathering.routing import pooled_difference, rows_rerouted
-from ..model import ColumnGroups, Ensemble, Estimate, TreeSpec
+from ..model import ColumnGroups, Estimate, TreeSpec
 from ..options import ScatteringOptions
 from .plan import STEP, Plan, wire
 
@@ -24,8 +24,7 @@ class Work:
 
 
 def to_estimate(
-    ensemble: Ensemble,
-    scores: np.ndarray | None,
+    estimate: Estimate,
     work: Mapping[str, Work],
     labels: np.ndarray,
     draws: Sequence[Draws],
@@ -42,6 +41,7 @@ def to_estimate(
     columns = dict(groups)
     others = {name: columns[name] for name in work}
     raw = {c: cuts for name, own in others.items() for c, cuts in zip(own, codes[name].thresholds, strict=True)}
+    ensemble = estimate.ensemble
     whole = with_thresholds(ensemble, raw)
     X = np.empty((plan.n, sum(map(len, columns.values()))))
     for name, own in rows.items():
@@ -58,4 +58,4 @@ def to_estimate(
     guess = next((one.guess for one in work.values()), None)
     if guess is not None and criterion == "CrossEntropyLoss":
         numbers["labels_recovered"] = float(np.mean(guess == (labels > 0)))
-    return Estimate(whole, float("inf"), scores, numbers)
+    return replace(estimate, ensemble=whole, numbers=numbers)
