@@ -8,7 +8,8 @@
 ``check-method``: the contract of a method of your own;
 ``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours;
 ``party``: one party of a run whose parties are processes of their own; ``certificates``: who they are to each other;
-``union``: what all of them wrote down, together; ``register``: sign what is about to be run, before data are opened;
+``result``: what a party has of the estimate in the end; ``union``: what all of them wrote down, together;
+``register``: sign what is about to be run, before data are opened;
 ``check-release``: a published result, checked without data.
 """
 
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing
-from .experiment.deployment.verbs import add_apart, certificates, check, party, register, union
+from .experiment.deployment.verbs import add_apart, certificates, check, party, register, result, union
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims
@@ -80,6 +81,8 @@ def main(words: Sequence[str] | None = None) -> int:
             return APART[given.verb](read_configuration(given.config), given)
         if given.verb == "union":
             return union(given)
+        if given.verb == "result":
+            return result(given)
         if given.verb == "check-release":
             return check(given)
         if given.verb == "compare":

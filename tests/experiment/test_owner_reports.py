@@ -6,7 +6,6 @@ import csv
 import json
 import math
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,9 @@ import toy
 from owner_outputs_driver import EXAMPLES, ROOT, Taken, example_plan, table, taken
 from partywise import LabelPrivateLogisticRegression, VerticalGLM, VerticalLinear
 from partywise.experiment.cells import run
-from partywise.experiment.owner_outputs import OwnerReport, decode_report, encode_report
+from partywise.experiment.owner_outputs import OwnerReport, decode_report, encode_report, estimate_rows
 from partywise.experiment.tables import take_home
+from partywise.glm.model import Estimate
 from partywise.models.intervals import Intervals
 from partywise.studies.vertical_glm.owner_outputs import regression
 
@@ -178,13 +178,17 @@ def test_intervals_are_taken_home_beside_their_coefficients_or_the_reason_why_th
     home = homes["vertical_glm"]
     told = model_of(home, "private_moments")
     assert "no epsilon removes" in told["no_intervals"]
-    spec: Any = SimpleNamespace(settings=home.plan.cases["my_tables"].settings)
+    settings: Any = home.plan.cases["my_tables"].settings
     b = np.arange(len(told["coefficients"]) + 1.0)
-    estimate: Any = SimpleNamespace(coefficients=b, standard_errors=None, intervals=Intervals(b, np.ones(len(b))))
-    found: Any = regression(estimate, home.data, spec)
+    estimate: Any = Estimate(b, noise_errors=b / 10, intervals=Intervals(b, np.ones(len(b))))
+    found: Any = regression(estimate, settings)
     assert "no_intervals" not in found and found["intercept_interval"].mean() == pytest.approx(0.0)
     for one in found["coefficients"]:
         np.testing.assert_allclose(one["interval"], one["coefficient"] + 1.959964 * np.array([-1, 1]), rtol=1e-6)
+        assert one["noise_sd"] == one["coefficient"] / 10
+    rows = list(estimate_rows(found))
+    assert [row.estimate for row in rows] == b.tolist() and [row.noise_sd for row in rows] == (b / 10).tolist()
+    np.testing.assert_allclose([row.upper - row.lower for row in rows], 2 * 1.959964, rtol=1e-6)
 
 
 def test_the_bound_of_a_loss_is_taken_home_as_the_cube_has_it(homes):

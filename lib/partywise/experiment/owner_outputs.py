@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from ..federation.publication.estimate import EstimateRow
 
 # Rows of predictions.csv that a fit keeps: held-out records first, then those that trained, both in their order.
 MOST_ROWS = 100_000
@@ -78,6 +80,45 @@ def decode_report(content: np.ndarray) -> OwnerReport:
         None if found["times"] is None else np.array(found["times"], dtype=float),
         found["left_out"],
     )
+
+
+# What of a model is estimated, by its keys; the rest is public.
+ESTIMATED = (
+    *("intercept", "part_of_intercept", "constant", "coefficient", "mean", "operator"),
+    *("base", "threshold", "value", "values", "correlation", "covariance"),
+)
+
+
+def feature_name(row: Mapping[str, object]) -> str:
+    """A column, or a column with the level for which it is 1."""
+    return f"{row['column']} = {row['level']}" if "level" in row else str(row["column"])
+
+
+def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = ()) -> Iterator[EstimateRow]:
+    """The numbers of a model that are estimated, by names; those that are undefined are left out."""
+    if "column" in model and "coefficient" not in model:
+        path = (*path, feature_name(model))
+    for key, item in model.items():
+        if key in ESTIMATED:
+            own, before = (path, "") if key == "coefficient" else ((*path, key.replace("_", " ")), f"{key}_")
+            beside = _numbers(model.get(f"{before}noise_sd"), 1), _numbers(model.get(f"{before}interval"), 2)
+            labels = model.get("columns")
+            for index, number in np.ndenumerate(np.asarray(item, dtype=float)):
+                if not np.isnan(number):
+                    entry = (labels[k] if isinstance(labels, list) else str(k + 1) for k in index)
+                    yield EstimateRow(" ".join((*own, *entry)), float(number), *beside[0], *beside[1])
+        elif isinstance(item, Mapping):
+            yield from estimate_rows(item, (*path, key))
+        elif isinstance(item, list | tuple):
+            for k, one in enumerate(item):
+                if isinstance(one, Mapping):
+                    label = one.get("name") or (feature_name(one) if "coefficient" in one else f"{key} {k + 1}")
+                    yield from estimate_rows(one, (*path, str(label)))
+
+
+def _numbers(value: object, count: int) -> list[float | None]:
+    """As many numbers; None each where there are none."""
+    return [None] * count if value is None else np.ravel(np.asarray(value, dtype=float)).tolist()
 
 
 def plain(value: object) -> object:

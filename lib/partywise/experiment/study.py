@@ -123,6 +123,8 @@ class Source:
         a property ``resources``, where they choose among several
     owner_outputs : of own data, what its owner has of a fit of replicate 0: (estimate, data, train mask, MethodSpec) to
         a `partywise.experiment.owner_outputs.OwnerReport`
+    model : of own data, its numbers by names, of the whole estimate or of what one party has of it: (estimate,
+        MethodSpec) to a mapping, the `OwnerReport.model`
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
         of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
     """
@@ -132,6 +134,7 @@ class Source:
     complete: Lazy | None = None
     resources: tuple[str, ...] = ()
     owner_outputs: Lazy | None = None
+    model: Lazy | None = None
     apart: Lazy | None = None
 
     @classmethod
@@ -146,6 +149,7 @@ class Source:
             generate=Lazy(f"{package}.own_cases:draw"),
             complete=Lazy(f"{package}.own_cases:table"),
             owner_outputs=Lazy(f"{package}.owner_outputs:owner_outputs"),
+            model=Lazy(f"{package}.owner_outputs:model"),
             apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
         )
 

@@ -81,6 +81,7 @@ class Report:
 
     function: Callable[..., object]
     values: tuple[object, ...]
+    parts: object = None
 
 
 def together(results: Sequence[Any]) -> Any:
@@ -250,11 +251,11 @@ class PlacedRun(Run):
             self._payer.charge(*events)
         self.announced += events
 
-    def assemble(self, function: Callable[..., object], *values: object) -> Any:
+    def assemble(self, function: Callable[..., object], *values: object, parts: object = None) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""
         if self._whole:
             return function(*[_anyone(value) for value in values])
-        return Report(function, values)
+        return Report(function, values, parts)
 
     def _payloads_received(self, receiver: str, name: str) -> Sequence[object]:
         return self._heard.get((receiver, name), ())

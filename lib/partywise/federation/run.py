@@ -339,12 +339,17 @@ class Run:
             self.channel.payer.charge(*shared)
         self.announced += shared
 
-    def assemble(self, function: Callable[..., R], *values: object) -> R:
+    def assemble(self, function: Callable[..., R], *values: object, parts: object = None) -> R:
         """What is reported about a run, from values of several places: after the last message, in simulations only.
 
-        The first value is the estimate as places hold it, and all that they have apart: of one place or more, or of
-        each its own part. What comes after it an evaluator adds. A value of several places is a mapping from their
-        names.
+        Parameters
+        ----------
+        function : callable
+        *values
+            First the estimate, where one place or more have all of it, which is what they write where parties run
+            apart; then what an evaluator adds. A value of several places is a mapping from their names.
+        parts : object, optional
+            Of each of several other places what it has of the estimate.
         """
         return function(*[value.values if isinstance(value, PlaceValues) else value for value in values])
 

@@ -49,6 +49,7 @@ class Estimate:
     batches : numbers among the training rows of each step, drawn without a look at the data
     key_holder_view : (s, d) what the key holder opened in the first round, a row per vector; None where there is none
     numbers : further scalars of the fit (counts of operations, ...)
+    part : places among the coefficients of those that a party knows, where it is its part alone; others are nan
     """
 
     coefficients: np.ndarray
@@ -57,6 +58,7 @@ class Estimate:
     batches: tuple[np.ndarray, ...] = ()
     key_holder_view: np.ndarray | None = None
     numbers: Numbers = field(default_factory=dict)
+    part: tuple[int, ...] | None = None
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """(n,) linear predictors of the rows of X (n, d)."""

@@ -368,7 +368,7 @@ def test_what_an_owner_says_of_its_account_is_no_function_of_what_nobody_paid_fo
                 account.record_received(0, "server", "x", {"kind": held, "made_of": []}, held * 64)
                 if run == "first":
                     account.record_end(held * 64)
-            given = account, tmp_path, 60, "2026-01-01T00:00:00Z", {}
+            given = account, tmp_path, 60, None, "2026-01-01T00:00:00Z", {}
             part = publishing.Publication(case.deployment(), b"", "north", *given)
             found.append(part._account_facts(session))
     commitments = [one["account"].pop("commitment") for one in found]

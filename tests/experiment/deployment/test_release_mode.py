@@ -17,6 +17,7 @@ from partywise.experiment.data import generate
 from partywise.experiment.deployment import rehearsal, running
 from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
+from partywise.experiment.deployment.result import HeldEstimate
 from partywise.experiment.deployment.running import RunReport, Start
 from partywise.experiment.deployment.screen import screen
 from partywise.experiment.study import EXACT, NO_NOISE, available, load
@@ -28,6 +29,7 @@ from partywise.privacy.mechanisms.random import SecureRandom
 from release_table import PAGE, page
 
 STUDIES = sorted(available())
+HELD = HeldEstimate(("server",), reason="method m gives it to server")
 # Protocol that is never released, and why.
 REFUSED = {"sliced_inverse_regression": ("published", "is for experiments: nothing finite is certified")}
 
@@ -136,7 +138,7 @@ def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines
     deployment = replace(deployment, network=replace(deployment.network, mode="release"))
     start = Start(deployment, "c" * 64, case.names[0], tmp_path, tmp_path, tmp_path)
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
-    told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), noise))
+    told = screen(start, RunReport(outcome, HELD, (), {}, {}, None, "", (), noise))
     assert sum("nothing here may be published" in line for line in told) == lines
 
 
@@ -145,7 +147,7 @@ def test_the_screen_says_what_coalitions_can_learn(tmp_path):
     start = Start(deployment, "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
     against = {"outsiders": 1.5768, "any other single party": 2.0, "hill and river together": 3.0186}
-    told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), True, "1/2 of it", against))
+    told = screen(start, RunReport(outcome, HELD, (), {}, {}, None, "", (), True, "1/2 of it", against))
     assert any(
         "epsilon 1.577 against outsiders, 2.000 against any other single party, 3.019 against hill and river" in line
         for line in told
@@ -198,9 +200,9 @@ def test_the_screen_says_who_is_trusted(tmp_path):
     deployment = newton(trusted={"aggregator": "Statistics Office"}).deployment()
     start = Start(deployment, "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
-    told = screen(start, RunReport(outcome, (), {}, {}, None, "", (), True, "", {}))
+    told = screen(start, RunReport(outcome, HELD, (), {}, {}, None, "", (), True, "", {}))
     named = replace(deployment, network=replace(deployment.network, trusted={"analyst": "Bureau"}))
-    other = screen(replace(start, deployment=named), RunReport(outcome, (), {}, {}, None, "", (), True, "", {}))
+    other = screen(replace(start, deployment=named), RunReport(outcome, HELD, (), {}, {}, None, "", (), True, "", {}))
     assert "Bureau runs the analyst, which may know the noise or the records: epsilon inf against it" in other
     assert "Statistics Office runs the aggregator, which sees every record: epsilon inf against it" in told
 

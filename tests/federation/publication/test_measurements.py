@@ -15,7 +15,8 @@ from partywise.experiment.deployment.rehearsal import KNOWING, open_ciphers
 from partywise.federation.deployment.outcome import plain
 from partywise.federation.identity import Identity
 from partywise.federation.place_checks import PlacedRun
-from partywise.federation.publication.estimate import estimate_of
+from partywise.federation.publication.estimate import rows_of
+from partywise.federation.publication.estimate import table_of as estimate_table
 from partywise.federation.publication.formulas import FORMULAS, deviation_of, formula_of
 from partywise.federation.publication.measurements import MeasurementReplay, Recorder, table_of, values_in
 from partywise.federation.secure_streams import SecureStreams
@@ -46,7 +47,7 @@ def run_with(study: str, method: str, recorder: Recorder) -> dict[str, bytes]:
     with recorder.watching(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = plan.methods[method].protocol.fit(placed)
-    return {place: estimate_of(plain(found, place)) for place in placed.names[len(placed.parties) :]}
+    return {place: estimate_table(rows_of(plain(found, place))) for place in placed.names[len(placed.parties) :]}
 
 
 @pytest.mark.parametrize(("study", "method"), METHODS)

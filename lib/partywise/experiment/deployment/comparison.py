@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...errors import ConfigError
@@ -91,16 +91,16 @@ def estimate_differs(given: bytes, wanted: bytes) -> str:
     if len(rows) != len(others):
         return f"it has {len(rows)} rows, not {len(others)}"
     for row, other in zip(rows, others, strict=True):
-        if row[:2] != other[:2] or not _near(row[2:], other[2:]):
+        if row[:1] != other[:1] or len(row) != len(other) or not all(map(_near, row[1:], other[1:])):
             return f"{' '.join(row)[:80]} where it has {' '.join(other)[:80]}"
     return ""
 
 
-def _near(given: Sequence[str], wanted: Sequence[str]) -> bool:
-    if list(given) == list(wanted):
+def _near(given: str, wanted: str) -> bool:
+    if given == wanted:
         return True
     try:
-        (one,), (other,) = map(float, given), map(float, wanted)
+        one, other = float(given), float(wanted)
     except ValueError:
         return False
     return abs(one - other) <= ESTIMATE * max(abs(other), 1.0)

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from ...federation.codec import decode, encode
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.session import Session, library_digest
 from ...federation.publication import files
-from ...federation.publication.estimate import estimate_of
 from ...federation.publication.gate import publish
 from ...federation.publication.measurements import Recorder, values_in
 from ...federation.publication.statement import RunFacts, facts_of
@@ -37,7 +36,11 @@ from ...files import replacing
 from ...privacy.ledger.event import Event
 from .comparison import estimate_differs, first_difference
 from .release_folder import ROW, Rebuilt, publisher_of, rebuild, terms_of
+from .result import estimate_table
 from .settings import Deployment
+
+if TYPE_CHECKING:
+    from ..study import MethodSpec
 
 FOLDER = "release"
 
@@ -47,6 +50,7 @@ class Publication:
     """One party's part of publishing the result of its run.
 
     n : records of everybody, where the configuration has one number for all
+    spec : of the method, as its program has it
     start_time : when this process began
     registrations : files of all owners by name, none where the block asks for none
     """
@@ -57,6 +61,7 @@ class Publication:
     account: Account
     into: Path
     n: int
+    spec: MethodSpec[object, object, object]
     start_time: str
     registrations: Mapping[str, bytes]
     recorder: Recorder = field(default_factory=Recorder)
@@ -124,7 +129,7 @@ class Publication:
             fingerprints={name: told[name]["fingerprint"] for name in owners},
             registrations=list(self.registrations),
         )
-        estimate = estimate_of(outcome.plain_values)
+        estimate = estimate_table(self.deployment, outcome.value, self.me, self.spec)
         try:
             made = self._rebuild(values, facts, estimate)
         except LookupError as error:

@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 
 from ...federation.cipher import Cipher
-from ...federation.deployment.outcome import plain
 from ...federation.exchanges.sharing import DEALER
 from ...federation.identity import Identity
 from ...federation.place_checks import PlacedRun
 from ...federation.publication import files
-from ...federation.publication.estimate import estimate_of
 from ...federation.publication.formulas import formula_of
 from ...federation.publication.measurements import MeasurementReplay, table_of
 from ...federation.publication.statement import RunFacts, Statement, text_of
@@ -35,6 +33,7 @@ from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
 from ...privacy.mechanisms.release import Release, derive, derived_event
 from .part import whole
+from .result import estimate_table
 from .settings import Deployment
 
 NOBODY, ROW = "", "publication"
@@ -82,7 +81,8 @@ def rebuild(
     drawn = [Release(planted.values[name], event) for name, event in planted.events.items()]
     table, published = table_of(planted), dict[str, AccountedValue]()
     published[files.MEASUREMENTS] = derive(table, drawn, name=ROW, owner=publisher)
-    estimate, parts = estimate_of(plain(returned, publisher)), _parts(deployment, placed, publisher, drawn)
+    estimate = estimate_table(deployment, returned, publisher, placed.spec)
+    parts = _parts(deployment, placed, publisher, drawn)
     open_units = sorted({unit for part in parts if isinstance(part, Clear) for unit in part.units})
     shown = not set(open_units) - set(deployment.network.unprotected_units)
     if shown:
@@ -180,7 +180,7 @@ def _statement(
             "version": version("partywise"),
             "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
         },
-        intervals="standard errors or intervals stand in the estimate where the method gives any; it says why not",
+        intervals="estimate.csv has the noise in each number and its interval where the method gives them",
     )
 
 

@@ -18,8 +18,12 @@ from ...federation.codec import payload_of
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage
 from ...federation.payloads import KINDS, argument_of
+from ...federation.publication.estimate import table_of
+from ...federation.publication.files import ESTIMATE
 from ...files import replacing
 from ...privacy.ledger.event import QUESTIONS
+from ..owner_outputs import plain
+from .result import HeldEstimate
 
 # What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
 RECORD, OUTCOME, TRANSCRIPT, EXTRACT = "run.json", "outcome.json", "transcript.csv", "run.jsonl"
@@ -89,18 +93,48 @@ def write_extract(folder: Path, rows: bytes) -> None:
         temporary.write_bytes(rows)
 
 
-def write_outcome(folder: Path, outcome: Outcome, mode: str) -> list[str]:
-    """Write ``outcome.json``, and a CSV file for each array of some size, to the disk; the names of these."""
-    for old in folder.glob("outcome_*.csv"):
-        old.unlink()
+def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstimate) -> list[str]:
+    """Write ``outcome.json``, ``estimate.csv`` where there is an estimate, and a CSV file for each array of some size,
+    to the disk; the names of the last.
+    """
+    for old in (folder / ESTIMATE, *folder.glob("outcome_*.csv")):
+        old.unlink(missing_ok=True)
     files: list[str] = []
     held = _plain(outcome.plain_values, folder, files)
-    _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "holds": held})
-    for name in (OUTCOME, *files, ""):
+    told: dict[str, object] = {"all of it": estimate.whole, "a part": estimate.parts}
+    if estimate.reason:
+        told["none"] = estimate.reason
+    else:
+        told |= {"status": estimate.status, "model": plain(estimate.model)}
+        with replacing(folder / ESTIMATE) as temporary:
+            temporary.write_bytes(table_of(estimate.rows))
+    _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "estimate": told, "holds": held})
+    for name in (OUTCOME, *([] if estimate.reason else [ESTIMATE]), *files, ""):
         handle = os.open(folder / name, os.O_RDONLY)
         os.fsync(handle)
         os.close(handle)
     return files
+
+
+def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], list[str]]:
+    """Rows of ``estimate.csv``, and what ``outcome.json`` says of them in sentences; no rows where it says why not.
+
+    AccountError where these files are not those of the run of the record.
+    """
+    try:
+        outcome = json.loads((folder / OUTCOME).read_text(encoding="utf-8"))
+        told = outcome["estimate"]
+        if outcome["digest"] == record.outcome:
+            if "none" in told:
+                return [], [f"no estimate here: {told['none']}"]
+            about, reason = [f"status: {told['status']}"], told["model"].get("no_intervals")
+            with (folder / ESTIMATE).open(newline="", encoding="utf-8") as handle:
+                return list(csv.DictReader(handle)), [*about, *([f"no intervals: {reason}"] if reason else [])]
+    except (OSError, ValueError, TypeError, KeyError):
+        pass
+    raise AccountError(
+        f"{folder} has no {OUTCOME} and {ESTIMATE} of the run in its {RECORD}: name the folder of the verb party."
+    )
 
 
 def write_rows(path: Path, messages: Sequence[SentMessage | ReceivedMessage | ReservedRow]) -> None:

@@ -26,6 +26,7 @@ from .part import part
 from .publishing import Publication, registrations_of
 from .rehearsal import floating_point, rehearse
 from .release_folder import publisher_of
+from .result import HeldEstimate, held_estimate
 from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
 from .settings import Deployment
 
@@ -73,6 +74,7 @@ class Start:
 class RunReport:
     """What came of a party's run that has ended for all.
 
+    estimate : what the party has of it
     messages : what it sent; costs : of this run, by unit, at the delta of the case; spending : of all runs of the
         account; budget : of all runs; room : what it leaves for another one, in words; files : with its arrays
     noise : whether the method draws any; shares : what each party adds of the noise of a sum, in words
@@ -81,6 +83,7 @@ class RunReport:
     """
 
     outcome: Outcome
+    estimate: HeldEstimate
     messages: tuple[SentMessage, ...]
     costs: dict[str, UnitCost]
     spending: dict[str, UnitCost]
@@ -137,9 +140,15 @@ def _run(start: Start) -> RunReport:
         publication = None
         if network.mode == "release" and plan_draws(deployment) and publisher_of(deployment):
             n = len(own.run.fold.of)
-            given = start.configuration_file, start.me, account, start.into, n, opened, registrations
+            given = start.configuration_file, start.me, account, start.into, n, own.run.spec, opened, registrations
             publication = Publication(deployment, *given)
             watched.enter_context(publication.recorder.watching())
+        kept = list[HeldEstimate]()
+
+        def keep(outcome: Outcome) -> None:
+            kept.append(held_estimate(deployment, outcome.value, start.me, own.run.spec))
+            files.extend(write_outcome(start.into, outcome, network.mode, kept[0]))
+
         outcome = run_party(
             deployment.plan.methods[network.method].protocol.fit,
             own.run,
@@ -154,10 +163,10 @@ def _run(start: Start) -> RunReport:
             fingerprints=network.certificates,
             study=network.study,
             conclude=None if publication is None else publication.conclude,
-            keep=lambda outcome: files.extend(write_outcome(start.into, outcome, network.mode)),
+            keep=keep,
             journal=journal,
         )
-        report = _write_files(start, account, outcome, files)
+        report = _write_files(start, account, outcome, kept[0], files)
         journal.discard()
         return report if publication is None else replace(report, published=publication.summary)
 
@@ -211,7 +220,9 @@ def _folder(into: Path) -> Path:
     return into
 
 
-def _write_files(start: Start, account: Account, outcome: Outcome, files: list[str]) -> RunReport:
+def _write_files(
+    start: Start, account: Account, outcome: Outcome, estimate: HeldEstimate, files: list[str]
+) -> RunReport:
     """Write the files of the run beside those of its outcome; what the screen tells of it."""
     deployment, network = start.deployment, start.deployment.network
     plan, delta = deployment.plan, deployment.delta
@@ -250,7 +261,7 @@ def _write_files(start: Start, account: Account, outcome: Outcome, files: list[s
         for words, view in coalitions_in_words(events, start.me).items()
     }
     beside = noise, shares_in_words(events), joined
-    return RunReport(outcome, sent, costs, spent, account.budget, account.room, tuple(files), *beside)
+    return RunReport(outcome, estimate, sent, costs, spent, account.budget, account.room, tuple(files), *beside)
 
 
 @contextmanager

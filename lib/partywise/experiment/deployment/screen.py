@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ...federation.account.spending import UnitCost
+from ...federation.publication.files import ESTIMATE
 from .rehearsal import knowledge_of
-from .run_files import EXTRACT, OUTCOME, RECORD, TRANSCRIPT
+from .run_files import EXTRACT, OUTCOME, RECORD, TRANSCRIPT, read_estimate, read_record
 from .running import RunReport, Start
 
 # Lines of the screen; so many receivers have one each.
@@ -44,11 +46,40 @@ def screen(start: Start, report: RunReport) -> list[str]:
     arrays = (
         f" and {_count(len(report.files), 'array')} ({', '.join(report.files[:3])}{', ...' * (len(report.files) > 3)})"
     )
+    lines.append(f"estimate: {_estimate(report)}")
     lines.append(f"holds: {OUTCOME}{arrays * bool(report.files)}, digest {report.outcome.digest[:12]}")
     lines.append(
         f"files in {start.into}: {TRANSCRIPT}, {OUTCOME}, {EXTRACT}, {RECORD}; account of all runs: {start.ledger}"
     )
     return lines
+
+
+def _estimate(report: RunReport) -> str:
+    """What the party has of the estimate."""
+    held = report.estimate
+    if held.reason:
+        return f"none here: {held.reason}"
+    marked = "" if held.status == "ok" else f" ({held.status})"
+    return f"{_count(len(held.rows), 'number')}{marked} in {ESTIMATE}"
+
+
+def result(folder: Path) -> list[str]:
+    """What a party has of the estimate, from the files of its run: a line a number."""
+    record = read_record(folder)
+    rows, about = read_estimate(folder, record)
+    target = "" if record.epsilon is None else f", epsilon {record.epsilon:g}"
+    what = f"{record.party}: {record.study}, {record.case}, {record.method}{target}, fold {record.fold}"
+    width = max((len(row["name"]) for row in rows), default=0)
+    numbers = [_number_line(row, width) for row in rows]
+    return [f"{what}, mode {record.mode}; run {record.run[:12]}", *about, *numbers]
+
+
+def _number_line(row: Mapping[str, str], width: int) -> str:
+    """One number of an estimate: with the noise in it and its interval where there are any."""
+    shown = {name: f"{float(text):.6g}" for name, text in row.items() if name != "name" and text}
+    noise = f"  noise sd {shown['noise_sd']}" if "noise_sd" in shown else ""
+    ends = f"  95 % {shown['lower']} to {shown['upper']}" if "lower" in shown else ""
+    return f"{row['name']:{width}}  {shown['estimate']:>12}{noise:22}{ends}".rstrip()
 
 
 def _message_lines(start: Start, report: RunReport) -> list[str]:

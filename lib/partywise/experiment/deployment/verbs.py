@@ -1,4 +1,4 @@
-"""The verbs of parties that run apart: ``party``, ``certificates`` and ``union``."""
+"""The verbs of parties that run apart."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     checked.add_argument(
         "--fingerprint", action="append", default=[], metavar="NAME=SHA256", help="of an owner's certificate; repeat it"
     )
+    held = verbs.add_parser("result", help="what a party has of the estimate: names, numbers, noise and intervals")
+    held.add_argument("folder", type=Path, help="what --into was")
     together = verbs.add_parser("union", help="transcript, ledger and certified total of the folders of all parties")
     together.add_argument("folders", type=Path, nargs="+", help="what --into was of every party")
     together.add_argument(
@@ -151,6 +153,14 @@ def check(given: argparse.Namespace) -> int:
     from .check_release import check_release
 
     return check_release(given.folder, given.authority, given.fingerprint)
+
+
+def result(given: argparse.Namespace) -> int:
+    """Print what a party has of the estimate, or why it has none."""
+    from .screen import result as lines
+
+    print("\n".join(lines(given.folder)))
+    return 0
 
 
 def union(given: argparse.Namespace) -> int:

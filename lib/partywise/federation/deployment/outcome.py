@@ -63,10 +63,32 @@ def estimate_of(found: Sequence[Outcome]) -> object:
     return together([outcome.value for outcome in found])
 
 
+def estimate_places(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Who has all of the estimate that ``fit`` returned, and who a part of it: the same in any process."""
+    whole, parts = _whole_and_parts(value)
+    everybody = sorted(whole.places) if isinstance(whole, LocatedValue) else []
+    some = parts.values if isinstance(parts, PlaceValues) else ()
+    return tuple(everybody), tuple(sorted(set(some) - set(everybody)))
+
+
+def estimate_at(value: object, place: str) -> object | None:
+    """The estimate, or its part, that a place has of what ``fit`` returned; None where it has none."""
+    whole, parts = _whole_and_parts(value)
+    own = parts.values.get(place) if isinstance(parts, PlaceValues) else None
+    found = (one.values[place] for one in (whole, own) if isinstance(one, LocatedValue) and place in one.values)
+    return next(found, None)
+
+
+def _whole_and_parts(value: object) -> tuple[object, object]:
+    """Of what was assembled the first value, and the parts (`partywise.federation.run.Run.assemble`)."""
+    return ((*value.values, None)[0], value.parts) if isinstance(value, Report) else (value, None)
+
+
 def plain(value: object, place: str) -> object:
     """What a place holds of a value that ``fit`` returned; TypeError for what has no plain form."""
     if isinstance(value, Report):
-        return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values]}
+        held = {} if value.parts is None else {"part": plain(value.parts, place)}
+        return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values], **held}
     if isinstance(value, LocatedValue):
         held = {"value": plain(value.values[place], place)} if place in value.values else {}
         return {"places": sorted(value.places)} | held

@@ -1,25 +1,43 @@
-"""What a place holds in the end, as a table of numbers."""
+"""An estimate as a table: a name, a number, the noise of privacy in it and its interval, where there are any."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-COLUMNS = ("quantity", "entry", "value")
+
+class EstimateRow(NamedTuple):
+    """One number of an estimate.
+
+    noise_sd : standard deviation that the noise of privacy gives it; None without noise, or where it is not computed
+    lower, upper : ends of its 95 % interval over records and noise; None where the method has none
+    """
+
+    name: str
+    estimate: float
+    noise_sd: float | None = None
+    lower: float | None = None
+    upper: float | None = None
 
 
-def estimate_of(held: object) -> bytes:
-    """What a place holds, number by number; text and what is held elsewhere are left out."""
+def table_of(rows: Iterable[EstimateRow]) -> bytes:
+    """Rows as a CSV file, every number to its last bit; what there is none of is an empty entry."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(EstimateRow._fields)
+    writer.writerows([name, *("" if one is None else repr(one) for one in numbers)] for name, *numbers in rows)
+    return text.getvalue().encode()
+
+
+def rows_of(held: object) -> Iterator[EstimateRow]:
+    """What a place holds, number by number; text and what is held elsewhere are left out."""
     for path, value in _numbers(held, ()):
         for entry, number in np.ndenumerate(np.asarray(value)):
-            writer.writerow((".".join(path), " ".join(map(str, entry)), repr(number.item())))
-    return text.getvalue().encode()
+            yield EstimateRow(" ".join((".".join(path), *map(str, entry))).strip(), number.item())
 
 
 def _numbers(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -31,7 +49,9 @@ def _numbers(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
                     yield from _numbers(inner, (*path, str(name)))
             elif key == "from":
                 # What is assembled of values of several places, without the public arguments beside them.
-                yield from _numbers([one for one in item if isinstance(one, Mapping) and "value" in one], path)
+                yield from _numbers(
+                    [one for one in item if isinstance(one, Mapping) and {"value", "each"} & one.keys()], path
+                )
             elif key not in ("type", "places", "assembled by", "party", "function"):
                 yield from _numbers(item, path if key in ("value", "each") else (*path, key))
     elif isinstance(value, list | tuple):

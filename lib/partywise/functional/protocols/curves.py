@@ -33,7 +33,7 @@ from ..coordinates import Coordinates
 from ..model import Estimate, FitNumbers
 from ..moments import Sums, block_noise, corrected_moments
 from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
-from .estimate import estimate_of, operators_back, path_numbers, whole_of
+from .estimate import estimate_of, operators_back, path_numbers
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 
 # A level that follows from private radii is named by what it shapes: by its clipped curves, and by `rests_on`.
@@ -170,9 +170,9 @@ def active_estimate(fit: BoostingFit, Z: np.ndarray, radius: np.ndarray, plan: P
     return estimate_of(fit, plan, plan.claim(radius), path_numbers(fit) | numbers, Z)
 
 
-def with_clip_share(held: Mapping[str, Estimate], clip_shares: Mapping[str, tuple[float, ...]], plan: Plan) -> Estimate:
+def with_clip_share(estimate: Estimate, clip_shares: Mapping[str, tuple[float, ...]], plan: Plan) -> Estimate:
     """What share was clipped stays with the owners and is told to whoever runs the experiment."""
-    estimate, clipped = whole_of(held, plan.active), np.zeros(len(plan.names))
+    clipped = np.zeros(len(plan.names))
     for columns, shares in zip(plan.owner_columns, clip_shares.values(), strict=True):
         clipped[list(columns)] = shares
     return replace(estimate, numbers=estimate.numbers | {"curve_clip_share": float(clipped.mean())})
@@ -192,6 +192,6 @@ def fit(run: Run) -> Estimate:
     response = run.at(active, local_response, plan, run.rng_for)
     boosted = run.at(active.name, active_fit, Z, radius, response, plan, run.rng_for)
     estimate = run.at(active.name, active_estimate, boosted, Z, radius, plan)
-    held = operators_back(run, plan, estimate, plan.all_names("curves"), response)
+    theirs = operators_back(run, plan, estimate, plan.all_names("curves"), response)
     clip_shares = run.each(owners, local_clip_shares, drawn)
-    return run.assemble(with_clip_share, held, clip_shares, plan)
+    return run.assemble(with_clip_share, estimate, clip_shares, plan, parts=theirs)

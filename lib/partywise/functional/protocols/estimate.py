@@ -5,7 +5,7 @@ Bytes by the source's formula stand beside the bytes that are measured on the ch
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -58,9 +58,9 @@ def bytes_of(plan: Plan) -> FitNumbers:
 def operators_back(
     run: Run, plan: Plan, estimate: Estimate, curves: tuple[str, ...], response: AccountedValue
 ) -> PerPlace[Estimate]:
-    """Every party gets its operators: they cost what the curves and the response cost. Who has what in the end."""
+    """Every party gets its operators, its part of the estimate: they cost what the curves and the response cost."""
     active, *owners = run.parties
-    parts, held = run.received(active, *curves), {active.name: estimate}
+    parts, held = run.received(active, *curves), dict[str, Estimate]()
     for owner in owners:
         given = estimate, parts, response, plan, owner.name, owner.columns
         own = run.send(active.name, owner, "operators", active_back, *given)
@@ -77,9 +77,9 @@ def local_part(owner: Party, operators: np.ndarray, plan: Plan) -> Estimate:
     return Estimate(whole, *means, selected, plan.epsilon, basis_x=plan.coordinates.basis_x)
 
 
-def whole_of(held: Mapping[str, Estimate], active: str) -> Estimate:
-    """The estimate of the active party, which has all of it."""
-    return held[active]
+def whole(estimate: Estimate) -> Estimate:
+    """The estimate of the active party, to which an evaluator adds nothing."""
+    return estimate
 
 
 def active_back(

@@ -53,7 +53,7 @@ from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
 from .aggregation import PARTS, Aggregation, aggregation
 from .common import Plan, local_labels
-from .estimate import estimate_of, operators_back, path_numbers, whole_of
+from .estimate import estimate_of, operators_back, path_numbers, whole
 
 # Adds up the shares of noisy sums, and holds no data.
 ANALYST = "analyst"
@@ -175,5 +175,5 @@ def fit(run: Run) -> Estimate:
     chunks = run.at(active.name, active_chunks, released, Y, sums, plan)
     boosted = run.at(active.name, active_boost, chunks, sums, run.rng_for)
     estimate = run.at(active.name, active_estimate, boosted, plan)
-    held = operators_back(run, plan, estimate, sums.names, run.at(active, local_labels))
-    return run.assemble(whole_of, held, active.name)
+    parts = operators_back(run, plan, estimate, sums.names, run.at(active, local_labels))
+    return run.assemble(whole, estimate, parts=parts)

@@ -28,7 +28,7 @@ from ..model import Estimate, FitNumbers
 from ..moments import Moments, Sums, block_noise, corrected_moments
 from ..paths import PathState, Rotation, noise_floor, path_covariances
 from .common import Plan, announced_radii, local_known, local_labels, local_whole, merge_arrived, rests_on
-from .estimate import estimate_of, operators_back, whole_of
+from .estimate import estimate_of, operators_back, whole
 
 
 def local_names(party: Party, plan: Plan, t: int) -> tuple[str, ...]:
@@ -187,5 +187,5 @@ def fit(run: Run) -> Estimate:
     boosted = run.at(active.name, active_fit, course)
     estimate = run.at(active.name, active_estimate, boosted, course, radius, plan)
     curves = tuple(name for t in rounds for owner in owners for name in local_names(owner, plan, t))
-    held = operators_back(run, plan, estimate, curves, run.at(active, local_labels))
-    return run.assemble(whole_of, held, active.name)
+    theirs = operators_back(run, plan, estimate, curves, run.at(active, local_labels))
+    return run.assemble(whole, estimate, parts=theirs)

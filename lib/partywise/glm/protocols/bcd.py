@@ -44,6 +44,7 @@ from ..options import BcdOptions
 from ..records import Response, local_columns, local_response
 from ..solvers import rank_of, unit_of
 from ..standardise import Scaling, scaling_of, with_ones
+from .parts import local_part
 
 # Sweeps whose predictors are kept for whoever attacks the analyst's view.
 KEPT = 30
@@ -137,6 +138,11 @@ def local_coefficients(party: Party, block: Block, scaling: Scaling, parts: Sequ
     """(1 + p_k,) coefficients of the party's columns as they were given, after its part of the intercept."""
     b = block.b if party.role == "active" else np.concatenate([np.zeros(1), block.b])
     return unprotected_value(scaling.coefficients(b), parts)
+
+
+def local_own_part(party: Party, block: Block, scaling: Scaling, n_columns: int, parts: Sequence[Clear]) -> Estimate:
+    """What the party has of the estimate: of the intercept it knows its part alone."""
+    return local_part(party, local_coefficients(party, block, scaling, parts).value[1:], n_columns, float("nan"))
 
 
 def analyst_start(n: int, parties: int) -> AnalystState:
@@ -275,4 +281,5 @@ def fit(run: Run) -> Estimate:
     kept = None if public.aligned else rows
     groups = [(one.name, one.columns) for one in order]
     estimate = run.at(ANALYST, analyst_estimate, carried, given, cast(Status, state), sweep, groups, options)
-    return run.assemble(to_estimate, estimate, blocks, [one.name for one in order], kept)
+    own_parts = run.each(order, local_own_part, blocks, scaling, len(public.names), parts)
+    return run.assemble(to_estimate, estimate, blocks, [one.name for one in order], kept, parts=own_parts)

@@ -247,4 +247,5 @@ def return_coefficients(
     }
     steps = sum(name.startswith("score") for name in names)
     estimate = run.at(ANALYST, server_estimate, answer, plan, steps, errors)
-    return run.assemble(with_rows, held_parts(run, estimate, sent), None if plan.public.aligned else rows)
+    kept = None if plan.public.aligned else rows
+    return run.assemble(with_rows, estimate, kept, parts=held_parts(run, sent))

@@ -181,4 +181,5 @@ def fit(run: Run) -> Estimate:
         for party, b in turns
     }
     estimate = run.at(ANALYST, server_estimate, answer, history, plan)
-    return run.assemble(with_rows, held_parts(run, estimate, sent), None if public.aligned else rows)
+    kept = None if public.aligned else rows
+    return run.assemble(with_rows, estimate, kept, parts=held_parts(run, sent))

@@ -1,4 +1,4 @@
-"""Who has which coefficients in the end: the analyst all of them, a party those of its own columns that it was sent."""
+"""Who has which coefficients in the end: a party those of its own columns that it was sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from ...federation.parties import Party
-from ...federation.roles import ANALYST
 from ...federation.run import PerPlace, Run, per_place
 from ..model import Estimate
 
@@ -22,14 +21,11 @@ def local_part(party: Party, sent: np.ndarray, n_columns: int, epsilon: float) -
     return Estimate(found, epsilon_claimed=epsilon)
 
 
-def held_parts(run: Run, estimate: Estimate, sent: Mapping[str, np.ndarray]) -> PerPlace[Estimate]:
-    """The estimate at the analyst, and at every party its part of it."""
-    n_columns, target = len(run.spec.public.names), run.epsilon
-    parts = {p.name: run.at(p, local_part, sent[p.name], n_columns, target) for p in run.parties}
-    return per_place({ANALYST: estimate} | parts)
+def held_parts(run: Run, sent: Mapping[str, np.ndarray]) -> PerPlace[Estimate]:
+    """What every party has of the estimate."""
+    return run.each(run.parties, local_part, per_place(sent), len(run.spec.public.names), run.epsilon)
 
 
-def with_rows(held: Estimate | Mapping[str, Estimate], rows: Mapping[str, np.ndarray] | None) -> Estimate:
-    """The estimate of the analyst, with the records that it was made of where they came unaligned."""
-    estimate = held if isinstance(held, Estimate) else held[ANALYST]
+def with_rows(estimate: Estimate, rows: Mapping[str, np.ndarray] | None) -> Estimate:
+    """With the records that it was made of where they came unaligned."""
     return replace(estimate, rows=None if rows is None else dict(rows))

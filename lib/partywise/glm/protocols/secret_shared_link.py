@@ -172,4 +172,5 @@ def fit(run: Run) -> Estimate:
     counts = {"openings": openings, "secure_products": inputs.dealing.products}
     order = [(party.name, party.columns) for party in inputs.order]
     kept = None if public.aligned else rows
-    return run.assemble(to_estimate, state, scaling, likelihood, kept, order, options, public.family, counts)
+    # Nobody has it: scales of columns stay with their owners, and the coefficients of scaled ones with the analyst.
+    return run.assemble(to_estimate, counts, state, scaling, likelihood, kept, order, options, public.family)

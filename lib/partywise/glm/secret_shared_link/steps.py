@@ -232,6 +232,7 @@ def analyst_deviance(state: State, parts: Sequence[Clear]) -> Clear:
 
 
 def to_estimate(
+    counts: Mapping[str, float | int | bool | str | None],
     state: State,
     scalings: Mapping[str, Scaling],
     likelihood: float | None,
@@ -239,7 +240,6 @@ def to_estimate(
     order: Sequence[tuple[str, Sequence[int]]],
     options: JointOptions,
     family: str,
-    counts: Mapping[str, float | int | bool | str | None],
 ) -> Estimate:
     """What the analyst has, on the scale of the given columns."""
     search, start, finer = state.search, state.start, state.refinement

@@ -162,6 +162,18 @@ def local_step(
     return move(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
 
 
+def local_part(party: Party, trail: Trail, width: int, options: CertifiedOptions) -> Estimate:
+    """What the party found, the coefficients of its own columns; the active one has the intercept; the rest is nan."""
+    kept, own = np.array(trail[1]), len(party.columns)
+    found, known = np.full((len(kept), 1 + width), np.nan), np.zeros(1 + width, dtype=bool)
+    known[0], known[1 + np.asarray(party.columns, dtype=int)] = party.role == "active", True
+    found[:, 1 + np.asarray(party.columns, dtype=int)] = kept[:, kept.shape[1] - own :]
+    if known[0]:
+        found[:, 0] = kept[:, 0] if options.intercept else 0.0
+    path = Path(kept_rounds(options.total_round_num, options.eval_freq), found)
+    return Estimate(found[-1], path=path, part=tuple(np.flatnonzero(known).tolist()))
+
+
 def server_opened(key: PrivateKey, closed: Sequence[Cipher], width: int) -> tuple[np.ndarray, ...]:
     """What the server finds in masked sums of all parties: rows of bytes of uniform numbers."""
     return tuple(opened_under_masks(key, cipher, width) for cipher in closed)
@@ -201,24 +213,14 @@ def closed_residual(
     return rows, run.broadcast(last, others, "residual", local_added, *given, u, *rest)
 
 
-def local_part(party: Party, trail: Trail, width: int, options: CertifiedOptions) -> Estimate:
-    """What the party found, the coefficients of its own columns; the active one has the intercept; the rest is nan."""
-    kept, own = np.array(trail[1]), len(party.columns)
-    found = np.full((len(kept), 1 + width), np.nan)
-    found[:, 1 + np.asarray(party.columns, dtype=int)] = kept[:, kept.shape[1] - own :]
-    if party.role == "active":
-        found[:, 0] = kept[:, 0] if options.intercept else 0.0
-    return Estimate(found[-1], path=Path(kept_rounds(options.total_round_num, options.eval_freq), found))
-
-
 def to_estimate(
     held: Mapping[str, Estimate], drawn: Sequence[np.ndarray], seen: np.ndarray, options: CertifiedOptions
 ) -> Estimate:
     """What all parties found, and counts of ciphertexts from public sizes."""
-    parts = [one.path.coefficients for one in held.values() if one.path is not None]
-    found, first = np.array(parts[0]), int(options.intercept)
-    for part in parts[1:]:
-        found = np.where(np.isnan(found), part, found)
+    parts = [(list(one.part or ()), one.path.coefficients) for one in held.values() if one.path is not None]
+    found, first = np.empty_like(parts[0][1]), int(options.intercept)
+    for own, coefficients in parts:
+        found[:, own] = coefficients[:, own]
     rows, others, sums = sum(map(len, drawn)), len(held) - 1, len(drawn) * (found.shape[1] - 1 + first)
     numbers = {
         "encryptions": rows,
@@ -262,4 +264,4 @@ def fit(run: Run) -> Estimate:
             run.parties, local_step, trails, per_place(answers), own, rows, own_units, exponent, step, options
         )
     held = run.each(run.parties, local_part, trails, sum(len(party.columns) for party in run.parties), options)
-    return run.assemble(to_estimate, held, drawn, seen, options)
+    return run.assemble(to_estimate, held, drawn, seen, options, parts=held)

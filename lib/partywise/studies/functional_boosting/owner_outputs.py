@@ -9,7 +9,7 @@ import numpy as np
 from ...datasets.own.curves.files import CurveFile, PredictorFile
 from ...experiment.owner_outputs import OwnerReport
 from ...functional.bases import BSplineBasis
-from ...functional.model import BasisSpec, Estimate
+from ...functional.model import BasisSpec, Estimate, PublicFacts
 from .data import FunctionalData
 
 if TYPE_CHECKING:
@@ -37,17 +37,14 @@ def owner_outputs(
     with np.errstate(over="ignore", invalid="ignore"):
         predicted = data.y_offset + data.y_scale * estimate.predict(data.X, data.basis_x) @ curves
     observed = data.y_offset + data.y_scale * data.Y @ curves
-    return OwnerReport(
-        data.ids, ~train, {"observed": observed, "predicted": predicted}, coefficient_rows(estimate, data, spec), times
-    )
+    return OwnerReport(data.ids, ~train, {"observed": observed, "predicted": predicted}, model(estimate, spec), times)
 
 
-def coefficient_rows(
-    estimate: Estimate, data: FunctionalData, spec: MethodSpec[object, object, TableSettings]
-) -> dict[str, object]:
+def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
     """Operators and means as coefficients of the basis functions themselves."""
-    settings = spec.settings
-    wx, wy = data.basis_x.build().inverse_root, data.basis_y.build().inverse_root
+    settings, public = spec.settings, spec.public
+    assert isinstance(public, PublicFacts)
+    wx, wy = public.basis_x.build().inverse_root, public.basis_y.build().inverse_root
     predictors = [
         _curve(one, settings) | {"selected": bool(chosen), "mean": wx @ mean, "operator": wx @ operator @ wy}
         for one, chosen, mean, operator in zip(
@@ -57,8 +54,8 @@ def coefficient_rows(
     return {
         "kind": "function-on-function linear model",
         "scale": SCALE,
-        "basis_x": _basis(data.basis_x),
-        "basis_y": _basis(data.basis_y),
+        "basis_x": _basis(public.basis_x),
+        "basis_y": _basis(public.basis_y),
         "response": _curve(settings.response, settings) | {"mean": wy @ estimate.mean_y},
         "predictors": predictors,
     }

@@ -28,15 +28,23 @@ def owner_outputs(
     estimate: Estimate, data: LabelData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
 ) -> OwnerReport:
     """Of all records, in the order of the file."""
+    told = model(estimate, spec)
+    finite = bool(np.all(np.isfinite(estimate.theta)))
+    predicted = predict(data.X, estimate.theta) if finite else np.full(len(data.y), np.nan)
+    return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, told)
+
+
+def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:
+    """Coefficients with the noise in them and 95 % intervals, where the method has some."""
     require_logit(estimate.link, "coefficients are taken home as log odds", "read the estimate itself")
     theta, columns = estimate.theta, spec.settings.columns
-    finite = bool(np.all(np.isfinite(theta)))
-    predicted = predict(data.X, theta) if finite else np.full(len(data.y), np.nan)
     scale = scale_of(columns, 0.0)
     coefficients, gain = scale.coefficients(theta[1:])
     told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients, strict=True)]
+    if estimate.noise_errors is not None:
+        for one, value in zip(told, scale.slope * estimate.noise_errors[1:], strict=True):
+            one["noise_sd"] = value
     if (bounds := estimate.intervals.bounds()) is not None:
         for one, ends in zip(told, np.transpose([scale.coefficients(end[1:])[0] for end in bounds.T]), strict=True):
             one["interval"] = sorted(ends.tolist())
-    model = {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": told}
-    return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model)
+    return {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": told}

@@ -166,20 +166,35 @@ def owner_outputs(
     estimate: Estimate, data: SlicingData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
 ) -> OwnerReport:
     """What the owner takes home: projections of all records, of clients that took no part too, and directions."""
-    columns, basis = spec.settings.columns, estimate.basis
     used = int(np.sum(data.sizes[: estimate.clients]))
     with np.errstate(invalid="ignore"):
-        projected = data.X @ basis
-        coefficients, constants = scale_of(columns, -1.0).coefficients(basis)
-    names = [f"direction {k + 1}" for k in range(basis.shape[1])]
+        projected = data.X @ estimate.basis
+    predicted = {"observed": data.y.astype(float), **dict(zip(_names(estimate), projected.T, strict=True))}
+    return OwnerReport(data.ids, np.arange(len(data.y)) >= used, predicted, model(estimate, spec))
+
+
+def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:
+    """Directions by column names."""
+    columns, basis = spec.settings.columns, estimate.basis
+    scale = scale_of(columns, -1.0)
+    with np.errstate(invalid="ignore"):
+        coefficients, constants = scale.coefficients(basis)
     directions = []
-    for name, fitted, constant in zip(names, coefficients.T, constants, strict=True):
-        told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), fitted, strict=True)]
-        directions.append({"name": name, "constant": constant, "coefficients": told})
-    model: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
+    for k, name in enumerate(_names(estimate)):
+        told = [
+            {**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients[:, k], strict=True)
+        ]
+        if estimate.noise_errors is not None:
+            for one, value in zip(told, scale.slope * estimate.noise_errors[:, k], strict=True):
+                one["noise_sd"] = value
+        directions.append({"name": name, "constant": constants[k], "coefficients": told})
+    found: dict[str, object] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
     if estimate.moments is not None:
-        model["loss_bound"] = loss_bound(estimate.moments, basis.shape[1])
+        found["loss_bound"] = loss_bound(estimate.moments, basis.shape[1])
     if spec.settings.levels:
-        model["levels"] = list(spec.settings.levels)
-    predicted = {"observed": data.y.astype(float), **dict(zip(names, projected.T, strict=True))}
-    return OwnerReport(data.ids, np.arange(len(data.y)) >= used, predicted, model)
+        found["levels"] = list(spec.settings.levels)
+    return found
+
+
+def _names(estimate: Estimate) -> list[str]:
+    return [f"direction {k + 1}" for k in range(estimate.basis.shape[1])]

@@ -110,6 +110,7 @@ STUDY = Study(
         "table": replace(
             Source.own(OwnSettings, "clients"),
             owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
+            model=Lazy("partywise.studies.sliced_inverse_regression.own_cases:model"),
         ),
     },
     methods={

@@ -9,7 +9,9 @@ import numpy as np
 from ...datasets.own.records.original import feature_rows
 from ...experiment.owner_outputs import OwnerReport
 from ...glm.model import Estimate as GlmEstimate
+from ...glm.model import PublicFacts as GlmFacts
 from ...models.families import FAMILIES
+from ...pca.model import PublicFacts as PcaFacts
 from .data import GlmData
 from .evaluation.persons import used_persons
 from .metrics import matrix_of
@@ -40,29 +42,39 @@ def owner_outputs(
     whole = np.isfinite(data.X).all(axis=1) & np.isfinite(data.y)
     trained = np.zeros(len(data.y), dtype=bool)
     trained[used_persons(estimate, data, train, spec)] = True
-    columns, model = dict[str, np.ndarray](), dict[str, object]()
+    columns = dict[str, np.ndarray]()
     if isinstance(estimate, GlmEstimate):
         offset = None if data.offset is None else data.offset[whole]
         with np.errstate(over="ignore", invalid="ignore"):
             predicted = FAMILIES[data.family].mean(estimate.predictor(data.X[whole], offset))
         columns = {"observed": data.y[whole], "predicted": predicted}
-        model = regression(estimate, data, spec)
-    matrix, kind = matrix_of(estimate, spec.options)
-    if matrix is not None:
-        model |= {"columns": data.names, kind: matrix}
-    return OwnerReport(data.ids[whole], ~trained[whole], columns, model)
+    return OwnerReport(data.ids[whole], ~trained[whole], columns, model(estimate, spec))
 
 
-def regression(
-    estimate: GlmEstimate, data: GlmData, spec: MethodSpec[object, object, TableSettings]
+def model(
+    estimate: GlmEstimate | PcaEstimate, spec: MethodSpec[GlmOptions, object, TableSettings]
 ) -> dict[str, object]:
-    """Coefficients with their standard errors and 95 % intervals, where the protocol has some, or why it has none."""
+    """Coefficients or matrices by column names."""
+    found = regression(estimate, spec.settings) if isinstance(estimate, GlmEstimate) else {}
+    matrix, kind = matrix_of(estimate, spec.options)
+    if matrix is None:
+        return found
+    assert isinstance(spec.public, GlmFacts | PcaFacts)
+    return found | {"columns": list(spec.public.names), kind: matrix}
+
+
+def regression(estimate: GlmEstimate, settings: TableSettings) -> dict[str, object]:
+    """Coefficients with the noise in them, their standard errors and 95 % intervals, where the protocol has some, or
+    why it has none.
+    """
     b, errors = estimate.coefficients, estimate.standard_errors
-    told = [
-        {**one, "coefficient": value} for one, value in zip(feature_rows(spec.settings.columns), b[1:], strict=True)
-    ]
-    about = {"kind": f"generalised linear model, {data.family}", "link": LINKS[data.family], "scale": SCALE}
+    told = [{**one, "coefficient": value} for one, value in zip(feature_rows(settings.columns), b[1:], strict=True)]
+    about = {"kind": f"generalised linear model, {settings.family}", "link": LINKS[settings.family], "scale": SCALE}
     found = about | {"intercept": b[0], "coefficients": told}
+    if (noise := estimate.noise_errors) is not None:
+        found["intercept_noise_sd"] = noise[0]
+        for entry, value in zip(told, noise[1:], strict=True):
+            entry["noise_sd"] = value
     if errors is not None:
         found["intercept_standard_error"] = errors[0]
         for entry, value in zip(told, errors[1:], strict=True):

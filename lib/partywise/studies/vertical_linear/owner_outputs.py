@@ -28,21 +28,36 @@ def owner_outputs(
     estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, TableSettings]
 ) -> OwnerReport:
     """Of all records, in the order of the first file."""
-    settings, model = spec.settings, model_of(spec.options)
-    centre, half = 0.0, 1.0
-    if settings.response_bounds is not None:
-        centre, half = sum(settings.response_bounds) / 2, data.label_scale
+    centre, half = _response_scale(spec.settings)
     scores = centre + half * estimate.scores(data.X)
-    predicted = LOGIT.mean(scores) if model == "logistic" else scores
-    fitted = estimate.coefficients * half
-    coefficients, gain = scale_of(settings.columns, -1.0).coefficients(fitted[1:])
-    told = [
-        {**one, "coefficient": value} for one, value in zip(feature_rows(settings.columns), coefficients, strict=True)
-    ]
-    what = "log odds of label 1" if model == "logistic" else "prediction of the label"
-    about = {"kind": f"{model} model", "scale": f"{what} = {SCALE}", "intercept": fitted[0] + gain + centre}
+    predicted = LOGIT.mean(scores) if model_of(spec.options) == "logistic" else scores
     columns = {"observed": centre + half * data.y, "predicted": predicted}
-    return OwnerReport(_ids(data), ~train, columns, about | {"coefficients": told})
+    return OwnerReport(_ids(data), ~train, columns, model(estimate, spec))
+
+
+def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
+    """Coefficients by column names; of a part of the estimate what it adds to the intercept."""
+    kind, columns = model_of(spec.options), spec.settings.columns
+    centre, half = _response_scale(spec.settings)
+    fitted, part = estimate.coefficients * half, estimate.part
+    coefficients, gain = scale_of(columns, -1.0).coefficients(fitted[1:])
+    intercept = {"intercept": fitted[0] + gain + centre}
+    if part is not None:
+        own = np.zeros(len(fitted))
+        own[list(part)] = fitted[list(part)]
+        _, gain = scale_of(columns, -1.0).coefficients(own[1:])
+        intercept = {"part_of_intercept": own[0] + gain + centre * (0 in part)}
+    told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients, strict=True)]
+    what = "log odds of label 1" if kind == "logistic" else "prediction of the label"
+    return {"kind": f"{kind} model", "scale": f"{what} = {SCALE}", **intercept, "coefficients": told}
+
+
+def _response_scale(settings: TableSettings) -> tuple[float, float]:
+    """Middle and half width of the response's range, in whose units it is fitted."""
+    if settings.response_bounds is None:
+        return 0.0, 1.0
+    low, high = settings.response_bounds
+    return (low + high) / 2, (high - low) / 2
 
 
 def _ids(data: LinearData) -> np.ndarray:

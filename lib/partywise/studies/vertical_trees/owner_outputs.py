@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...datasets.own.grammar import ColumnBlock
 from ...experiment.owner_outputs import OwnerReport
-from ...trees.model import LEAF, Ensemble, Estimate, Table, Tree
+from ...trees.model import LEAF, Ensemble, Estimate, PublicFacts, Table, Tree
 from .data import TreeData
 from .losses import predictions
 from .metrics import options_of, select_trees
@@ -31,16 +32,22 @@ def owner_outputs(
     """Of all records, in the order of the first file, by the trees whose errors the cube has."""
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
-    options, columns = options_of(estimate, spec), spec.settings.columns
+    options = options_of(estimate, spec)
     kept, _ = select_trees(estimate.ensemble, data.X[~train], data.y[~train], options, data.criterion)
     scores = kept.scores(data.X)
     with np.errstate(over="ignore", invalid="ignore"):
         values = {"observed": data.y, "predicted": predictions(scores, options, data.criterion)}
-    raw = np.array_equal(values["predicted"], scores, equal_nan=True)
+    return OwnerReport(data.ids, ~train, values, model(replace(estimate, ensemble=kept), spec))
+
+
+def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
+    """Trees and tables by column names; thresholds of columns that are unknown here are undefined."""
+    options, public = options_of(estimate, spec), spec.public
+    assert isinstance(public, PublicFacts)
+    raw = predictions(np.ones(1), options, public.criterion)[0] == 1.0
     what = "the prediction is the score" if raw else "the score is the log odds of label 1"
-    return OwnerReport(
-        data.ids, ~train, values, {"kind": "trees", "scale": f"{SCALE}; {what}."} | tree_rows(kept, columns)
-    )
+    about = {"kind": "trees", "scale": f"{SCALE}; {what}."}
+    return about | tree_rows(estimate.ensemble, spec.settings.columns)
 
 
 def tree_rows(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str, object]:
@@ -58,7 +65,10 @@ def _node(tree: Tree, at: int, columns: tuple[ColumnBlock, ...]) -> dict[str, ob
         return {"value": tree.value[at]}
     column, threshold = columns[tree.feature[at]], float(tree.threshold[at])
     limit: dict[str, object] = {"threshold": threshold}
-    if column.levels is not None:
+    if np.isnan(threshold):
+        # Its owner knows which of its ranks that is.
+        limit |= {"rank": int(tree.cut[at])}
+    elif column.levels is not None:
         limit = {"levels": [level for code, level in enumerate(column.levels) if code <= threshold]}
     sides = {"left": _node(tree, int(tree.left[at]), columns), "right": _node(tree, int(tree.right[at]), columns)}
     return {"column": column.name} | limit | sides

@@ -153,6 +153,17 @@ def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
     return tuple(edges.value for edges in plan.share(passive.name).edges)
 
 
+def with_additions(estimate: Estimate, sums: Mapping[str, tuple[Cipher, int]]) -> Estimate:
+    """With how often the owners added."""
+    additions = sum(additions for _, additions in sums.values())
+    return replace(estimate, numbers=estimate.numbers | {"additions": additions})
+
+
+def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
+    """The model alone, for inference."""
+    return model[0]
+
+
 def active_estimate(
     model: tuple[Ensemble, dict[str, float]],
     scores: np.ndarray | None,
@@ -171,17 +182,6 @@ def active_estimate(
         "bytes_formula": (n * len(plan.shares) + returned) * options.key_size // 4,
     }
     return Estimate(ensemble, epsilon, scores, {**numbers, **told})
-
-
-def with_additions(estimate: Estimate, sums: Mapping[str, tuple[Cipher, int]]) -> Estimate:
-    """With how often the owners added."""
-    additions = sum(additions for _, additions in sums.values())
-    return replace(estimate, numbers=estimate.numbers | {"additions": additions})
-
-
-def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, float]]) -> Ensemble:
-    """The model alone, for inference."""
-    return model[0]
 
 
 def active_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, epsilon: float) -> HistogramPlan:

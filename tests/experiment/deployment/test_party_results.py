@@ -1,0 +1,163 @@
+"""What parties that ran apart have of the estimate: by name, number by number, that of the simulation."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from deployment_cases import STUDIES, Apart
+from deployment_processes import Parties
+from partywise.__main__ import main
+from partywise.experiment.cells import execution, run
+from partywise.experiment.data import generate
+from partywise.experiment.deployment.result import HeldEstimate, held_estimate, holders_in_words
+from partywise.experiment.owner_outputs import OwnerReport, estimate_rows
+from partywise.experiment.study import MethodSpec
+from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.place_checks import LocatedValue
+from partywise.federation.publication.estimate import EstimateRow
+from partywise.glm.model import Estimate
+
+# Certified methods, by study: options, who has all of the estimate, and who a part.
+METHODS: Mapping[str, tuple[dict[str, Any], list[str], list[str]]] = {
+    "functional_boosting": ({}, ["active"], ["upstream", "weather office"]),
+    "label_private": ({}, ["shop"], []),
+    "sliced_inverse_regression": ({}, ["server"], []),
+    "vertical_trees": ({"protocol": "tables", "cipher": "sized", "num_of_trees": 1}, ["bank"], []),
+    "vertical_linear": ({}, [], ["bank", "shop"]),
+    "vertical_glm": ({}, ["analyst", "bank", "shop"], []),
+}
+PART = "part of intercept"
+
+
+def case_of(study: str) -> Apart:
+    """The small case of a study with its certified method."""
+    case, (method, *_) = Apart(study), METHODS[study]
+    if method:
+        case.method = method
+    return case
+
+
+def simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> OwnerReport:
+    """What the owner of all data takes home of the same fit."""
+    monkeypatch.chdir(folder / "whole")
+    found = case.deployment()
+    network = found.network
+    data = generate(found.plan, network.case, [0], "resources")
+    cells = run(found.plan, network.case, network.method, found.n_parties, [0], [network.fold], data)
+    (report,) = (one.owner_report for one in cells if one.coords["epsilon"] == found.epsilon)
+    monkeypatch.chdir(folder)
+    assert report is not None
+    return report
+
+
+def rows_in(path: Path) -> list[EstimateRow]:
+    """The rows of an ``estimate.csv``."""
+    with path.open(newline="", encoding="utf-8") as handle:
+        header, *rows = csv.reader(handle)
+    assert tuple(header) == EstimateRow._fields
+    return [EstimateRow(name, *(float(text) if text else None for text in texts)) for name, *texts in rows]
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it(study, tmp_path, monkeypatch, capsys):
+    case, (_, whole, parts) = case_of(study), METHODS[study]
+    case.write(tmp_path)
+    told = Parties(case, tmp_path).all()
+    assert {one.code for one in told.values()} == {0}, told
+    expected = {row.name: row for row in estimate_rows(simulated(case, tmp_path, monkeypatch).model)}
+    found, shares = dict[str, EstimateRow](), list[float]()
+    for name, one in told.items():
+        folder = tmp_path / "out" / name
+        outcome = json.loads((folder / "outcome.json").read_text())
+        assert main(["result", str(folder)]) == 0
+        shown = capsys.readouterr().out
+        assert (outcome["estimate"]["all of it"], outcome["estimate"]["a part"]) == (whole, parts)
+        if name not in (*whole, *parts):
+            assert not (folder / "estimate.csv").exists()
+            why = f"method m gives {holders_in_words(whole, parts)}"
+            assert outcome["estimate"]["none"] == why and f"estimate: none here: {why}" in one.out and why in shown
+            continue
+        rows = rows_in(folder / "estimate.csv")
+        assert f"estimate: {len(rows)} numbers in estimate.csv" in one.out
+        assert name in parts or {row.name for row in rows} == expected.keys()
+        for row in rows:
+            assert f"{row.name} " in shown and f"{row.estimate:.6g}" in shown
+            if row.name == PART:
+                shares.append(row.estimate)
+            else:
+                assert repr(row) == repr(expected[row.name])
+                found[row.name] = row
+    if shares:
+        # Of linear models with columns at two parties nobody has the whole.
+        assert sum(shares) == pytest.approx(expected.pop("intercept").estimate, rel=1e-12)
+    assert found.keys() == expected.keys() != set()
+
+
+def held(study: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **method: Any) -> dict[str, HeldEstimate]:
+    """What every place would have of a fit, in one process."""
+    case = Apart(study)
+    case.method = method or case.method
+    monkeypatch.chdir(case.write(folder))
+    if method.get("protocol") == "joint":
+        del case.network["epsilon"]
+    found = case.deployment()
+    network = found.network
+    data = generate(found.plan, network.case, [0], "resources")[0]
+    run = execution(found.plan, network.case, network.method, found.n_parties, network.fold, found.epsilon, data)
+    value = next(iter(outcomes(found.plan.methods[network.method].protocol.fit, run).values())).value
+    return {name: held_estimate(found, value, name, run.spec) for name in run.names}
+
+
+def test_the_noise_and_the_interval_of_a_number_are_in_its_unit(tmp_path, monkeypatch):
+    """Minutes of 0 to 60 are fitted as 0 to 1."""
+    shop = held("label_private", tmp_path, monkeypatch)["shop"]
+    by_hand = held("label_private", tmp_path, monkeypatch, protocol="walr", noise="rr")["shop"]
+    for one in (shop, by_hand):
+        names = [row.name for row in one.rows]
+        assert names == ["intercept", "minutes", "kind = y", "kind = z"]
+        minutes, kind = one.rows[1:3]
+        assert minutes.noise_sd and kind.noise_sd and 20 < kind.noise_sd / minutes.noise_sd < 180
+        assert minutes.lower < minutes.upper and kind.upper - kind.lower > 2 * kind.noise_sd
+
+
+def test_trees_of_ranks_have_no_threshold_of_a_column_elsewhere(tmp_path, monkeypatch):
+    bank = held("vertical_trees", tmp_path, monkeypatch)["bank"]
+    thresholds = {row.name.split()[-2] for row in bank.rows if row.name.endswith("threshold")}
+    (first, *_) = bank.model["trees"]
+    assert thresholds == {"b"} and first["column"] == "a" and first["rank"] >= 0 and np.isnan(first["threshold"])
+
+
+def test_an_estimate_that_no_place_has_is_said_to_be_nobodys(tmp_path, monkeypatch):
+    found = held("vertical_glm", tmp_path, monkeypatch, protocol="joint", link="shared", solver="lbfgs")
+    assert {one.reason for one in found.values()} == {"method m gives all of it to nobody"}
+    assert not any(one.rows for one in found.values())
+
+
+def test_what_is_undefined_or_has_no_names_is_a_reason_and_no_error(tmp_path, monkeypatch):
+    """All is paid then: a run must end well."""
+    deployment, estimate = Apart("vertical_glm").deployment(), Estimate(np.full(5, np.nan), status="diverged")
+    value, spec = LocatedValue(frozenset(["analyst"]), {"analyst": estimate}), MethodSpec(None, None, None, None)
+    assert "it has no names: AttributeError" in held_estimate(deployment, value, "analyst", spec).reason
+    settings = deployment.plan.cases["own"].settings
+    spec = replace(spec, settings=settings)
+    assert held_estimate(deployment, value, "analyst", spec).reason == "all its numbers are undefined (status diverged)"
+
+
+def test_files_of_two_runs_are_no_result(tmp_path, capsys):
+    """A run that was killed after it wrote its outcome has no record yet: that of an earlier run is not its own."""
+    case = Apart("label_private")
+    case.write(tmp_path)
+    assert {one.code for one in Parties(case, tmp_path).all().values()} == {0}
+    folder = tmp_path / "out" / "shop"
+    told = json.loads((folder / "outcome.json").read_text())
+    (folder / "outcome.json").write_text(json.dumps(told | {"digest": "0" * 64}))
+    assert main(["result", str(folder)]) == 2
+    assert "has no outcome.json and estimate.csv of the run in its run.json" in capsys.readouterr().err
