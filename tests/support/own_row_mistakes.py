@@ -32,6 +32,15 @@ NAMES = "id, site, person, age, kind, late, flow"
 # Of both sources.
 BOTH: dict[str, tuple[Change, str]] = {
     "file that is not there": (setting(file="dta.csv"), C + "file is 'dta.csv': there is no such file; paths begin in"),
+    "neither file nor tables": (
+        without("file"),
+        C + "file is None and tables has 0 entries: give one file, or a table",
+    ),
+    "response that is the user": (
+        setting(response="person"),
+        C + "user is 'person', which is the response too: give an",
+    ),
+    "user that is the id": (setting(user="id", id="id"), C + "user is 'id', which is the id too: give another column."),
     "empty file": (raw(b""), "data.csv is empty: its first row must name the columns."),
     "header only": (raw(b"id,site,person,age,kind,late,flow\n"), "data.csv has a header and no rows: "),
     "semicolons": (raw(b"id;age\nr0;3\n"), "data.csv has the one column 'id;age' when it is split at ',': set delim"),
@@ -164,14 +173,12 @@ LABELS: dict[str, tuple[Change, str]] = {
         lambda own: own.settings["columns"].append({"name": "late", "bounds": [0, 1]}),
         C + "columns has 'late', which is the response: take it out of one of them.",
     ),
-    "label that is the user": (setting(response="person"), C + "user is 'person', which is the response: give the co"),
     "no response": (without("response"), C + "response is missing: give text."),
     "missing label": (
         cell(3, "late", ""),
         "data.csv: late is missing in 1 of 120 rows (row 4): fill it in, set missing",
     ),
     "file and tables": (many(two(), setting(file="data.csv")), C + "file is 'data.csv' and tables has 2 entries: give"),
-    "neither file nor tables": (without("file"), C + "file is None and tables has 0 entries: give one file, or tables"),
     "one table": (
         two(tables=TWO[:1]),
         C + "tables has 1 entries: give two, one with features and one with the labels",
@@ -288,15 +295,13 @@ CLIENTS: dict[str, tuple[Change, str]] = {
         lambda own: own.settings["columns"].append({"name": "flow", "bounds": [0, 4]}),
         C + "columns has 'flow', which is the response: take it out of one of them.",
     ),
-    "response that is the user": (setting(response="person"), C + "user is 'person', which is the response: give anot"),
-    "client's column that is the user": (setting(party="person"), C + "party is 'person', which is the user or the id"),
+    "client's column that is the user": (setting(party="person"), C + "party is 'person', which is the user too: give"),
     "no least": (without("least"), C + "least is missing: give a whole number."),
     "least of one": (setting(least=1), C + "least is 1: it must be at least 2."),
     "file and tables": (
         many(sites(), setting(file="data.csv")),
-        C + "file is 'data.csv' and tables has 2 entries: give one file with party, or a table for each client.",
+        C + "file is 'data.csv' and tables has 2 entries: give one file, or a table of each party.",
     ),
-    "neither file nor tables": (without("file"), C + "file is None and tables has 0 entries: give one file with party"),
     "file without party": (without("party"), C + "party is None and parties is ['north', 'south']: name the column of"),
     "file without parties": (without("parties"), C + "party is 'site' and parties is []: name the column of the clien"),
     "tables with party": (many(sites(), setting(party="site")), C + "party is 'site': every table has its own party; "),

@@ -16,7 +16,7 @@ from ...datasets.own.csv import TextTable
 from ...datasets.own.labels import class_labels
 from ...datasets.own.matching import match_ids
 from ...datasets.own.persons import number_persons
-from ...datasets.own.records.load import complete, contents, open_table, record_names, select_rows
+from ...datasets.own.records.load import check_count, complete, contents, open_table, record_names, select_rows
 from ...datasets.own.records.persons import bounded, training_persons
 from ...datasets.own.records.scale import feature_names, features
 from ...datasets.own.rows import Rows
@@ -68,11 +68,7 @@ def table(settings: OwnSettings, drawn: Split) -> LabelData:
 @lru_cache(maxsize=1)
 def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
     held, labels = _one_file(settings, dict(files)) if settings.file is not None else _two_files(settings, dict(files))
-    if len(held.rows) < settings.min_records:
-        raise DataMissing(
-            f"{len(held.rows)} records are left where min_records is {settings.min_records}: bring more records, or "
-            "lower min_records."
-        )
+    check_count(len(held.rows), settings)
     X = features([held], settings.columns, 0.0, clip=True)
     y = class_labels(labels, settings.response, settings.positive)
     ids = record_names(held, settings.features_id, several=False)

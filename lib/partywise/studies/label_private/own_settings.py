@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...checks import check_fields, check_name, check_unread_options
+from ...checks import check_fields, check_unread_options
 from ...datasets.own.grammar import FileBlock, check_apart, check_party_names
 from ...datasets.own.records.settings import OwnRecords
 from .settings import CaseSettings
@@ -15,32 +15,20 @@ from .settings import CaseSettings
 class OwnSettings(OwnRecords, CaseSettings):
     """Own data, whose features are public and whose labels are not.
 
-    response : column of the labels; positive : the entry that counts as 1, where the entries are not 0 and 1
-    file : of features and labels; or tables : the file of the features and that of the labels, matched by ``id``
+    positive : entry of the response that counts as 1, where the entries are not 0 and 1
+    tables : the file of the features and that of the labels, matched by ``id``, where not one file has both
     response_party : the party whose file has the labels, where there are two tables
     match : what ids that one of two files lacks mean, ``refuse`` (an error) or ``common`` (those of both are used)
     """
 
-    response: str
     response_party: str | None = None
     positive: str | float | None = None
-    file: str | None = None
-    tables: tuple[FileBlock, ...] = ()
     match: Literal["refuse", "common"] = "refuse"
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_name("response", self.response)
-        self.check_records({"response": self.response})
-        if self.user is not None and self.user == self.response:
-            raise ValueError(f"user is {self.user!r}, which is the response: give the column that names a person.")
-        if (self.file is None) == (not self.tables):
-            raise ValueError(
-                f"file is {self.file!r} and tables has {len(self.tables)} entries: give one file, or tables with the "
-                "file of the features and the file of the labels."
-            )
+        self.check_records()
         if self.file is not None:
-            check_name("file", self.file)
             check_unread_options(self, ("match", "response_party"), "two tables")
             return
         names = [one.party for one in self.tables]
@@ -82,10 +70,3 @@ class OwnSettings(OwnRecords, CaseSettings):
             )
         keys = {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
         return {name: keys[name] for name in self.party_names}
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Files that the data are made from, by their keys in the configuration."""
-        if self.file is not None:
-            return {"file": self.file}
-        return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypedDict
@@ -19,6 +20,7 @@ from ...inverse_regression.slices import Slices, case_clip, case_edges, class_sl
 from ...privacy.statistics.whole import step_bits
 from ...randomness import Rng, stream
 from .data import SlicingData
+from .own_settings import OwnSettings
 from .settings import DatasetSettings, SimulatedSettings
 from .simulation.clients import true_records
 
@@ -116,15 +118,24 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     table = read_table(settings.dataset, settings.response, Path(resources))
     dealt = deal_rows(table, settings, rng_for)
     rows, sizes = np.concatenate(dealt), np.array([len(own) for own in dealt])
-    X, y, edges = table.symmetric_interval()[rows], table.y[rows], np.array(settings.cuts)
-    labels = np.zeros(0) if len(edges) else np.arange(settings.slices)
-    fixed = public_slices(case_edges(edges)) if len(edges) else class_slices(case_edges(labels))
-    ends = np.cumsum(sizes)[:-1]
-    blocks = [] if settings.screened else zip(np.split(X, ends), np.split(y, ends), strict=True)
-    rng, groups = rng_for("shown"), [np.flatnonzero(y == c) for c in labels] or [np.arange(len(y))]
+    shared = of_records(table.symmetric_interval()[rows], table.y[rows], sizes, table.names, settings)
+    rng, y = rng_for("shown"), shared.y
+    groups = [np.flatnonzero(y == c) for c in shared.labels] or [np.arange(len(y))]
     shown = [rng.choice(group, min(settings.n_shown, len(group)), replace=False) for group in groups]
+    key = int(rng_for("clients").integers(KEYS))
+    return replace(shared, key=key, shown_rows=np.sort(np.concatenate(shown)))
+
+
+def of_records(
+    X: np.ndarray, y: np.ndarray, sizes: np.ndarray, names: np.ndarray, settings: DatasetSettings | OwnSettings
+) -> SlicingData:
+    """Records of clients, one after another, without what replicates differ in: addresses and shown records."""
+    edges, ends = np.array(settings.cuts), np.cumsum(sizes)[:-1]
+    labels = np.arange(0 if len(edges) else settings.slices)
+    fixed = public_slices(case_edges(edges)) if len(edges) else class_slices(case_edges(labels))
+    blocks = [] if settings.screened else zip(np.split(X, ends), np.split(y, ends), strict=True)
     return SlicingData(
-        key=int(rng_for("clients").integers(KEYS)),
+        key=0,
         beta=np.zeros((X.shape[1], 0)),
         edges=edges,
         labels=labels,
@@ -132,7 +143,7 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
         **client_statistics(blocks, int(sizes.max()), fixed, X.shape[1], settings.radius),
         X=X,
         y=y,
-        names=table.names,
-        shown_rows=np.sort(np.concatenate(shown)),
+        names=names,
+        shown_rows=np.zeros(0, dtype=int),
         n_directions=settings.n_directions,
     )

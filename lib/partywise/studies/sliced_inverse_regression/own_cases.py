@@ -15,16 +15,15 @@ from ...datasets.own.columns import numbers_of, values
 from ...datasets.own.csv import TextTable, nearest
 from ...datasets.own.grammar import ColumnBlock
 from ...datasets.own.persons import number_persons
-from ...datasets.own.records.load import complete, contents, open_table, record_names, select_rows
+from ...datasets.own.records.load import check_count, complete, contents, open_table, record_names, select_rows
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...datasets.own.records.persons import bounded, one_client_each
 from ...datasets.own.records.scale import clip_to_bounds, feature_names, features
 from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
 from ...inverse_regression.model import Estimate
-from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
 from ...inverse_regression.subspace import loss_bound
-from .cases import KEYS, client_statistics
+from .cases import KEYS, of_records
 from .data import SlicingData
 from .own_settings import OwnSettings
 
@@ -65,38 +64,19 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Slicin
     clients = _clients(settings, dict(files))
     sizes = np.array([len(one.rows) for one in clients])
     X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
-    fixed = _public_slices(settings)
-    if len(np.unique(fixed.codes(y))) < 2:
+    persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
+    shared = of_records(X, y, sizes, np.array(feature_names(settings.columns)), settings)
+    if len(np.unique(shared.public_slices.codes(y))) < 2:
         raise DataMissing(
             f"{clients[0].file}: {settings.response} falls into one of {settings.slices} slices in all {len(y)} rows: "
             "place the edges where its values are."
         )
-    ends = np.cumsum(sizes)[:-1]
-    blocks = [] if settings.screened else zip(np.split(X, ends), np.split(y, ends), strict=True)
-    persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
-    return SlicingData(
-        key=0,
-        beta=np.zeros((X.shape[1], 0)),
-        edges=np.array(settings.cuts),
-        labels=np.arange(len(settings.levels)),
-        sizes=sizes,
-        **client_statistics(blocks, int(sizes.max()), fixed, X.shape[1], settings.radius),
-        X=X,
-        y=y,
-        names=np.array(feature_names(settings.columns)),
-        shown_rows=np.zeros(0, dtype=int),
-        n_directions=settings.n_directions,
+    return replace(
+        shared,
         client_names=settings.party_names,
         ids=np.array(_ids(clients, settings)),
         person=number_persons(persons),
     )
-
-
-def _public_slices(settings: OwnSettings) -> Slices:
-    """The public slices."""
-    if settings.levels:
-        return class_slices(case_edges(np.arange(len(settings.levels))))
-    return public_slices(case_edges(np.array(settings.cuts)))
 
 
 def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
@@ -120,11 +100,7 @@ def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
             )
     total = sum(len(one.rows) for one in clients)
     LOG.info("records: %d of %d clients", total, len(clients))
-    if total < settings.min_records:
-        raise DataMissing(
-            f"{total} records are left where min_records is {settings.min_records}: bring more records, or lower "
-            "min_records."
-        )
+    check_count(total, settings)
     return clients
 
 

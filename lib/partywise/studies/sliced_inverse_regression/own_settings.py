@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import Count, Range, check_fields, check_name
-from ...datasets.own.grammar import FileBlock, check_party_names, increasing, twice
+from ...checks import Count, Range, check_fields
+from ...datasets.own.grammar import check_party_names, increasing, twice
 from ...datasets.own.records.settings import OwnRecords
 from .settings import CaseSettings
 
@@ -17,17 +17,14 @@ RESERVED = ("server",)
 class OwnSettings(OwnRecords, CaseSettings):
     """Own data of several clients, who hold different records of the same columns.
 
-    tables : the file of every client; or file, party, parties : one file, its column that names the client of a row,
-        and the entries of that column, in the order in which clients take part
-    response : column of the response, sliced by ``edges``, or by ``n_slices`` equal parts of ``response_bounds``, or by
-        the ``levels`` of a category
+    party, parties : of one file, the column that names the client of a row, and the entries of that column, in the
+        order in which clients take part
+    edges, n_slices, response_bounds, levels : slices of the response: cuts, or equal parts of its range, or the entries
+        of a category
     least : public bound from below on the records of every client, behind delta
     n_directions : d; n_shown : records that figures draw; screen : whether columns are screened first
     """
 
-    response: str
-    tables: tuple[FileBlock, ...] = ()
-    file: str | None = None
     party: str | None = None
     parties: tuple[str, ...] = ()
     edges: tuple[Annotated[float, Range()], ...] = ()
@@ -42,13 +39,7 @@ class OwnSettings(OwnRecords, CaseSettings):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_name("response", self.response)
-        self.check_records({"response": self.response, "party": self.party})
-        for key in ("user", "party", "id"):
-            if getattr(self, key) == self.response:
-                raise ValueError(f"{key} is {self.response!r}, which is the response: give another column.")
-        if self.party is not None and self.party in (self.user, self.id):
-            raise ValueError(f"party is {self.party!r}, which is the user or the id too: give the client's column.")
+        self.check_records(party=self.party)
         self._check_files()
         self._check_slices()
         if self.n_directions > min(self.slices - 1, self.n_columns):
@@ -58,11 +49,6 @@ class OwnSettings(OwnRecords, CaseSettings):
             )
 
     def _check_files(self) -> None:
-        if (self.file is None) == (not self.tables):
-            raise ValueError(
-                f"file is {self.file!r} and tables has {len(self.tables)} entries: give one file with party, or a "
-                "table for each client."
-            )
         if self.tables:
             for key in ("party", "parties"):
                 if getattr(self, key):
@@ -70,13 +56,11 @@ class OwnSettings(OwnRecords, CaseSettings):
                     raise ValueError(f"{key} is {given!r}: every table has its own party; leave it out.")
             if (file := twice([one.file for one in self.tables])) is not None:
                 raise ValueError(f"tables has the file {file!r} twice: its records would count at two clients.")
-        else:
-            check_name("file", self.file or "")
-            if self.party is None or not self.parties:
-                raise ValueError(
-                    f"party is {self.party!r} and parties is {list(self.parties)}: name the column of the client, and "
-                    "list its entries, which are public."
-                )
+        elif self.party is None or not self.parties:
+            raise ValueError(
+                f"party is {self.party!r} and parties is {list(self.parties)}: name the column of the client, and "
+                "list its entries, which are public."
+            )
         check_party_names("tables" if self.tables else "parties", self.party_names, RESERVED)
 
     def _check_slices(self) -> None:
@@ -114,7 +98,7 @@ class OwnSettings(OwnRecords, CaseSettings):
     @property
     def n_columns(self) -> int:
         """Columns p of the data: a category is an indicator of each level but the first."""
-        return sum(1 if column.levels is None else len(column.levels) - 1 for column in self.columns)
+        return sum(column.width for column in self.columns)
 
     @property
     def slices(self) -> int:
@@ -148,10 +132,3 @@ class OwnSettings(OwnRecords, CaseSettings):
     def clients(self) -> int:
         """Number of clients."""
         return len(self.party_names)
-
-    @property
-    def files(self) -> dict[str, str]:
-        """Files that the data are made from, by their keys in the configuration."""
-        if self.file is not None:
-            return {"file": self.file}
-        return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}

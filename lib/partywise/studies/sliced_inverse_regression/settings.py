@@ -143,10 +143,9 @@ class DatasetSettings(ClientRows, CaseSettings):
             raise ValueError(f"n_slices is {self.n_slices} and edges is {list(self.edges)}: give one of them.")
         if list(self.edges) != sorted(set(self.edges)):
             raise ValueError(f"edges is {list(self.edges)}: give increasing numbers.")
-        if self.n_directions > self.slices - 1:
-            raise ValueError(
-                f"n_directions is {self.n_directions}: {self.slices} slices show at most {self.slices - 1}."
-            )
+        most = min(self.slices - 1, len(self.table.columns or self.table.signals))
+        if self.n_directions > most:
+            raise ValueError(f"n_directions is {self.n_directions}: slices of these columns show at most {most}.")
 
     @property
     def slices(self) -> int:

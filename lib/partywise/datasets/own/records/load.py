@@ -59,6 +59,15 @@ def complete(table: TextTable, names: Sequence[str], settings: OwnFiles) -> Text
     return select_rows(table, kept)
 
 
+def check_count(found: int, settings: OwnFiles) -> None:
+    """DataMissing for fewer records than the settings ask for."""
+    if found < settings.min_records:
+        raise DataMissing(
+            f"{found} records are left where min_records is {settings.min_records}: bring more records, or lower "
+            "min_records."
+        )
+
+
 def select_rows(table: TextTable, places: Sequence[int]) -> TextTable:
     """Some rows of a table, in the order of these places."""
     return replace(table, rows=[table.rows[i] for i in places], lines=[table.lines[i] for i in places])
