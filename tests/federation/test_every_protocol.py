@@ -16,7 +16,15 @@ from partywise.audits.contract import agree, same
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import execution, trials
-from partywise.federation.deployment.outcome import estimate_of, outcomes
+from partywise.federation.deployment.outcome import (
+    Outcome,
+    estimate_at,
+    estimate_of,
+    estimate_places,
+    outcomes,
+    places_ahead,
+)
+from partywise.federation.place_checks import NobodyHere
 from partywise.federation.run import Run, simulate
 
 FITS = list(every_protocol.fits())
@@ -30,11 +38,11 @@ def plain(study: str, case: str, method: str) -> tuple[Any, Run]:
 
 
 @cache
-def placed(study: str, case: str, method: str) -> tuple[Any, Run, dict[str, str]]:
-    """What it does with the place of every value checked, and the digest of what every place holds at the end."""
+def placed(study: str, case: str, method: str) -> tuple[Any, Run, dict[str, Outcome]]:
+    """What it does with the place of every value checked, and what every place holds at the end."""
     run = execution(planned(study), case, method, generated(study, case))
     held = outcomes(planned(study).methods[method].protocol.fit, run)
-    return estimate_of(list(held.values())), run, {name: outcome.digest for name, outcome in held.items()}
+    return estimate_of(list(held.values())), run, held
 
 
 @pytest.mark.parametrize("fit", FITS, ids="/".join)
@@ -52,7 +60,29 @@ def test_a_protocol_whose_places_are_processes_is_the_simulation(fit):
     run = execution(planned(study), case, method, generated(study, case))
     held = apart(planned(study).methods[method].protocol.fit, run)
     agree(reference, expected, run, estimate_of(list(held.values())), "with one process a place")
-    assert {name: outcome.digest for name, outcome in held.items()} == placed(*fit)[2]
+    reference_held = placed(*fit)[2]
+    assert {name: one.digest for name, one in held.items()} == {
+        name: one.digest for name, one in reference_held.items()
+    }
+    # Whoever has the estimate or a part of it has it in its own process, and everybody knows who does.
+    ((whole, parts),) = {estimate_places(one.value) for one in held.values()}
+    assert {name for name, one in held.items() if estimate_at(one.value, name) is not None} == {*whole, *parts}
+    assert all(hasattr(estimate_at(held[name].value, name), "epsilon_claimed") for name in (*whole, *parts))
+    assert whole or parts or (study, method) == ("vertical_glm", "shared")
+
+
+@pytest.mark.parametrize("fit", FITS, ids="/".join)
+def test_who_will_have_the_estimate_is_known_before_a_run_but_where_values_steer_it(fit):
+    study, case, method = fit
+    run = execution(planned(study), case, method, generated(study, case))
+    # No line of the program that runs at a place runs here.
+    run.parties = tuple(replace(party, block={}) for party in run.parties)
+    protocol = planned(study).methods[method].protocol
+    try:
+        assert places_ahead(protocol.fit, run) == estimate_places(next(iter(placed(*fit)[2].values())).value)
+    except NobodyHere:
+        steered = ("joint", "bcd", "secret_shared_link"), getattr(run.spec.options, "inference", "")
+        assert protocol.fit.module.rpartition(".")[2] in steered[0] or case == "unaligned" or steered[1] == "ss"
 
 
 def test_the_fits_cover_every_protocol_of_every_study():

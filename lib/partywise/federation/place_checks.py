@@ -48,6 +48,24 @@ class Link(Protocol):
         """The payload that a place of this process receives at a step, from whom and under which name it must come."""
 
 
+class NobodyHere(RuntimeError):
+    """A program that is followed without any of its places goes on by a value that only places have."""
+
+
+class Nobody:
+    """Where no place lives: a program is followed there without data, and its values have places only."""
+
+    def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
+        """Nobody sends."""
+
+    def reserve(self, step: int, row: Event) -> None:
+        """Nobody keeps a ledger."""
+
+    def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
+        """Nobody receives."""
+        raise PlaceError(f"{receiver!r} does not live in this process.")
+
+
 @dataclass(frozen=True, eq=False)
 class LocatedValue:
     """A value that some places have.
@@ -210,6 +228,8 @@ class PlacedRun(Run):
         missing = set(self.names) - value.places
         if missing:
             raise PlaceError(f"the program is steered by a value that {sorted(missing)} do not have: broadcast it.")
+        if not value.values:
+            raise NobodyHere("no place of the run lives in this process, and its values steer the program.")
         return next(iter(value.values.values()))
 
     def send(self, sender: Place, receiver: Place, name: str, payload: object, *values: *Values) -> Any:

@@ -80,6 +80,7 @@ def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it
         assert main(["result", str(folder)]) == 0
         shown = capsys.readouterr().out
         assert (outcome["estimate"]["all of it"], outcome["estimate"]["a part"]) == (whole, parts)
+        assert f"estimate: method m gives {holders_in_words(whole, parts)}\n" in one.err
         if name not in (*whole, *parts):
             assert not (folder / "estimate.csv").exists()
             why = f"method m gives {holders_in_words(whole, parts)}"
@@ -126,6 +127,31 @@ def test_the_noise_and_the_interval_of_a_number_are_in_its_unit(tmp_path, monkey
         minutes, kind = one.rows[1:3]
         assert minutes.noise_sd and kind.noise_sd and 20 < kind.noise_sd / minutes.noise_sd < 180
         assert minutes.lower < minutes.upper and kind.upper - kind.lower > 2 * kind.noise_sd
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ({"protocol": "moments"}, "method m gives all of it to analyst, bank, shop"),
+        ({"protocol": "bcd"}, "method m gives all of it to analyst, and to bank, shop a part each"),
+        ({"protocol": "joint"}, "who has it shows when the run has ended"),
+    ],
+)
+def test_who_will_have_it_is_told_before_anybody_connects(method, words, tmp_path):
+    """From the program alone; where values steer it from a rehearsal, which made-up records may not pass (joint)."""
+    case = Apart("vertical_glm")
+    case.method = method
+    case.network["patience"] = 1.0
+    if method["protocol"] != "moments":
+        del case.network["epsilon"]
+    if method["protocol"] != "joint":
+        del case.network["parties"]["dealer"]
+    case.write(tmp_path)
+    parties = Parties(case, tmp_path)
+    parties.start("bank")
+    told = parties.ended("bank")["bank"]
+    assert told.code == 1 and "has not come within" in told.err
+    assert f"estimate: {words}" in told.err.splitlines()
 
 
 def test_trees_of_ranks_have_no_threshold_of_a_column_elsewhere(tmp_path, monkeypatch):

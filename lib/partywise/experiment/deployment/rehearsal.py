@@ -20,9 +20,11 @@ import numpy as np
 from ...errors import ConfigError
 from ...federation.cipher import OPEN_SCHEMES, Cipher
 from ...federation.deployment.forms import Forms
+from ...federation.deployment.outcome import estimate_places, places_ahead
 from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
 from ...federation.payloads import Payload
+from ...federation.place_checks import NobodyHere, PlacedRun
 from ...federation.publication.formulas import STATED
 from ...federation.publication.measurements import Recorder
 from ...federation.publication.statement import RunFacts
@@ -32,6 +34,7 @@ from ...privacy.mechanisms.random import SecureRandom
 from ...privacy.statistics.whole import products_are_exact
 from .part import whole
 from .release_folder import NOBODY, rebuild, terms_of
+from .result import holders_in_words
 from .settings import KEY, Deployment
 
 if TYPE_CHECKING:
@@ -127,6 +130,24 @@ def rehearse(deployment: Deployment, n: int) -> dict[tuple[str, str], str]:
         if deployment.network.publisher:
             _check_publication(deployment, n)
     return forms.known
+
+
+def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
+    """Who will have what of the estimate, in words, before anybody connects: from the program, followed without data.
+
+    Where values steer it, from a rehearsal with ``n`` made-up records; empty where that takes too long or ends.
+    """
+    fit, places = deployment.plan.methods[deployment.network.method].protocol.fit, None
+    with warnings.catch_warnings(), suppress(_Enough, Exception):
+        warnings.simplefilter("ignore")
+        try:
+            places = places_ahead(fit, run)
+        except NobodyHere:
+            rows = deployment.rows or dict.fromkeys(deployment.holders, n)
+            with _at_most(ENOUGH):
+                made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+                places = estimate_places(fit(PlacedRun(made, whole=False)))
+    return "" if places is None else holders_in_words(*places)
 
 
 def publication_problem(deployment: Deployment, n: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ from ...federation.transport.journal import Journal
 from ..configuration.build import choices
 from .part import part
 from .publishing import Publication, registrations_of
-from .rehearsal import floating_point, rehearse
+from .rehearsal import estimate_ahead, floating_point, rehearse
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
 from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
@@ -130,6 +131,9 @@ def _run(start: Start) -> RunReport:
     own = part(deployment, start.configuration, start.me, start.data)
     if release and forms is None:
         forms = rehearse(deployment, len(own.run.fold.of))
+    ahead = estimate_ahead(deployment, own.run, len(own.run.fold.of))
+    told = f"method {network.method} gives {ahead}" if ahead else "who has it shows when the run has ended"
+    print(f"estimate: {told}", file=sys.stderr, flush=True)
     _folder(start.into)
     with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account, ExitStack() as watched:
         path = start.ledger.with_suffix(".journal")

@@ -13,7 +13,7 @@ import numpy as np
 from ..cipher import Cipher
 from ..codec import encode
 from ..parties import Party
-from ..place_checks import LocatedValue, PlacedRun, Report, together
+from ..place_checks import LocatedValue, Nobody, PlacedRun, Report, together
 from ..run import PlaceValues, Run
 
 
@@ -69,6 +69,11 @@ def estimate_places(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
     everybody = sorted(whole.places) if isinstance(whole, LocatedValue) else []
     some = parts.values if isinstance(parts, PlaceValues) else ()
     return tuple(everybody), tuple(sorted(set(some) - set(everybody)))
+
+
+def places_ahead(fit: Callable[[object], object], run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`estimate_places` before a run: its program is followed without data. NobodyHere where values steer it."""
+    return estimate_places(fit(PlacedRun(run, [""], Nobody(), whole=False)))
 
 
 def estimate_at(value: object, place: str) -> object | None:
