@@ -125,6 +125,8 @@ class Source:
         a `partywise.experiment.owner_outputs.OwnerReport`
     model : of own data, its numbers by names, of the whole estimate or of what one party has of it: (estimate,
         MethodSpec) to a mapping, the `OwnerReport.model`
+    predictions : of own data that one party predicts where parties run apart: (estimate, its block, Fold,
+        MethodSpec) to (n,) predictions of its records, nan where there is none
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
         of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
     """
@@ -135,13 +137,17 @@ class Source:
     resources: tuple[str, ...] = ()
     owner_outputs: Lazy | None = None
     model: Lazy | None = None
+    predictions: Lazy | None = None
     apart: Lazy | None = None
 
     @classmethod
-    def own(cls, settings: type, layout: Literal["columns", "labels", "clients", "curves"]) -> Self:
+    def own(
+        cls, settings: type, layout: Literal["columns", "labels", "clients", "curves"], *, predicts: bool = False
+    ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
         layout : how records lie at parties, the module of ``partywise.datasets.own.remote`` that stands in for others
+        predicts : whether a party predicts its own records where parties run apart
         """
         package = settings.__module__.rpartition(".")[0]
         return cls(
@@ -150,6 +156,7 @@ class Source:
             complete=Lazy(f"{package}.own_cases:table"),
             owner_outputs=Lazy(f"{package}.owner_outputs:owner_outputs"),
             model=Lazy(f"{package}.owner_outputs:model"),
+            predictions=Lazy(f"{package}.owner_outputs:own_predictions") if predicts else None,
             apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
         )
 

@@ -129,6 +129,31 @@ def test_the_noise_and_the_interval_of_a_number_are_in_its_unit(tmp_path, monkey
         assert minutes.lower < minutes.upper and kind.upper - kind.lower > 2 * kind.noise_sd
 
 
+@pytest.mark.parametrize("study", ["label_private", "vertical_trees"])
+def test_a_party_that_can_predicts_its_own_records_as_the_simulation_does(study, tmp_path, monkeypatch):
+    """The holder of the features; of trees the active party, the held-out records that all parties scored."""
+    case, place = Apart(study), {"label_private": "shop", "vertical_trees": "bank"}[study]
+    if study == "vertical_trees":
+        case.method = {"protocol": "tables", "cipher": "sized", "num_of_trees": 2, "inference": "plain"}
+        case.grid |= {"folds": 3}
+        case.network |= {"fold": 1}
+    case.write(tmp_path)
+    told = Parties(case, tmp_path).all()
+    assert {one.code for one in told.values()} == {0}, told
+    report = simulated(case, tmp_path, monkeypatch)
+    with (tmp_path / "out" / place / "predictions.csv").open(newline="") as handle:
+        rows = {row["id"]: row for row in csv.DictReader(handle)}
+    of_report = zip(report.ids.tolist(), report.held_out.tolist(), report.columns["predicted"].tolist(), strict=True)
+    expected = {name: (held_out, value) for name, held_out, value in of_report if held_out or place == "shop"}
+    assert rows.keys() == expected.keys() != set()
+    for name, (held_out, value) in expected.items():
+        assert int(rows[name]["held_out"]) == held_out
+        # Scores that parties make together are added in another order.
+        assert float(rows[name]["predicted"]) == pytest.approx(value, rel=1e-12 if study == "vertical_trees" else 0)
+    assert f"; {len(rows)} predictions of own records in predictions.csv" in told[place].out
+    assert [path.parent.name for path in tmp_path.glob("out/*/predictions.csv")] == [place]
+
+
 @pytest.mark.parametrize(
     ("method", "words"),
     [

@@ -21,10 +21,14 @@ RECORDS = "list of records"
 
 @dataclass(frozen=True)
 class Part:
-    """A run of which one block is here, and the digests that the other parties must have alike."""
+    """A run of which one block is here, and the digests that the other parties must have alike.
+
+    ids : names of its records, where they are those of all parties
+    """
 
     run: Run
     facts: dict[str, str]
+    ids: tuple[str, ...] = ()
 
 
 def part(
@@ -47,7 +51,7 @@ def part(
         real=run.channel.real,
         trusted=run.channel.trusted,
     )
-    return Part(own, facts)
+    return Part(own, facts, ids)
 
 
 def whole(

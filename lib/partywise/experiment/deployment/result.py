@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 from ...federation.deployment.outcome import estimate_at, estimate_places, plain
 from ...federation.publication.estimate import EstimateRow, rows_of, table_of
 from ..owner_outputs import estimate_rows
+from .part import Part
 from .settings import Deployment
 
 if TYPE_CHECKING:
-    from ..study import MethodSpec
+    from ..study import MethodSpec, Source
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class HeldEstimate:
     whole, parts : who has all of it, and who a part; rows : its numbers, none where ``reason`` says why
     model : as the study tells it, with its columns; empty of a study that tells none
     status : of the fit, as it says itself
+    predictions : of its own records, where it makes any alone: name, whether the fit did not use it, and the number
     """
 
     whole: tuple[str, ...]
@@ -30,28 +33,42 @@ class HeldEstimate:
     model: Mapping[str, object] = field(default_factory=dict)
     status: str = "ok"
     reason: str = ""
+    predictions: tuple[tuple[str, int, float], ...] = ()
 
 
 def held_estimate(
-    deployment: Deployment, value: object, place: str, spec: MethodSpec[object, object, object]
+    deployment: Deployment, value: object, place: str, spec: MethodSpec[object, object, object], own: Part | None = None
 ) -> HeldEstimate:
-    """What a place has of the estimate, from what ``fit`` returned in its process; never an error, for all is paid."""
+    """What a place has of the estimate, from what ``fit`` returned in its process; never an error, for all is paid.
+
+    own : its part of the run, where its records are predicted
+    """
     network, places, found = deployment.network, estimate_places(value), estimate_at(value, place)
     if found is None:
         return HeldEstimate(*places, reason=f"method {network.method} gives {holders_in_words(*places)}")
     if not hasattr(found, "epsilon_claimed"):
         return HeldEstimate(*places, reason="what it has is no estimate: let assemble begin with one")
-    told, model = deployment.plan.cases[network.case].source.model, dict[str, object]()
+    source, model = deployment.plan.cases[network.case].source, dict[str, object]()
     try:
-        if told is not None:
-            model = told(found, spec)
-        rows = tuple(rows_of(plain(found, place)) if told is None else estimate_rows(model))
+        if source.model is not None:
+            model = source.model(found, spec)
+        rows = tuple(rows_of(plain(found, place)) if source.model is None else estimate_rows(model))
+        predictions = () if own is None else _own_predictions(source, found, place, own)
     except Exception as error:
         return HeldEstimate(*places, reason=f"it has no names: {type(error).__name__}: {error}")
     status = str(getattr(found, "status", None) or getattr(found, "numbers", {}).get("status") or "ok")
-    return HeldEstimate(
-        *places, rows, model, status, "" if rows else f"all its numbers are undefined (status {status})"
-    )
+    reason = "" if rows else f"all its numbers are undefined (status {status})"
+    return HeldEstimate(*places, rows, model, status, reason, predictions)
+
+
+def _own_predictions(source: Source, found: object, place: str, own: Part) -> tuple[tuple[str, int, float], ...]:
+    """Predictions of the records of a place, by what it has of the estimate and of them."""
+    party = next((party for party in own.run.parties if party.name == place), None)
+    if source.predictions is None or party is None or not own.ids:
+        return ()
+    numbers, trained = source.predictions(found, party.block, own.run.fold, own.run.spec), own.run.fold.train
+    rows = zip(own.ids, (~trained).astype(int).tolist(), numbers.tolist(), strict=True)
+    return tuple(row for row in rows if math.isfinite(row[2]))
 
 
 def holders_in_words(whole: Sequence[str], parts: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from .result import HeldEstimate
 
 # What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
 RECORD, OUTCOME, TRANSCRIPT, EXTRACT = "run.json", "outcome.json", "transcript.csv", "run.jsonl"
+PREDICTIONS = "predictions.csv"
 # Arrays of more entries have files of their own.
 INLINE = 12
 
@@ -94,10 +95,10 @@ def write_extract(folder: Path, rows: bytes) -> None:
 
 
 def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstimate) -> list[str]:
-    """Write ``outcome.json``, ``estimate.csv`` where there is an estimate, and a CSV file for each array of some size,
-    to the disk; the names of the last.
+    """Write ``outcome.json``, what there is of an estimate and of predictions, and a CSV file for each array of some
+    size, to the disk; the names of the last.
     """
-    for old in (folder / ESTIMATE, *folder.glob("outcome_*.csv")):
+    for old in (folder / ESTIMATE, folder / PREDICTIONS, *folder.glob("outcome_*.csv")):
         old.unlink(missing_ok=True)
     files: list[str] = []
     held = _plain(outcome.plain_values, folder, files)
@@ -108,8 +109,11 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstim
         told |= {"status": estimate.status, "model": plain(estimate.model)}
         with replacing(folder / ESTIMATE) as temporary:
             temporary.write_bytes(table_of(estimate.rows))
+    if estimate.predictions:
+        _write_table(folder / PREDICTIONS, ("id", "held_out", "predicted"), estimate.predictions)
+    tables = [*([] if estimate.reason else [ESTIMATE]), *([PREDICTIONS] if estimate.predictions else [])]
     _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "estimate": told, "holds": held})
-    for name in (OUTCOME, *([] if estimate.reason else [ESTIMATE]), *files, ""):
+    for name in (OUTCOME, *tables, *files, ""):
         handle = os.open(folder / name, os.O_RDONLY)
         os.fsync(handle)
         os.close(handle)
@@ -139,15 +143,18 @@ def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], l
 
 def write_rows(path: Path, messages: Sequence[SentMessage | ReceivedMessage | ReservedRow]) -> None:
     """The messages of one party as ``transcript.csv``; the union of all accounts has the rows of the ledger too."""
+    rows = list[Sequence[object]]()
+    for sent in messages:
+        if isinstance(sent, SentMessage):
+            payload, shape = payload_of(sent.payload), "x".join(map(str, sent.shape))
+            ends = sent.step, sent.sender, sent.receiver, sent.name
+            rows.append((*ends, KINDS[type(payload)], argument_of(payload), shape, sent.size))
+    _write_table(path, ("step", "sender", "receiver", "name", "kind", "argument", "shape", "bytes"), rows)
+
+
+def _write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(("step", "sender", "receiver", "name", "kind", "argument", "shape", "bytes"))
-        for sent in messages:
-            if isinstance(sent, SentMessage):
-                payload, shape = payload_of(sent.payload), "x".join(map(str, sent.shape))
-                kind = KINDS[type(payload)]
-                ends = sent.step, sent.sender, sent.receiver, sent.name
-                writer.writerow((*ends, kind, argument_of(payload), shape, sent.size))
+        csv.writer(handle, lineterminator="\n").writerows([header, *rows])
 
 
 def _plain(value: object, folder: Path, files: list[str]) -> object:

@@ -150,7 +150,7 @@ def _run(start: Start) -> RunReport:
         kept = list[HeldEstimate]()
 
         def keep(outcome: Outcome) -> None:
-            kept.append(held_estimate(deployment, outcome.value, start.me, own.run.spec))
+            kept.append(held_estimate(deployment, outcome.value, start.me, own.run.spec, own))
             files.extend(write_outcome(start.into, outcome, network.mode, kept[0]))
 
         outcome = run_party(

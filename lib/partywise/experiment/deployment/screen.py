@@ -8,7 +8,7 @@ from pathlib import Path
 from ...federation.account.spending import UnitCost
 from ...federation.publication.files import ESTIMATE
 from .rehearsal import knowledge_of
-from .run_files import EXTRACT, OUTCOME, RECORD, TRANSCRIPT, read_estimate, read_record
+from .run_files import EXTRACT, OUTCOME, PREDICTIONS, RECORD, TRANSCRIPT, read_estimate, read_record
 from .running import RunReport, Start
 
 # Lines of the screen; so many receivers have one each.
@@ -60,7 +60,9 @@ def _estimate(report: RunReport) -> str:
     if held.reason:
         return f"none here: {held.reason}"
     marked = "" if held.status == "ok" else f" ({held.status})"
-    return f"{_count(len(held.rows), 'number')}{marked} in {ESTIMATE}"
+    count = len(held.predictions)
+    predicted = f"; {_count(count, 'prediction')} of own records in {PREDICTIONS}" if count else ""
+    return f"{_count(len(held.rows), 'number')}{marked} in {ESTIMATE}{predicted}"
 
 
 def result(folder: Path) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...datasets.own.records.original import feature_rows, scale_of
 from ...experiment.owner_outputs import OwnerReport
+from ...federation.folds import Fold
 from ...logistic.evaluate import predict
 from ...logistic.model import Estimate
 from ...models.links import require_logit
@@ -32,6 +34,11 @@ def owner_outputs(
     finite = bool(np.all(np.isfinite(estimate.theta)))
     predicted = predict(data.X, estimate.theta) if finite else np.full(len(data.y), np.nan)
     return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, told)
+
+
+def own_predictions(estimate: Estimate, block: Mapping[str, np.ndarray], fold: Fold, spec: object) -> np.ndarray:
+    """(n,) probabilities of label 1, by the holder of the features."""
+    return predict(block["X"], estimate.theta)
 
 
 def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:

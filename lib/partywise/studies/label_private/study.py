@@ -80,7 +80,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(OwnSettings, "labels"),
+        "table": Source.own(OwnSettings, "labels", predicts=True),
     },
     methods={
         "walr": Protocol(WalrOptions, file="one_release"),

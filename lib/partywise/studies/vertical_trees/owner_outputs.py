@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from ...datasets.own.grammar import ColumnBlock
 from ...experiment.owner_outputs import OwnerReport
+from ...federation.folds import Fold
 from ...trees.model import LEAF, Ensemble, Estimate, PublicFacts, Table, Tree
+from ...trees.protocols.common import held_out
 from .data import TreeData
 from .losses import predictions
 from .metrics import options_of, select_trees
@@ -38,6 +41,18 @@ def owner_outputs(
     with np.errstate(over="ignore", invalid="ignore"):
         values = {"observed": data.y, "predicted": predictions(scores, options, data.criterion)}
     return OwnerReport(data.ids, ~train, values, model(replace(estimate, ensemble=kept), spec))
+
+
+def own_predictions(
+    estimate: Estimate, block: Mapping[str, np.ndarray], fold: Fold, spec: MethodSpec[object, object, TableSettings]
+) -> np.ndarray:
+    """(n,) predictions of the held-out records that all parties scored together, nan of others."""
+    found, public = np.full(len(fold.of), np.nan), spec.public
+    assert isinstance(public, PublicFacts)
+    if estimate.scores is not None:
+        rows = np.flatnonzero(held_out(fold))[: len(estimate.scores)]
+        found[rows] = predictions(estimate.scores, options_of(estimate, spec), public.criterion)
+    return found
 
 
 def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -> dict[str, object]:
