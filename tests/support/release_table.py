@@ -20,6 +20,7 @@ from partywise.experiment.deployment.rehearsal import (
     publication_problem,
 )
 from partywise.experiment.deployment.release_folder import publisher_of
+from partywise.federation.deployment.outcome import estimate_places, outcomes
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 
@@ -43,10 +44,11 @@ tried on a small case, without a limit on epsilon. `epsilon` is certified there,
 coalition; `trust` says who must not join what they know for it to hold. `folder` says whether a result can be
 [published](publish_a_result.md), by whom, and otherwise why not: such a method is refused, before anybody connects,
 where the configuration names a publisher. That was tried too: the program ran on made-up records, and again on others
-from what was measured.
+from what was measured. `estimate` says who has all of the [estimate](network.md#the-result) in the end, and who a part
+of it, in either mode, by the names of the small case.
 
-| study | method | protocol | with `mode: release` | epsilon | trust | folder | reason |
-|---|---|---|---|---|---|---|---|
+| study | method | protocol | with `mode: release` | epsilon | trust | folder | estimate | reason |
+|---|---|---|---|---|---|---|---|---|
 """
 # What a method that is refused or draws no noise has in the columns of epsilon, trust and folder.
 NOTHING = ("", "", "")
@@ -66,6 +68,15 @@ def folder_of(study: str, method: str, more: Mapping[str, Any]) -> str:
         case.network["publisher"] = next(iter(case.files))
     why = publication_problem(case.deployment(), PEOPLE)
     return f"no: {why}" if why else f"by the {place}" if place else "with `publisher: NAME`"
+
+
+def estimate_of(study: str, case: str, method: str) -> str:
+    """Who has what of the estimate in the end."""
+    plan = planned(study)
+    given = plan.cases[case].parties[0], 0, plan.epsilons(case, method)[0], generated(study, case)
+    found = outcomes(plan.methods[method].protocol.fit, execution(plan, case, method, *given))
+    whole, parts = estimate_places(next(iter(found.values())).value)
+    return f"{', '.join(whole) or 'nobody'}{'; parts: ' * bool(parts)}{', '.join(parts)}"
 
 
 def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str, str]:
@@ -107,7 +118,8 @@ def page() -> str:
     rows: dict[tuple[str, str], tuple[str, ...]] = {}
     for study, case, method in fits():
         if study != "privacy_audit" and (study, method) not in rows:
-            rows[study, method] = outcome(study, case, method)
+            *told, reason = outcome(study, case, method)
+            rows[study, method] = *told, estimate_of(study, case, method), reason
     lines = [
         f"| {study} | {method} | {planned(study).methods[method].protocol_name} | {' | '.join(told)} |"
         for (study, method), told in rows.items()
