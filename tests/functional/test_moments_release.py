@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from error_rates import accepts_mean, accepts_sigma
 from partywise.federation import run as federation
-from partywise.federation.exchanges.column_sums import noisy_moments
 from partywise.federation.exchanges.private_products import Encryption, private_products
 from partywise.federation.exchanges.residues import Ring
 from partywise.federation.run import per_place
@@ -18,11 +17,12 @@ from partywise.federation.secure_streams import SecureStreams
 from partywise.functional.margin import ReleasedNoise
 from partywise.functional.moments import Sums, corrected_moments
 from partywise.functional.options import LocalOptions, MomentsOptions
-from partywise.functional.protocols.aggregation import BITS, aggregation
+from partywise.functional.protocols.aggregation import aggregation
 from partywise.functional.protocols.common import Plan
 from partywise.functional.protocols.moments import NoisySums, active_moments, local_curves, local_steps
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.mechanisms.noise_shares import NoiseShares
 from partywise.privacy.statistics.bounded import clip_curves
 from partywise.privacy.statistics.isometry import to_matrix, to_vector
 from partywise.randomness import stream
@@ -33,8 +33,8 @@ MOMENTS = MomentsOptions(max_steps=30, dealer="dealer")
 ALONE = MomentsOptions(max_steps=30, cipher="sized")
 BOTH = pytest.mark.parametrize("options", [MOMENTS, ALONE], ids=["dealer", "no dealer"])
 EPSILON = 200.0
-# A radius that clips nothing: the largest norm of the small case is below 6.
-UNCLIPPED = {"radius_value": 50.0, "response_radius": 500.0}
+# Radii that clip nothing: the largest norms of the small case are below them.
+UNCLIPPED = {"radius_value": 6.0, "response_radius": 12.0}
 
 
 @pytest.mark.parametrize("learner", ["predictor", "party"])
@@ -42,9 +42,9 @@ UNCLIPPED = {"radius_value": 50.0, "response_radius": 500.0}
 def test_without_noise_sums_of_chunks_give_the_pooled_fit(learner, parties):
     chunked = run(replace(MOMENTS, learner=learner, **UNCLIPPED), epsilon=INF, parties=parties)
     whole = run(LocalOptions(noise="none", learner=learner, max_steps=30), parties=parties)
-    # The same sums in another order: rounding only.
-    assert np.allclose(chunked.estimate.operators, whole.estimate.operators, rtol=0, atol=1e-12)
-    assert np.allclose(chunked.estimate.mean_x, whole.estimate.mean_x, rtol=0, atol=1e-12)
+    # Sums of whole steps, 2^-15 of a radius.
+    assert np.allclose(chunked.estimate.operators, whole.estimate.operators, rtol=0, atol=5e-4)
+    assert np.allclose(chunked.estimate.mean_x, whole.estimate.mean_x, rtol=0, atol=6 / 2**15)
     assert chunked.estimate.numbers["steps"] == whole.estimate.numbers["steps"]
     assert chunked.total().epsilon_certified == INF == chunked.estimate.epsilon_claimed
 
@@ -95,7 +95,7 @@ def test_the_budget_of_a_chunk_is_shared_as_stated(options):
     for event in done.releases:
         share, sensitivity = expected[event.release_id.split()[0]]
         # Lengths are whole numbers of steps, of 2^-15 of the longest radius without a dealer.
-        assert event.sensitivity == pytest.approx(sensitivity, rel=1e-12 if options is MOMENTS else 1e-4)
+        assert event.sensitivity == pytest.approx(sensitivity, rel=1e-4)
         assert event.mu**2 / 2 == pytest.approx(share * rho, rel=1e-12)
 
 
@@ -124,21 +124,23 @@ def test_other_budgets_and_other_learners_see_the_same_draw_rescaled():
         exact = run(MOMENTS, data=data, epsilon=INF)
         mu = float(gdp_mu(epsilon, DELTA))
         noise[epsilon] = (done.estimate.mean_x - exact.estimate.mean_x) * mu
-    assert np.allclose(noise[5.0], noise[50.0], rtol=0, atol=1e-10)  # differences of numbers near 1 times mu near 10
+    # In whole steps, 2^-15 of a radius of a few, times a mu of about 10, over some 60 records.
+    assert np.allclose(noise[5.0], noise[50.0], rtol=0, atol=1e-4)
 
 
 def test_the_noise_of_every_entry_has_the_stated_deviation(monkeypatch):
     """S_zz, S_zy and means of 16 chunks at P = 60: 36 000 draws see an error of 3 %."""
     shares = dict(zip(("zz", "zy", "mean"), MOMENTS.shares, strict=True))
-    draws = []
+    draws, whole = [], NoiseShares.draw
 
-    class Recording(noisy_moments.SharedGaussian):
-        def noise(self, certificate, units, rng, name, parents=()):
-            drawn = super().noise(certificate, units, rng, name, parents)
-            draws.append(drawn.astype(float) * units / certificate.value * np.sqrt(shares[name.split()[0]]))
-            return drawn
+    def recorded(noise, statistic, event, rng, held=None):
+        drawn = whole(noise, statistic, event, rng, held)
+        draws.append(
+            drawn * statistic.units / statistic.certificate.value * np.sqrt(shares[event.release_id.split()[0]])
+        )
+        return drawn
 
-    monkeypatch.setattr(noisy_moments, "SharedGaussian", Recording)
+    monkeypatch.setattr(NoiseShares, "draw", recorded)
     run(replace(MOMENTS, max_steps=1), epsilon=EPSILON, folds=9, settings=replace(SMALL, n=180, p=10))
     mu, drawn = float(gdp_mu(EPSILON, DELTA)), np.concatenate(draws)
     assert drawn.size == 16 * (60 * 61 // 2 + 60 * 6 + 60)
@@ -185,14 +187,14 @@ def test_curves_and_response_are_clipped_before_they_are_added():
     )
     short = run(replace(MOMENTS, radius_value=1.2, response_radius=0.7), data=data, epsilon=INF)
     exact = run(replace(MOMENTS, **UNCLIPPED), data=clipped, epsilon=INF)
-    assert np.allclose(short.estimate.operators, exact.estimate.operators, rtol=0, atol=1e-12)
+    assert np.allclose(short.estimate.operators, exact.estimate.operators, rtol=0, atol=2e-3)
     assert short.estimate.numbers["radius"] == 1.2
 
 
 def test_nobody_sees_curves():
     """Columns cross behind masks, sums in shares; the analyst and the active party get noisy sums."""
     done = run(MOMENTS, epsilon=EPSILON, parties=2)
-    m, n, widths = 5, 80, {"active": 6, "party 1": 12, "party 2": 12}
+    m, n, widths = 2, 80, {"active": 6, "party 1": 12, "party 2": 12}
     masked = {(o.sender, o.receiver): o.shape for o in done.channel.messages if o.name.startswith("masked")}
     assert masked == {(a, b): (m, n, widths[a]) for a in widths for b in widths if a != b}
     before = [o for o in done.channel.messages if o.name != "operators" and o.sender != "analyst"]
@@ -235,9 +237,14 @@ def test_useless_targets_are_flagged_and_impossible_ones_refused():
 
 
 def test_the_eigenvalue_floor_follows_its_option():
-    loose, tight = (run(replace(MOMENTS, projection=c), epsilon=EPSILON) for c in (0.0, 10.0))
-    assert loose.estimate.numbers["min_eigenvalue"] == tight.estimate.numbers["min_eigenvalue"] < 0
-    assert np.linalg.norm(tight.estimate.operators) < np.linalg.norm(loose.estimate.operators)
+    ratios = []
+    for replicate in range(8):
+        given = {"data": make_data(SMALL, replicate), "epsilon": EPSILON, "replicate": replicate}
+        loose, tight = (run(replace(MOMENTS, projection=c), **given) for c in (0.0, 10.0))
+        assert loose.estimate.numbers["min_eigenvalue"] == tight.estimate.numbers["min_eigenvalue"] < 0
+        ratios.append(np.linalg.norm(tight.estimate.operators) / np.linalg.norm(loose.estimate.operators))
+    # Validation may stop later where the floor is higher: smaller in the median, not always.
+    assert np.median(ratios) < 1
 
 
 def test_no_mask_lies_on_the_records_of_two_folds():
@@ -255,19 +262,17 @@ def test_no_mask_lies_on_the_records_of_two_folds():
     (name,) = [name for name in sent[0] if name.startswith("masked")]
     for first, other in combinations(sent, 2):
         ring = Ring(len(first[name]))
-        rest = np.abs(ring.decode(ring.difference(first[name], [other[name]]), BITS))
+        rest = np.abs(ring.decode(ring.difference(first[name], [other[name]]), 0))
         # Differences of curves stay below twice their radius; those of uniform residues fill the ring.
         assert np.mean(rest < 1e6) < 0.01
-        assert np.median(rest) > 0.1 * ring.modulus * 2.0**-BITS
+        assert np.median(rest) > 0.1 * ring.modulus
 
 
-def test_without_a_dealer_and_without_noise_sums_are_those_of_whole_steps():
+def test_without_noise_sums_are_the_same_with_and_without_a_dealer():
     for parties in (1, 2, 4):
         dealt, alone = (run(replace(one, **UNCLIPPED), epsilon=INF, parties=parties) for one in (MOMENTS, ALONE))
-        # Radii far beyond the records leave them 13 of 15 bits.
-        assert np.allclose(alone.estimate.mean_x, dealt.estimate.mean_x, rtol=0, atol=2e-3)
-        scale = np.abs(dealt.estimate.operators).max()
-        assert np.allclose(alone.estimate.operators, dealt.estimate.operators, rtol=0, atol=0.02 * scale)
+        assert np.array_equal(alone.estimate.mean_x, dealt.estimate.mean_x)
+        assert np.array_equal(alone.estimate.operators, dealt.estimate.operators)
 
 
 def test_without_a_dealer_nobody_is_trusted_and_sums_of_two_parties_have_both_noises():
@@ -294,7 +299,7 @@ def test_noise_levels_without_a_dealer_are_those_that_are_drawn():
             sums = sums if epsilon == INF else aggregation(plan, one.spec.public.response_radius, data.Y.shape[1])
             columns = {one.parties[0].name: one.at(one.parties[0], local_steps, sums)}
             columns |= {party.name: one.at(party, local_curves, sums) for party in one.parties[1:]}
-            chunks = sums.product_chunks if epsilon == 5.0 else silent(sums.product_chunks)
+            chunks = sums.chunks if epsilon == 5.0 else silent(sums.chunks)
             made = private_products(one, Encryption("sized", 2048), per_place(columns), chunks, sums.layout, "analyst")
             values.append([release.value for release in made])
         zz, own = sums.layout.parts[0], sums.layout.owner

@@ -26,7 +26,10 @@ def released(family: str, n: int, sd: float, p: int = 4) -> list[Moments]:
     v = np.column_stack([z, public.weight * (t - public.center)])
     rows, others = np.triu_indices(p + 1, 1)
     means = np.concatenate([np.mean(v**2, axis=0), np.mean(v[:, rows] * v[:, others], axis=0), v.mean(axis=0)])
-    exact, rng = public.worth * means, stream(3, "noise", family)
+    # Products and means stand twice in the matrix.
+    worth = np.sqrt(np.repeat([1.0, 2.0, 2.0], [p + 1, len(rows), p + 1]))
+    worth[-p - 1 :] *= public.constant
+    exact, rng = worth * means, stream(3, "noise", family)
     return [
         Moments.of(
             exact + sd * rng.standard_normal(len(exact)),

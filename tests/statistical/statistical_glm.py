@@ -7,6 +7,7 @@ where that cannot be done.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from partywise.glm.protocols import moments
 from partywise.glm.protocols.moments import local_steps
 from partywise.privacy.accounted_values import Public
 from partywise.privacy.audit.pairs import audit_pair
-from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
+from partywise.privacy.mechanisms.integer import IntegerGaussian, draw_noise
 from partywise.privacy.statistics.isometry import to_vector
 from partywise.randomness import stream
 
@@ -128,20 +129,21 @@ def test_an_audit_proves_nearly_all_of_the_release_and_no_more(epsilon, draws):
     run = start(X, y, ((0, 1), (2,)), DEALT, epsilon=epsilon, facts=facts)
     plan = Plan.of(run, 50)
     one, other = worst_pair(plan, run)
-    ((draw,),), (part,) = (chunk.draws for chunk in plan.chunks), plan.layout.parts
+    ((noisy,),) = (chunk.sums for chunk in plan.chunks)
     apart = float(np.linalg.norm(one - other))
-    assert apart == pytest.approx(draw.certificate.value, rel=1e-9) and apart <= draw.certificate.value * (1 + 1e-12)
+    assert apart == pytest.approx(noisy.total.certificate.value, rel=1e-4)
+    assert apart <= noisy.total.certificate.value * (1 + 1e-12)
+    scale, weights = IntegerGaussian(mu=noisy.mu).deviations(noisy.total), noisy.total.weights
 
     def scores(world: np.ndarray, name: str) -> np.ndarray:
         direction, found, pieces = (one - other) / apart, [], 50
         for k in range(pieces):
-            units = np.tile(part.units, draws // pieces)
-            noise = SharedGaussian(draw.mu).noise(draw.certificate, units, stream(9, name, k), draw.name)
-            noisy = world + (noise.astype(float) * units).reshape(-1, len(world))
-            found.append(noisy @ direction)
+            each = np.tile(weights, (draws // pieces, 1))
+            rows = replace(noisy.total, integers=np.zeros_like(each), weights=each)
+            found.append((world + draw_noise(stream(9, name, k), rows, scale) * noisy.total.units) @ direction)
         return np.concatenate(found)
 
     audit = audit_pair(scores(one, "first"), scores(other, "second"), DELTA, confidence=0.999)
-    print(f"epsilon {epsilon:g}: mu {draw.mu:.4f}, audited at least {audit.mu_lower:.4f}")
-    assert 0.95 * draw.mu <= audit.mu_lower <= draw.mu
+    print(f"epsilon {epsilon:g}: mu {noisy.mu:.4f}, audited at least {audit.mu_lower:.4f}")
+    assert 0.95 * noisy.mu <= audit.mu_lower <= noisy.mu
     assert audit.eps_lower <= epsilon

@@ -25,13 +25,7 @@ DRAWS, SAMPLED_ALPHA = 4000, 1e-6
 # Residuals with fewer digits than this are equal by chance.
 FINE = 1e-8
 # Gaussian mechanisms that add their noise to the statistic itself.
-ADDITIVE = (
-    "gaussian",
-    "symmetric_gaussian",
-    "rounded_gaussian",
-    "encrypted_rounded_gaussian",
-    "shared_rounded_gaussian",
-)
+ADDITIVE = ("gaussian", "symmetric_gaussian", "rounded_gaussian", "encrypted_rounded_gaussian")
 
 
 def check_noise(tapes: Sequence[Tape]) -> None:

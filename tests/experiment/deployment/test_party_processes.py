@@ -92,15 +92,19 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
     assert found.channel.transcript() == channel.transcript() and channel.messages
     assert found.channel.ledger.digest == channel.ledger.digest
     assert {name: record.outcome for name, record in found.records.items()} == digests
+    before = set[int]()
     for name in case.names:
         with (tmp_path / "out" / name / "transcript.csv").open() as handle:
             rows = list(csv.DictReader(handle))
         own = [message for message in channel.messages if message.sender == name]
-        assert [(int(r["step"]), r["kind"], r["argument"], int(r["bytes"])) for r in rows] == [
-            (m.step, m.kind, m.argument, m.bytes) for m in own
+        assert [(r["kind"], r["argument"], int(r["bytes"])) for r in rows] == [
+            (m.kind, m.argument, m.bytes) for m in own
         ]
+        before |= {int(r["step"]) - m.step for r, m in zip(rows, own, strict=True)}
         assert json.loads((tmp_path / "out" / name / "outcome.json").read_text())["digest"] == digests[name]
         assert f"sent to {own[0].receiver}: " in told[name].out if own else "sent: nothing" in told[name].out
+    # Rows of the ledger that are reserved before the first message are steps of the program as well.
+    assert len(before) == 1
     paths = [str(tmp_path / "out" / name) for name in case.names]
     assert main(["union", *paths, "--transcript", str(tmp_path / "all.csv")]) == 0
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(channel.messages)

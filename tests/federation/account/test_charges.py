@@ -17,8 +17,8 @@ from partywise.experiment.trial import execution
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Place, Run, name_of
 from partywise.privacy.ledger.event import POST_PROCESSING, SEVERAL, UNNAMED, Event
+from partywise.privacy.mechanisms.noise_shares import NoiseKey
 from partywise.privacy.mechanisms.release import OBSERVER
-from partywise.privacy.mechanisms.shared_gaussian import MECHANISM, NoiseKey
 
 # A budget that is reserved, and a radius whose noisy counts one charge pays: no method of the default has them.
 PRIVATE_RADII = ("functional_boosting", "simulated", "private_radii")
@@ -67,7 +67,7 @@ class Watch:
                 self.clear.append(event)
             elif event.owners:
                 assert not self.run.place and event.release_id not in self.shares
-                self.shares[event.release_id] = list(event.owners)
+                self.shares[event.release_id] = list(event.knows or event.owners)
                 self.draws.append((SEVERAL, event, event))
             elif event.profile is None:
                 # Made without a mechanism and proved of nothing: it is drawn already, and leaves later.
@@ -76,9 +76,9 @@ class Watch:
                 self.pending.append(event)
 
     def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
-        """A draw that is not a part of another is of what was just charged; a dealer's noise was drawn before."""
+        """A draw that is not a part of another is of what was just charged."""
         if self.depth == 0:
-            expected = [] if mechanism == MECHANISM or owner == SEVERAL else [(mechanism, owner)]
+            expected = [] if owner == SEVERAL else [(mechanism, owner)]
             assert [(event.mechanism, event.owner) for event in self.pending] == expected
         self.depth += 1
         value = draw()
@@ -87,19 +87,13 @@ class Watch:
 
     def add_event(self, event: Event) -> None:
         """The event of what was drawn."""
-        if self.depth == 0 and event.mechanism != MECHANISM and not event.owners:
+        if self.depth == 0 and not event.owners:
             self.draws.append((self.run.place, self.pending.pop(), event))
 
     def add_key(self, key: Any) -> None:
-        """Noise that a dealer has drawn, or one of several parties its share of it."""
-        if isinstance(key, NoiseKey) and self.shares.get(key.name):
-            # The sum was paid once; every owner draws once.
-            assert self.run.place in self.shares[key.name]
+        """Noise of a sum that was paid once: a dealer draws all of it, or every owner its share, once."""
+        if isinstance(key, NoiseKey):
             self.shares[key.name].remove(self.run.place)
-        elif isinstance(key, NoiseKey):
-            paid = self.pending.pop()
-            assert (paid.release_id, paid.mechanism, self.pending) == (key.name, MECHANISM, [])
-            self.draws.append((self.run.place, paid, paid))
 
 
 @cache
@@ -193,8 +187,8 @@ def test_the_fits_hold_every_kind_of_draw():
         "subsampled_gaussian",
         "quantile_radius",
         "objective_perturbation",
-        MECHANISM,
     }
-    assert {"dealer", "aggregator", SEVERAL} <= {place for place, _ in draws}
+    assert {"aggregator", SEVERAL} <= {place for place, _ in draws}
+    assert {(), ("dealer",)} <= {paid.knows for place, paid in draws if place == SEVERAL}
     assert any(row.mechanism == "budget" for row in watched(PRIVATE_RADII).run.channel.ledger.rows)
     assert any(not paid.certified for _, paid in draws) and any(paid.owner == EXPERIMENTER for _, paid in draws)

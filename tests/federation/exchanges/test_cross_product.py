@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,16 +14,14 @@ from forked import checked, forked
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import cross_places
 from partywise.federation.exchanges import dealing as dealing_module
-from partywise.federation.exchanges.cross_product import private, product, release_shared, reveal, send_masked
+from partywise.federation.exchanges.cross_product import private, product, reveal, send_masked
 from partywise.federation.exchanges.dealing import dealing
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.shared_values import LinearCombination
-from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.privacy.mechanisms.release import Release
 from products_driver import BITS, GROUPS, N, a_run, blocks, masked_blocks, parts
 
 
@@ -269,33 +266,6 @@ def test_plain_sums_of_what_parties_have_are_not_opened():
 
 def private_first(run: Run, dealt):
     return private(run, dealt, run.parties[0], run.at(run.parties[0], local_first), (N, 1), BITS)
-
-
-@pytest.mark.parametrize("pair", [(0, 0), (0, 2)])
-def test_a_noisy_product_opens_as_a_release_only(pair):
-    X = blocks()
-    run = a_run(X)
-    dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))
-    M = masked_blocks(run, dealt)
-    shape = len(GROUPS[pair[0]]), len(GROUPS[pair[1]])
-    noise = run.at(DEALER, dealer_integers, shape)
-    S = product(run, dealt, M[pair[0]], M[pair[1]], "noisy", noise=noise)
-    with pytest.raises(ValueError, match="released"):
-        reveal(run, S, "analyst", "noisy", parts(run))
-    with pytest.raises(TypeError, match="make a Release"):
-        release_shared(run, S, "analyst", "noisy", np.asarray)
-    event = SimpleNamespace()
-    made = []
-
-    def make(total: np.ndarray) -> Release:
-        made.append(total)
-        release = object.__new__(Release)
-        object.__setattr__(release, "event", event)
-        return release
-
-    release_shared(run, S, "analyst", "noisy", make)
-    expected = X[:, GROUPS[pair[0]]].T @ X[:, GROUPS[pair[1]]] + np.arange(1, shape[0] * shape[1] + 1).reshape(shape)
-    np.testing.assert_allclose(made[0], expected, atol=1e-7)
 
 
 def dealer_integers(shape: tuple[int, int]) -> np.ndarray:

@@ -11,33 +11,35 @@ from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
-from partywise.federation.exchanges.column_sums.noisy_moments import Chunk, Draw, noisy_moments
-from partywise.federation.exchanges.dealing import dealing
-from partywise.federation.exchanges.residues import ring_for
+from partywise.federation.exchanges.column_sums.noisy_moments import noisy_moments
+from partywise.federation.exchanges.column_sums.openings import Chunk, NoisySum
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.payloads import content_of
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.privacy.mechanisms.random import SecureRandom
-from partywise.privacy.statistics.bounded import sum_certificate
+from partywise.privacy.mechanisms.random import SecureRandom, words_of
+from partywise.privacy.secure.wide import draw_wide_integers
+from partywise.privacy.statistics.whole import whole
 from partywise.randomness import Streams, stream
 
-N, BITS = 40, 30
+N = 40
 # The second party has the first column: blocks lie in another order than their numbers.
 GROUPS = ((2, 1), (0,), (3, 4, 5))
 ROWS = (slice(0, 15), slice(15, N))
 NAMES = tuple(f"{part} of chunk {c}" for c in range(2) for part in ("products", "means"))
 
 
-def part(pairs, unit: float) -> Part:
+def part(pairs) -> Part:
     first, second = np.array(pairs).T
-    return Part(first, second, np.full(len(first), unit))
+    return Part(first, second)
 
 
 # The last party's last column is multiplied with others only.
 PRODUCTS = [(i, j) for i in range(6) for j in range(i, 6) if (i, j) != (5, 5)]
-PARTS = (part(PRODUCTS, 2.0 ** (-2 * BITS)), part([(CONSTANT, j) for j in range(5)], 2.0**-BITS))
+PARTS = (part(PRODUCTS), part([(CONSTANT, j) for j in range(5)]))
+# Every sum moves by 2 ** 20 steps at most, says the test.
+SQUARES, STEP = 4**20, 2.0**-19
 
 
 def a_run(X: np.ndarray, rng_for=None, mu: float = np.inf) -> Run:
@@ -64,29 +66,26 @@ def as_made(releases) -> tuple:
 
 def fit(run: Run):
     """All releases at the first party; ``epsilon`` of the run is the Gaussian-DP parameter of every draw."""
-    certificate = sum_certificate(2.0, "a test", "row", ("features",))
-    names = iter(NAMES)
-    chunks = tuple(
-        Chunk(rows, f"c/{c}", tuple(Draw(next(names), certificate, run.epsilon, ("noise", c, k)) for k in range(2)))
-        for c, rows in enumerate(ROWS)
-    )
+    chunks, names = [], iter(NAMES)
+    for c, rows in enumerate(ROWS):
+        told = {"source": "a test", "depends_on": ("features",), "stratum": f"c/{c}"}
+        totals = [whole(np.zeros(len(one.first), dtype=int), SQUARES, STEP, **told) for one in PARTS]
+        chunks.append(Chunk(rows, tuple(NoisySum(next(names), total, run.epsilon) for total in totals)))
     layout = Layout(tuple(party.name for party in run.parties), GROUPS, PARTS)
-    dealt = dealing(run, run.parties, ring_for(1e6, 2 * BITS))
-    columns = run.each(run.parties, local_block)
-    made = noisy_moments(run, dealt, columns, N, BITS, chunks, layout, "analyst")
+    made = noisy_moments(run, run.each(run.parties, local_block), chunks, layout, "analyst")
     return run.gather(("analyst",), run.parties[0], lambda _: NAMES, as_made, made)
 
 
 def integers(seed: int = 1) -> np.ndarray:
-    """Records that are multiples of 2^-BITS."""
-    return np.rint(stream(seed, "noisy moments").standard_normal((N, 6)) * 2.0**20) * 2.0**-20
+    """Records in whole steps."""
+    return np.rint(stream(seed, "noisy moments").standard_normal((N, 6)) * 2.0**12).astype(np.int64)
 
 
 def expected(X: np.ndarray) -> list[np.ndarray]:
     found = []
     for rows in ROWS:
         square, means = X[rows].T @ X[rows], X[rows].sum(axis=0)
-        found += [np.array([square[i, j] for i, j in PRODUCTS]), means[:5]]
+        found += [np.array([square[i, j] for i, j in PRODUCTS]) * STEP, means[:5] * STEP]
     return found
 
 
@@ -104,9 +103,10 @@ def test_every_mode_gives_the_same_sums_and_messages(how):
 
 def test_noise_is_drawn_by_address_and_is_in_every_sum():
     (values,) = simulate(fit, a_run(integers(), mu=0.5))
-    for number, (value, exact) in enumerate(zip(values, expected(integers()), strict=True)):
-        drawn = Streams(3, "exchange")("noise", *divmod(number, 2)).standard_normal(len(exact))
-        np.testing.assert_allclose(value - exact, 4.0 * drawn, rtol=0, atol=1e-8)
+    for name, value, exact in zip(NAMES, values, expected(integers()), strict=True):
+        words = words_of(Streams(3, "exchange")("noise of products", name, DEALER))
+        drawn = draw_wide_integers(words, 2.0**20 / 0.5, len(exact))
+        np.testing.assert_array_equal(value - exact, STEP * drawn)
 
 
 def test_a_release_per_draw_is_charged_to_every_view():

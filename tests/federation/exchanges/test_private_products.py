@@ -14,10 +14,11 @@ from error_rates import accepts_sigma
 from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges import private_products as exchange
+from partywise.federation.exchanges.column_sums import openings
 from partywise.federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
+from partywise.federation.exchanges.column_sums.openings import Chunk, NoisySum
 from partywise.federation.exchanges.homomorphic.column_products import LARGEST
-from partywise.federation.exchanges.private_products import Chunk, Encryption, NoisySum, private_products
+from partywise.federation.exchanges.private_products import Encryption, private_products
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -39,7 +40,7 @@ def layout_of(groups) -> Layout:
     first, second = np.triu_indices(size)
     parts = (first, second), (np.full(size, CONSTANT), np.arange(size))
     names = tuple(f"p{k}" for k in range(len(groups)))
-    return Layout(names, tuple(groups), tuple(Part(*part, np.ones(len(part[0]))) for part in parts))
+    return Layout(names, tuple(groups), tuple(Part(*part) for part in parts))
 
 
 def a_run(X, groups=GROUPS, rng_for=None, mu=0.5, kind="sized", rows=None, key_size=512) -> Run:
@@ -275,7 +276,7 @@ def test_without_the_noise_of_one_party_the_other_opens_its_sums(monkeypatch):
     X = extreme(5, 2)
     for skips in (False, True):
         Silent.skips = skips
-        monkeypatch.setattr(exchange, "NoiseShares", Silent)
+        monkeypatch.setattr(openings, "NoiseShares", Silent)
         (values,) = simulate(fit, a_run(X, ((0,), (1,))))
         assert np.array_equal(values[0], expected(X)[0]) == skips
 

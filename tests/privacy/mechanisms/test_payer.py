@@ -27,7 +27,6 @@ from partywise.privacy.mechanisms.random import SecureRandom, charge_to, words_o
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.release import MECHANISMS, charge_and_draw
 from partywise.privacy.mechanisms.selection import ReportNoisyMax
-from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
 from partywise.privacy.payer import OPEN_ACCOUNTS
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
@@ -72,10 +71,9 @@ CALLS = {
     "objective_perturbation": lambda rng, **t: objective_perturbation(
         RECORDS, np.array([0, 1, 1]), 1.0, 1e-5, rng, **t
     ),
-    "shared_rounded_gaussian": lambda rng, **t: SharedGaussian(0.5).noise(certificate(), UNITS, rng, "shared"),
 }
 SECURE = ("rounded_gaussian", "discrete_gaussian", "encrypted_rounded_gaussian", "geometric", "randomized_response")
-SECURE += ("integers", "mixed_response", "shared_rounded_gaussian")
+SECURE += ("integers", "mixed_response")
 
 
 class Book:
@@ -120,12 +118,7 @@ def test_every_mechanism_asks_once_before_it_draws_and_draws_nothing_when_refuse
         ((paid, place),) = book.paid
         assert place == start, "asked before the first draw"
         assert paid.profile is not None and paid.certified and not paid.noise_digest
-        if name != "shared_rounded_gaussian":
-            assert (paid.profile, paid.unit, paid.mechanism) == (
-                made.event.profile,
-                made.event.unit,
-                made.event.mechanism,
-            )
+        assert (paid.profile, paid.unit, paid.mechanism) == (made.event.profile, made.event.unit, made.event.mechanism)
         place = drawn()
         with pytest.raises(BudgetExceeded):
             CALLS[name](charge_to(rng, Book(refuse=True)))
@@ -203,15 +196,6 @@ def test_a_distribution_that_rests_on_a_value_in_the_clear_is_proved_of_nothing(
     mechanism(record_sum(RECORDS, Public(1.0, because="an option")), rng)
     unproved, proved = (paid for paid, _ in book.paid)
     assert UNPROVED in unproved.data_dependent_parameters and not unproved.certified and proved.certified
-
-
-def test_noise_of_a_dealer_is_charged_where_it_is_drawn_and_not_where_shares_are_added_up():
-    book, mechanism = Book(), SharedGaussian(0.5)
-    noise = mechanism.noise(certificate(), UNITS, charge_to(stream(1, "a"), book), "sums", (UNPROVED,))
-    made = mechanism(SharedSum(noise, "sums"), certificate(), UNITS, "simulation", parents=(UNPROVED,))
-    ((paid, _),) = book.paid
-    assert (paid.release_id, paid.owner, paid.profile) == ("sums", made.event.owner, made.event.profile)
-    assert not paid.certified, "its certificate rests on a value in the clear"
 
 
 def test_the_payer_is_asked_in_any_thread():

@@ -35,7 +35,6 @@ from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.selection import ReportNoisyMax
-from partywise.privacy.mechanisms.shared_gaussian import SharedGaussian
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.records import clipped_coefficients, entries
@@ -294,15 +293,6 @@ def test_records_know_that_one_of_them_moves_and_need_no_more_noise_than_one():
     assert one == many == pytest.approx(1 + math.sqrt(10) * 2.0**-10, rel=1e-12)
 
 
-def test_shared_and_encrypted_noise_lose_the_length_in_units():
-    units, moves = np.array([1.0, 0.5]), np.array([2.0, -3.0])
-    bound = certificate(float(np.linalg.norm(units * moves)), "l2")
-    profile, sigma = SharedGaussian(0.6).privacy_profile(bound), SharedGaussian(0.6).deviation(bound)
-    first = joint([rounded(0.0, sigma / unit) for unit in units])
-    second = joint([rounded(move, sigma / unit) for move, unit in zip(moves, units, strict=True)])
-    assert holds(profile, first, second, DELTAS[1:]) and not holds({"mu": 0.55}, first, second, DELTAS[1:])
-
-
 @pytest.mark.parametrize("share", [0.5, 0.95])
 def test_the_six_counts_of_a_radius_cost_one_gaussian_of_their_total(share):
     mechanism = QuantileRadius(0.4, share)
@@ -353,5 +343,5 @@ def test_every_mechanism_states_its_distribution_and_products_are_those_enumerat
             assert own is node or not {"privacy_profile", "__call__"} & {getattr(part, "name", "") for part in own.body}
         if "product_profile" in used:
             products.add(name)
-    assert all(f"{name}(" in here for name in classes) and len(classes) == 14
+    assert all(f"{name}(" in here for name in classes) and len(classes) == 13
     assert products == {"RandomizedResponse", "MixedResponse", "DistanceExponential", "AdjustedDistanceExponential"}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ...privacy.accounted_values import AccountedValue, Clear
-from ...privacy.mechanisms.release import Release
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from .dealing import Seed, draw_residues
@@ -94,11 +93,6 @@ def local_opened(holder: Party, share: np.ndarray, parts: Sequence[Clear]) -> Cl
     return Clear(share, units=units, made_of=tuple(parts))
 
 
-def local_sealed(holder: Party, share: np.ndarray) -> Cipher:
-    """A uniform share of a sum that has noise."""
-    return Cipher(share, key_holder=NOBODY, scheme=SCHEME)
-
-
 def local_correction(holder: Party, sent: Cipher) -> np.ndarray:
     """A share as its holder computes with it."""
     return sent.content
@@ -109,18 +103,6 @@ def total(shares: Sequence[np.ndarray], ring: Ring, bits: int) -> np.ndarray:
     return ring.decode(ring.sum(shares), bits)
 
 
-def assumed_release(
-    make: Callable[..., Release], shares: Sequence[np.ndarray | Cipher], ring: Ring, bits: int | None, *values: object
-) -> Release:
-    """What the shares of a noisy sum give, as a release and as nothing else."""
-    contents = [share.content if isinstance(share, Cipher) else share for share in shares]
-    found = ring.integers(ring.sum(contents)) if bits is None else total(contents, ring, bits)
-    release = make(found, *values)
-    if not isinstance(release, Release):
-        raise TypeError(f"make returned a {type(release).__name__} of a sum with the dealer's noise: make a Release.")
-    return release
-
-
 def dealer_mask(
     seeds: Mapping[str, Seed], holders: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
 ) -> np.ndarray:
@@ -129,17 +111,9 @@ def dealer_mask(
     return masks[0] if len(masks) == 1 else ring.sum(masks)
 
 
-def dealer_product(
-    one: np.ndarray, other: np.ndarray, noise: np.ndarray | None, entries: bool, ring: Ring
-) -> np.ndarray:
-    """The product of two masks, with noise."""
-    made = multiply_residues(one, other, entries, ring)
-    return made if noise is None else ring.sum([made, ring.of_integers(noise)])
-
-
-def dealer_noise(noise: np.ndarray, ring: Ring) -> np.ndarray:
-    """Noise alone."""
-    return ring.of_integers(noise)
+def dealer_product(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+    """The product of two masks."""
+    return multiply_residues(one, other, entries, ring)
 
 
 def dealer_correction(

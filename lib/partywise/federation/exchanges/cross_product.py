@@ -7,9 +7,8 @@ both, without another message. Masks serve one plaintext each, whatever is multi
 
 Message                                from, to                        payload, ring elements (4 m bytes)
 X - A (its sum, of a shared X)         holder, all others who use it   Cipher, key: dealer          n a each
-a share of A'B, with noise if wanted   dealer, first holder            Cipher, key: no single party   a b
+a share of A'B                         dealer, first holder            Cipher, key: no single party   a b
 shares of X'Y                          holders, receiver               Clear, charged to all owners a b each
-  of X'Y with noise                    holders, receiver               Cipher, key: no single party   a b each
 
 Use (every function takes the run first, those that draw `dealing` second)::
 
@@ -20,31 +19,24 @@ Use (every function takes the run first, those that draw `dealing` second)::
     D = product(run, dealt, w, Y, "name", entries=True)           # `SharedValue` (n, q): w (n, 1) times Y by entries
     total = opened(run, S, "analyst", "name", parts)              # (p, q) floats at the receiver, charged to parts
 
-A `SharedValue` of several holders is masked like one of one holder, so that products of products follow. With
-``noise``, integers at the dealer in units of 2^-bits, a product can only be opened by `release_shared`, which makes a
-`Release` of it.
+A `SharedValue` of several holders is masked like one of one holder, so that products of products follow.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...privacy.accounted_values import Clear
-from ...privacy.mechanisms.release import Release
 from ..parties import Party
 from ..roles import parts_of
 from ..run import PerPlace, Place, Run, by_place, name_of, per_place
 from .cross_places import (
-    assumed_release,
     dealer_correction,
     dealer_mask,
-    dealer_noise,
     dealer_product,
-    local_combination,
     local_correction,
     local_difference,
     local_encoded,
@@ -52,7 +44,6 @@ from .cross_places import (
     local_opened,
     local_own,
     local_product,
-    local_sealed,
     total,
 )
 from .dealing import Dealing, local_drawn
@@ -108,14 +99,10 @@ def product(
     *,
     entries: bool = False,
     ring: Ring | None = None,
-    noise: np.ndarray | None = None,
 ) -> SharedValue:
     """Shares of the sums (a, b) over records of a product of two masked values, or ``entries`` (n, b), at the holders.
 
     A name serves once in a run. ``ring`` is a smaller one that holds the product, by default the smaller one of both.
-    ``noise`` is integers (a, b) at the dealer, added to its shares in units of 2^-bits of the product: what is opened
-    is opened with it (`release_shared`). A product of a single party's own then gets a second holder, the next party,
-    with a share of the noise.
     """
     dealt.use_name(name)
     ring = ring or smallest(one.value, other.value)
@@ -124,15 +111,14 @@ def product(
     bits, alone = one.value.bits + other.value.bits, len(holders) == 1
     if alone:
         own = run.at(holders[0], local_own, one.value.shares, other.value.shares, entries, ring)
-        value = SharedValue(holders, per_place({holders[0].name: own}), shape, bits, ring)
-        return value if noise is None else _add_dealer_noise(run, dealt, value, name, noise)
+        return SharedValue(holders, per_place({holders[0].name: own}), shape, bits, ring)
     for given in (one, other):
         missing = {party.name for party in holders} - {party.name for party in given.audience}
         if missing:
             raise ValueError(f"audience of what {name!r} multiplies lacks {sorted(missing)}: they hold the product.")
     dealt.products += scalar_products(one.value.shape, other.value.shape, entries)
     names = tuple(party.name for party in holders)
-    made = run.at(DEALER, dealer_product, one.mask, other.mask, noise, entries, ring)
+    made = run.at(DEALER, dealer_product, one.mask, other.mask, entries, ring)
     corrections = _deal_shares(run, dealt, made, holders, names, name, shape, ring)
     shares = {}
     for holder in holders:
@@ -140,13 +126,11 @@ def product(
         first = holder.name == one.value.holders[0].name
         values = masks, masks_other, one.difference, other.difference, corrections, first, entries, ring
         shares[holder.name] = run.at(holder, local_product, *values)
-    return SharedValue(holders, per_place(shares), shape, bits, ring, frozenset(names), noise is not None)
+    return SharedValue(holders, per_place(shares), shape, bits, ring, frozenset(names))
 
 
 def reveal(run: Run, value: SharedValue, receiver: Place, name: str, parts: Sequence[Clear]) -> np.ndarray:
     """A shared value at one receiver, in the clear: (*shape,) floats."""
-    if value.noisy:
-        raise ValueError(f"value {name!r} has noise that the ledger knows nothing of yet: open it by released.")
     require_hidden(value, name)
     sent = [
         run.send(holder, receiver, name, local_opened, value.shares, parts)
@@ -155,35 +139,6 @@ def reveal(run: Run, value: SharedValue, receiver: Place, name: str, parts: Sequ
     ]
     own = [value.shares] if name_of(receiver) in by_place(value.shares) else []
     return run.at(name_of(receiver), total, [*sent, *own], value.ring, value.bits)
-
-
-def release_shared(
-    run: Run,
-    value: SharedValue,
-    receiver: Place,
-    name: str,
-    make: Callable[..., Release],
-    *values: object,
-    whole: bool = False,
-) -> Release:
-    """A shared value with the dealer's noise as a release, made at the receiver by ``make(total, *values)``.
-
-    The total is floats, or where ``whole`` integers in units of 2^-bits, as the mechanism of the dealer's noise has it.
-
-    Nothing is in the ledger yet: the receiver's first message that is, or is made of, the release enters it. What it
-    costs is announced to the holders by `Run.charge` before they give their values away.
-    """
-    if not value.noisy:
-        raise ValueError(f"value {name!r} has no noise of the dealer: open it by opened, charged to all owners.")
-    require_hidden(value, name)
-    sent = [
-        run.send(holder, receiver, name, local_sealed, value.shares)
-        for holder in value.holders
-        if holder.name != name_of(receiver)
-    ]
-    own = [value.shares] if name_of(receiver) in by_place(value.shares) else []
-    bits = None if whole else value.bits
-    return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, bits, *values)
 
 
 def _deal_shares(
@@ -203,18 +158,3 @@ def _deal_shares(
     for holder in holders[1:]:
         shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"share: {name}", shape, ring)
     return per_place(shares)
-
-
-def _add_dealer_noise(run: Run, dealt: Dealing, value: SharedValue, name: str, noise: np.ndarray) -> SharedValue:
-    """A party's own value with the dealer's noise, in shares of it and of the next party."""
-    owner = value.holders[0]
-    place = [party.name for party in dealt.parties].index(owner.name)
-    holders = (owner, dealt.parties[(place + 1) % len(dealt.parties)])
-    names = tuple(party.name for party in holders)
-    made = run.at(DEALER, dealer_noise, noise, value.ring)
-    zero = _deal_shares(run, dealt, made, holders, names, name, value.shape, value.ring)
-    shares = dict(by_place(zero))
-    shares[owner.name] = run.at(
-        owner, local_combination, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring
-    )
-    return replace(value, holders=holders, shares=per_place(shares), uniform_holders=frozenset(names), noisy=True)

@@ -19,20 +19,19 @@ multiplied more than once, whether or not it is opened then.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...privacy.ledger.event import Event
-from ...privacy.mechanisms.noise_shares import NoiseShares
-from ...privacy.mechanisms.release import Release, digest_of
-from ...privacy.statistics.whole import Whole
+from ...privacy.mechanisms.release import Release
 from ...randomness import Rng
 from ..cipher import Cipher
 from ..parties import Party
 from ..run import PerPlace, Run
 from .column_sums.layout import CONSTANT, Layout
+from .column_sums.openings import Chunk, Opening, announce, opening_of
 from .dealing import fold_of
 from .homomorphic.column_products import (
     SlotSizes,
@@ -62,28 +61,6 @@ class Encryption:
 
 
 @dataclass(frozen=True)
-class NoisySum:
-    """One release: the sums of one part of a layout over a chunk, as everybody knows them (integers are not read)."""
-
-    name: str
-    total: Whole
-    mu: float
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Records that are summed, where they lie one after the other, and one release for each part of the layout."""
-
-    rows: slice
-    sums: tuple[NoisySum, ...]
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return int(self.rows.stop - self.rows.start)
-
-
-@dataclass(frozen=True)
 class ClosedColumns:
     """Columns that others may multiply with any number of times; values live at their places.
 
@@ -97,14 +74,6 @@ class ClosedColumns:
     public: PublicKey
     ciphers: Sequence[Cipher]
     p: int
-
-
-@dataclass(frozen=True)
-class Opening:
-    """A release with who draws noise for it and what it costs: public before anything is drawn."""
-
-    noise: NoiseShares
-    event: Event
 
 
 def private_products(
@@ -127,7 +96,8 @@ def private_products(
     slots = [SlotSizes(chunk.n, encryption.key_size).per for chunk in chunks]
     keys = {places[one.holder.name]: [places[other.name] for other in one.receivers] for one in closed}
     keys = keys or key_holders(sizes, layout.crossing_pairs, min(slots))
-    openings = announce(run, chunks, layout, [returned_ciphertexts(sizes, keys, one) for one in slots])
+    openings = openings_of(run, chunks, layout, [returned_ciphertexts(sizes, keys, one) for one in slots])
+    announce(run, layout, openings)
     closed = closed or [
         close(run, encryption, parties[holder], [parties[k] for k in others], columns, chunks, sizes[holder])
         for holder, others in keys.items()
@@ -186,27 +156,17 @@ def multiply(
     return found
 
 
-def announce(run: Run, chunks: Sequence[Chunk], layout: Layout, returned: Sequence[int]) -> tuple[Opening, ...]:
-    """What is opened: charged and in the ledger before anything leaves; ``returned`` are ciphertexts of every chunk."""
-    sampler, found = "secure" if run.secure else "simulation", list[Opening]()
-    crossing = layout.holders[0] != layout.holders[1]
+def openings_of(run: Run, chunks: Sequence[Chunk], layout: Layout, returned: Sequence[int]) -> tuple[Opening, ...]:
+    """What is opened; ``returned`` are ciphertexts of masked products of every chunk."""
+    found, crossing = list[Opening](), layout.holders[0] != layout.holders[1]
     for chunk, ciphertexts in zip(chunks, returned, strict=True):
         for one, part in zip(chunk.sums, layout.slices, strict=True):
-            noise = NoiseShares(one.total, one.mu, layout.names, len(layout.names) - 1)
-            deviation = max(noise.deviations.values(), default=0.0)
-            require_word_room(chunk.n, deviation)
-            if noise.bits:
-                raise ValueError(f"mu={one.mu!r} of {one.name!r} needs noise of less than 16 steps: use a smaller mu.")
             products = int(np.count_nonzero(crossing[part]))
-            masks = products * 2.0**-MASK_BITS + ciphertexts * 2.0**-SURPLUS if products and deviation else 0.0
-            event = noise.event(one.name, ("*",), sampler, digest_of([run.identity.run, one.name]))
-            source = f"{one.total.certificate.source}; either party of a product adds all of the noise"
-            found.append(Opening(noise, replace(event, shares=(), tv=masks, certificate=source)))
-    if len({opening.event.release_id for opening in found}) < len(found):
-        raise ValueError("names of noisy sums repeat: each release needs its own.")
-    run.charge(layout.names, *(opening.event for opening in found))
-    for opening in found:
-        run.reserve(opening.event)
+            silent = math.isinf(one.mu) or not one.total.squares
+            tv = products * 2.0**-MASK_BITS + ciphertexts * 2.0**-SURPLUS if products and not silent else 0.0
+            made = opening_of(run, one, layout, "either party of a product adds all of the noise", tv=tv)
+            require_word_room(chunk.n, max(made.noise.deviations.values(), default=0.0))
+            found.append(made)
     return tuple(found)
 
 

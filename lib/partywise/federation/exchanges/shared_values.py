@@ -62,7 +62,6 @@ class SharedValue(Arithmetic):
     ring : of the shares
     uniform_holders : names of the holders whose shares are uniform but for their sum; of other values no share may be
         opened
-    noisy : whether there is noise of the dealer in it
     """
 
     holders: tuple[Party, ...]
@@ -71,7 +70,6 @@ class SharedValue(Arithmetic):
     bits: int
     ring: Ring
     uniform_holders: frozenset[str] = frozenset()
-    noisy: bool = False
 
     def terms(self) -> LinearCombination:
         """Once this value."""
@@ -111,10 +109,9 @@ class LinearCombination(Arithmetic):
             own = [(shared, factor) for shared, factor in pairs if name in by_place(shared)]
             constant = self.constant if place == 0 else 0.0
             shares[name] = run.at(holder, local_combination, own, constant, first.shape, bits, ring)
-        noisy = any(value.noisy for value, _ in self.values)
         # Shares stay uniform where one term hides them all; a share outside it is as it was.
         hidden = next((v.uniform_holders for v, _ in self.values if v.uniform_holders == frozenset(order)), frozenset())
-        return SharedValue(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden, noisy)
+        return SharedValue(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden)
 
 
 @dataclass(frozen=True)

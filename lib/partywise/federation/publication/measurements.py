@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...privacy.ledger.event import Event
+from ...privacy.mechanisms.noise_shares import NoiseKey, SharedSum
 from ...privacy.mechanisms.release import OBSERVER, OpenedIntegers
-from ...privacy.mechanisms.shared_gaussian import NoiseKey, SharedSum
 from ...privacy.statistics.encrypted_integers import EncryptedIntegers
 from .formulas import deviation_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -11,16 +11,12 @@ from typing import TypedDict
 
 import numpy as np
 
-from ...federation.exchanges import private_products
 from ...federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
-from ...federation.exchanges.column_sums.noisy_moments import Chunk, Draw
+from ...federation.exchanges.column_sums.openings import Chunk, NoisySum
 from ...federation.exchanges.homomorphic.column_products import LARGEST
-from ...federation.exchanges.residues import Ring, ring_for
 from ...privacy.accounted_values import AccountedValue, Public, parents_of
-from ...privacy.mechanisms.shared_gaussian import SharedGaussian
-from ...privacy.statistics.bounded import SensitivityCertificate
+from ...privacy.mechanisms.release import noise_scale
 from ...privacy.statistics.geometry import lengths
-from ...privacy.statistics.moments import cross_moment, record_sum, second_moment
 from ...privacy.statistics.whole import Whole, gram_squares, whole
 from ...privacy.strata import cell_of
 from .common import Plan
@@ -28,9 +24,6 @@ from .noise import rho_of
 
 PARTS = ("zz", "zy", "mean")
 FEATURES = ("features",)
-BITS = 40
-# Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
-LONGEST = 64.0
 
 
 class _Origin(TypedDict):
@@ -47,7 +40,7 @@ class Aggregation:
     radius : length of all curves of a record; response_radius : of its response
     halves : (fold, half) of the chunks of each half; mu : Gaussian-DP parameter of each part of a chunk
     width : number of coordinates of the response
-    step, response_step : of whole curves and responses; without a dealer the longest radius over 2^15
+    step, response_step : of whole curves and responses, the longest radius of each over 2^15
     """
 
     plan: Plan
@@ -56,29 +49,13 @@ class Aggregation:
     halves: tuple[tuple[tuple[int, int], ...], ...]
     mu: dict[str, float]
     width: int
-    step: float = 2.0**-BITS
-    response_step: float = 2.0**-BITS
+    step: float
+    response_step: float
 
     @property
     def has_dealer(self) -> bool:
         """Whether a dealer draws the noise."""
         return self.plan.options.dealer != "none"
-
-    @cached_property
-    def certificates(self) -> dict[str, SensitivityCertificate]:
-        """Of the sums over the records of a chunk, under replacement of one.
-
-        S_zz: sqrt(2) S_tot^2 as isometric vector; S_zy: 2 S_tot S_y; the mean: 2 S_tot.
-        """
-        if not self.has_dealer:
-            return {part: self.total(part).certificate for part in PARTS}
-        none = np.zeros((1, 1))
-        bounded = {
-            "zz": second_moment(none, self.radius),
-            "zy": cross_moment(none, none, self.radius, self.response_radius),
-            "mean": record_sum(none, self.radius),
-        }
-        return {part: one.certificate for part, one in bounded.items()}
 
     def total(self, part: str, stratum: str = "*") -> Whole:
         """Sums of one part in whole steps, as everybody knows them: squared lengths of records are whole numbers."""
@@ -110,7 +87,7 @@ class Aggregation:
     @cached_property
     def sd(self) -> dict[str, float]:
         """Noise of each part of a chunk, where it is added once but for S_zy: without a dealer by either party."""
-        found = {part: SharedGaussian(self.mu[part]).deviation(self.certificates[part]) for part in PARTS}
+        found = {part: noise_scale(self.total(part).certificate.value, self.mu[part]) for part in PARTS}
         return found if self.has_dealer else found | {"zy": math.sqrt(2) * found["zy"]}
 
     @cached_property
@@ -135,53 +112,29 @@ class Aggregation:
         return tuple(slice(start, stop) for start, stop in pairwise(ends))
 
     @cached_property
-    def product_chunks(self) -> tuple[private_products.Chunk, ...]:
-        """Records of every chunk, with what is released of them without a dealer."""
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Records of every chunk, with what is released of them."""
         found = []
         for (f, h), rows in zip(self.places, self.slices, strict=True):
             named = zip(PARTS, names_of(f, h), strict=True)
             totals = ((name, self.total(part, cell_of("chunks", f"{f}/{h}")), self.mu[part]) for part, name in named)
-            found.append(private_products.Chunk(rows, tuple(private_products.NoisySum(*one) for one in totals)))
-        return tuple(found)
-
-    @cached_property
-    def chunks(self) -> tuple[Chunk, ...]:
-        """Records of every chunk, with the dealer's noise of its parts."""
-        parents, found = parents_of(self.radius, self.response_radius), []
-        for (f, h), rows in zip(self.places, self.slices, strict=True):
-            draws = [
-                Draw(name, self.certificates[part], self.mu[part], ("moments", part, f, h), parents)
-                for part, name in zip(PARTS, names_of(f, h), strict=True)
-            ]
-            found.append(Chunk(rows, cell_of("chunks", f"{f}/{h}"), tuple(draws)))
+            found.append(Chunk(rows, tuple(NoisySum(*one) for one in totals)))
         return tuple(found)
 
     @cached_property
     def layout(self) -> Layout:
         """Sums of products of all coordinates of curves, of those with the response, and of coordinates."""
         q = len(self.plan.coordinates.gram)
-        size, step = q * len(self.plan.names), self.step
+        size = q * len(self.plan.names)
         held = [tuple(j * q + c for j in columns for c in range(q)) for columns in self.plan.owner_columns]
         response = tuple(range(size, size + self.width))
         every, (rows, others) = np.arange(size), np.triu_indices(size, 1)
-        scale = np.concatenate([np.ones(size), np.full(len(rows), np.sqrt(2))])
         parts = (
-            Part(np.concatenate([every, rows]), np.concatenate([every, others]), scale * step**2),
-            Part(
-                np.repeat(every, self.width),
-                np.tile(response, size),
-                np.full(size * self.width, step * self.response_step),
-            ),
-            Part(np.full(size, CONSTANT), every, np.full(size, step)),
+            Part(np.concatenate([every, rows]), np.concatenate([every, others])),
+            Part(np.repeat(every, self.width), np.tile(response, size)),
+            Part(np.full(size, CONSTANT), every),
         )
         return Layout((self.plan.active, *self.plan.owners), (response, *held), parts)
-
-    @cached_property
-    def ring(self) -> Ring:
-        """Residues that hold every noisy sum."""
-        longest = max(float(self.radius.value), float(self.response_radius.value))
-        largest = max(map(len, self.members)) * longest**2
-        return ring_for(largest + LONGEST * max(self.sd.values()), 2 * BITS)
 
     @property
     def copies(self) -> float:
@@ -211,10 +164,8 @@ def aggregation(plan: Plan, response: AccountedValue, width: int) -> Aggregation
     rho = rho_of(plan.epsilon, plan.delta)
     mu = {part: float(np.sqrt(2 * share * rho)) for part, share in zip(PARTS, options.shares, strict=True)}
     halves = tuple(tuple((f, h) for f in plan.fold.training_folds) for h in (0, 1))
-    made = Aggregation(plan, total, response, halves, mu, width)
-    if made.has_dealer:
-        return made
-    return replace(made, step=float(plan.radius.max()) / LARGEST, response_step=float(response.value) / LARGEST)
+    step, response_step = float(plan.radius.max()) / LARGEST, float(response.value) / LARGEST
+    return Aggregation(plan, total, response, halves, mu, width, step, response_step)
 
 
 def whole_square(length: float, step: float) -> int:

@@ -37,7 +37,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...federation.exchanges.column_sums.noisy_moments import noisy_moments
-from ...federation.exchanges.dealing import dealing
 from ...federation.exchanges.private_products import Encryption, private_products
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run, per_place
@@ -153,10 +152,9 @@ def noisy_sums(run: Run, columns: PerPlace[np.ndarray], sums: Aggregation) -> tu
     """The releases of all chunks, at the analyst."""
     options = sums.plan.options
     if sums.has_dealer:
-        dealt = dealing(run, run.parties, sums.ring)
-        return noisy_moments(run, dealt, columns, len(sums.rows), 0, sums.chunks, sums.layout, ANALYST)
+        return noisy_moments(run, columns, sums.chunks, sums.layout, ANALYST)
     encryption = Encryption(options.cipher, options.key_size)
-    return private_products(run, encryption, columns, sums.product_chunks, sums.layout, ANALYST)
+    return private_products(run, encryption, columns, sums.chunks, sums.layout, ANALYST)
 
 
 def fit(run: Run) -> Estimate:

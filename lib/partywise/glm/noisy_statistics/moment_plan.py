@@ -10,16 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.exchanges.column_sums.layout import CONSTANT, Layout, Part
-from ...federation.exchanges.column_sums.noisy_moments import Chunk, Draw
+from ...federation.exchanges.column_sums.openings import Chunk, NoisySum
 from ...federation.exchanges.homomorphic.column_products import LARGEST
-from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.roles import records_together, roles
 from ...federation.run import Run
 from ...privacy.accounted_values import parents_of
 from ...privacy.accounting.calibration import gdp_mu
-from ...privacy.mechanisms.shared_gaussian import SharedGaussian
-from ...privacy.statistics.bounded import SensitivityCertificate, sum_certificate
-from ...privacy.statistics.moments import second_moment_bound
+from ...privacy.mechanisms.release import noise_scale
 from ...privacy.statistics.whole import Whole, gram_squares, whole
 from ..model import PublicFacts
 from .moments import Scale
@@ -27,9 +24,6 @@ from .scaling import radius_of, statistic_range, total_radius
 
 RELEASE = "second moments"
 BOUND = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole steps"
-BITS = 38
-# Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
-LONGEST = 64.0
 
 
 @dataclass(frozen=True)
@@ -39,7 +33,7 @@ class Plan:
     groups : columns of each party; active : place of the active party, whose last column is the response statistic
     radii : of the parties' blocks; mu : Gaussian-DP parameter of the release, infinite for none
     parents : releases that public constants came from
-    step : of whole columns, without a dealer the longest radius over 2^15
+    step : of whole columns, the longest radius over 2^15; has_dealer : whether one draws the noise
     """
 
     public: PublicFacts
@@ -52,6 +46,7 @@ class Plan:
     mu: float
     parents: tuple[str, ...]
     step: float
+    has_dealer: bool
 
     @classmethod
     def of(cls, run: Run, n: int) -> Plan:
@@ -59,8 +54,8 @@ class Plan:
         parties, public = run.parties, run.spec.public
         active, _ = roles(parties)
         radii, total = [radius_of(public, party) for party in parties], total_radius(public, parties)
-        numbers, whole_steps = tuple(float(one.value) for one in radii), run.spec.options.dealer == "none"
-        step = max(*numbers, float(total.value) / 2) / LARGEST if whole_steps else 2.0**-BITS
+        numbers = tuple(float(one.value) for one in radii)
+        step = max(*numbers, float(total.value) / 2) / LARGEST
         ends = statistic_range(public)
         return cls(
             public=public,
@@ -69,10 +64,11 @@ class Plan:
             groups=tuple(party.columns for party in parties),
             active=[party.name for party in parties].index(active.name),
             radii=numbers,
-            scale=Scale(float(total.value), len(public.names), *ends, step=step if whole_steps else 0.0),
+            scale=Scale(float(total.value), len(public.names), *ends, step=step),
             mu=float(gdp_mu(run.epsilon, run.spec.study.delta)) / records_together(run.spec),
             parents=parents_of(*radii, public.statistic),
             step=step,
+            has_dealer=run.spec.options.dealer != "none",
         )
 
     @cached_property
@@ -84,22 +80,12 @@ class Plan:
         rows, others = np.triu_indices(size, 1)
         first = np.concatenate([np.arange(size), rows, np.full(size, CONSTANT)])
         second = np.concatenate([np.arange(size), others, np.arange(size)])
-        steps = np.where(first == CONSTANT, self.step, self.step**2)
-        return Layout(self.names, tuple(columns), (Part(first, second, self.scale.worth * steps / self.n),))
-
-    @cached_property
-    def certificate(self) -> SensitivityCertificate:
-        """Of the isometric vector."""
-        if self.scale.step:
-            return self.total.certificate
-        bound = second_moment_bound(self.scale.length, self.n)
-        return sum_certificate(bound, BOUND, "row", ("label", "features"))
+        return Layout(self.names, tuple(columns), (Part(first, second),))
 
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:
-        """All records at once, one draw of the dealer."""
-        draw = Draw(RELEASE, self.certificate, self.mu, ("moments", "dealer"), self.parents)
-        return (Chunk(slice(0, self.n), "*", (draw,)),)
+        """All records at once."""
+        return (Chunk(slice(0, self.n), (NoisySum(RELEASE, self.total, self.mu),)),)
 
     @cached_property
     def total(self) -> Whole:
@@ -115,18 +101,13 @@ class Plan:
     @cached_property
     def deviation(self) -> float:
         """Standard deviation of the noise of an entry of the isometric vector, where it is added once."""
-        return SharedGaussian(self.mu).deviation(self.certificate)
+        return noise_scale(self.total.certificate.value, self.mu)
 
     @property
     def copies(self) -> np.ndarray:
         """(p + 1, p + 1) how often the noise is added: without a dealer by either of two parties."""
         owner = self.layout.owner
-        return 1 + (owner[:, None] != owner) if self.scale.step else np.ones((len(owner), len(owner)))
-
-    @cached_property
-    def ring(self) -> Ring:
-        """Residues that hold every noisy sum."""
-        return ring_for(self.n * (self.scale.length**2 + LONGEST * self.deviation), 2 * BITS)
+        return np.ones((len(owner), len(owner))) if self.has_dealer else 1 + (owner[:, None] != owner)
 
     def widths(self) -> list[int]:
         """Columns of every party, the response statistic among those of the active one."""

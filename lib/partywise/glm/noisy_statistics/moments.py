@@ -49,16 +49,6 @@ class Scale:
         """Largest length r of a record: r^2 = S^2 / p + S^2 + s^2 B^2."""
         return float(np.sqrt(self.constant**2 + 1.25 * self.radius**2))
 
-    @property
-    def worth(self) -> np.ndarray:
-        """(d,) what the mean of each product and each column counts in the isometric vector: squares, products, means.
-
-        Products and means stand twice in the matrix, hence the root of 2.
-        """
-        size = self.columns + 1
-        pairs = np.full(size * (size - 1) // 2, np.sqrt(2))
-        return np.concatenate([np.ones(size), pairs, np.full(size, np.sqrt(2) * self.constant)])
-
 
 @dataclass(frozen=True)
 class Moments:

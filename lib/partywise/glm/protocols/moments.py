@@ -40,8 +40,7 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.exchanges.column_sums.noisy_moments import noisy_moments
-from ...federation.exchanges.dealing import dealing
-from ...federation.exchanges.private_products import Chunk, Encryption, NoisySum, private_products
+from ...federation.exchanges.private_products import Encryption, private_products
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, roles
 from ...federation.run import PerPlace, Run, per_place
@@ -120,12 +119,10 @@ def noisy_products(run: Run, columns: PerPlace[np.ndarray], plan: Plan) -> Seque
     """The one release, at the analyst."""
     options = run.spec.options
     if options.dealer != "none":
-        dealt = dealing(run, run.parties, plan.ring)
-        return noisy_moments(run, dealt, columns, plan.n, 0, plan.chunks, plan.layout, ANALYST)
-    noisy = NoisySum(RELEASE, plan.total, plan.mu)
-    chunks = [Chunk(slice(0, plan.n), (noisy,))]
-    encryption = Encryption(options.cipher, options.key_size)
-    return private_products(run, encryption, columns, chunks, plan.layout, ANALYST)
+        return noisy_moments(run, columns, plan.chunks, plan.layout, ANALYST)
+    return private_products(
+        run, Encryption(options.cipher, options.key_size), columns, plan.chunks, plan.layout, ANALYST
+    )
 
 
 def fit(run: Run) -> Estimate:

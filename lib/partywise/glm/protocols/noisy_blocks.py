@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...federation.exchanges.column_sums.layout import Layout, Part
-from ...federation.exchanges.private_products import NoisySum
+from ...federation.exchanges.column_sums.openings import NoisySum
 from ...federation.parties import Party
 from ...models.families import FAMILIES
 from ...privacy.accounted_values import AccountedValue, Public
@@ -101,10 +101,10 @@ def product_of(block: Block, sweep: int, rests_on: tuple[str, ...], plan: Plan) 
     return NoisySum(message_name("X'r", block, sweep), total, block.scores[sweep])
 
 
-def product_layout(names: tuple[str, ...], block: Block, plan: Plan) -> Layout:
+def product_layout(names: tuple[str, ...], block: Block) -> Layout:
     """Products of the columns of a block with the residual, the only column of the other of two parties."""
     numbers = np.arange(1, 1 + block.size)
-    part = Part(np.zeros_like(numbers), numbers, product_total(block.size, block.length, plan.residual).units)
+    part = Part(np.zeros_like(numbers), numbers)
     return Layout(names, tuple(tuple(numbers.tolist()) if name == block.name else (0,) for name in names), (part,))
 
 

@@ -34,7 +34,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.private_products import Chunk, ClosedColumns, Encryption, close, private_products
+from ...federation.exchanges.column_sums.openings import Chunk
+from ...federation.exchanges.private_products import ClosedColumns, Encryption, close, private_products
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, records_together, roles
 from ...federation.run import PerPlace, Run, per_place
@@ -135,7 +136,7 @@ def released_product(run: Run, plan: Plan, state: Round, party: Party, block: Bl
         state.parts[party.name].append(run.received(ANALYST, name))
         return score
     names = tuple(one.name for one in run.parties if one.name in (active.name, party.name))
-    layout, chunk = product_layout(names, block, plan), Chunk(slice(0, plan.n), (product_of(block, sweep, ids, plan),))
+    layout, chunk = product_layout(names, block), Chunk(slice(0, plan.n), (product_of(block, sweep, ids, plan),))
     steps = {party.name: state.steps[party.name], active.name: run.at(active, local_steps, r, plan.residual)}
     encryption, closed = encryption_of(run), [state.ciphers[party.name]]
     releases = private_products(run, encryption, per_place(steps), [chunk], layout, ANALYST, closed)

@@ -9,7 +9,7 @@ mu-Gaussian-DP against t colluders, mu^2 = D2_e / ((K - t) s_e^2), and cheaper a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,10 +24,34 @@ from ..statistics.whole import Whole
 from .integer import MECHANISM, NARROWEST, draw_noise, entry_deviations, finer_bits
 from .random import RandomSource, sampler_of
 from .release import OBSERVER, Release
-from .shared_gaussian import NoiseKey, SharedSum, without_noise
 
 # Distance of what a sum of shares is drawn from to what is stated, at most; it is below 1e-339 for 1e9 entries.
 TOTAL_VARIATION = 1e-300
+
+
+@dataclass(frozen=True)
+class NoiseKey:
+    """The noise of one release, or one share of it, which nobody but its dealer or the owner of the share has.
+
+    entries : the ones that the owner has a part of, where these are not all; public
+    """
+
+    name: str
+    integers: np.ndarray
+    entries: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class SharedSum:
+    """What the shares of a statistic add up to.
+
+    total : (d,) integers with the noise, Python integers in an array of objects
+    name : of the release; parts : who drew noise for it
+    """
+
+    total: np.ndarray
+    name: str
+    parts: int = 1
 
 
 @dataclass(frozen=True)
@@ -160,3 +184,11 @@ class NoiseShares:
             value = observer.draw(closed, MECHANISM, SEVERAL, integers.copy)
             observer.add_event(event)
         return Release(np.asarray(value, dtype=float) * fine.units, event)
+
+
+def without_noise(content: SharedSum | np.ndarray, keys: Sequence[object]) -> np.ndarray:
+    """The integers of a statistic; of what was released, with its noise."""
+    if isinstance(content, SharedSum):
+        own = [key.integers for key in keys if isinstance(key, NoiseKey) and key.name == content.name]
+        return content.total - sum(own[-content.parts :])
+    return content

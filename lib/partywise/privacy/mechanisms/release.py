@@ -40,7 +40,6 @@ MECHANISMS = frozenset(
         "randomized_response",
         "report_noisy_max",
         "rounded_gaussian",
-        "shared_rounded_gaussian",
         "subsampled_gaussian",
         "symmetric_gaussian",
     }

@@ -17,12 +17,10 @@ class Part:
     """Some sums that are released together.
 
     first, second : (d,) columns whose products are summed; `CONSTANT` may be the first
-    units : (d,) what one step of each sum is worth in the norm of the certificate
     """
 
     first: np.ndarray
     second: np.ndarray
-    units: np.ndarray
 
 
 @dataclass(frozen=True)

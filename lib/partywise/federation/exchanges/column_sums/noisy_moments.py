@@ -16,8 +16,7 @@ share of A_j'A_k with noise    dealer, k > j         Cipher, nobody's key: sums 
 share of the noise             dealer, opener        Cipher, nobody's key: sums of one party's own columns
 shares of all its sums         every party, opener   Cipher, nobody's key: all sums of its own columns
 
-What all draws cost is announced to the parties (`partywise.federation.run.Run.charge`) before anything else: each of
-them pays all of it from its own account where parties are processes of their own, and so does the dealer.
+What all draws cost stands in the ledger, paid by every party, before anything leaves, whether or not it is opened then.
 
 Every sum is one of a symmetric matrix; a sum of a product counts once for each of its two holders. Nothing that is not
 asked for leaves a party, not even in shares.
@@ -26,50 +25,25 @@ asked for leaves a party, not even in shares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from ....privacy.ledger.event import Event
-from ....privacy.mechanisms.random import sampler_of
-from ....privacy.mechanisms.release import Release, Terms
-from ....privacy.mechanisms.shared_gaussian import SharedGaussian, SharedSum
-from ....privacy.statistics.bounded import SensitivityCertificate
+from ....privacy.mechanisms.release import Release
 from ....randomness import Rng
 from ...cipher import RANDOM, Cipher
 from ...parties import Party
 from ...run import PerPlace, Run
 from ..cross_product import private, send_masked
-from ..dealing import Dealing, Seed, draw_residues
-from ..residues import Ring
+from ..dealing import Seed, dealing, draw_residues
+from ..homomorphic.column_products import LARGEST
+from ..residues import Ring, ring_for
 from ..shared_values import MaskedValue
 from ..sharing import DEALER, NOBODY, SCHEME
-from .layout import CONSTANT, Layout, Part
+from .layout import CONSTANT, Layout
+from .openings import Chunk, Opening, announce, opening_of
 
-
-@dataclass(frozen=True)
-class Draw:
-    """Noise of one part.
-
-    name : of the release; certificate : of its integers times the units of the part; mu : Gaussian-DP parameter
-    address : of the generator of the noise, at the dealer
-    parents : releases that parameters of the certificate came from
-    """
-
-    name: str
-    certificate: SensitivityCertificate
-    mu: float
-    address: tuple[str | int, ...]
-    parents: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Records that are summed: where they lie one after the other, their stratum, and one draw for each part."""
-
-    rows: slice
-    stratum: str
-    draws: tuple[Draw, ...]
+# Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
+LONGEST = 64.0
 
 
 def local_sums(
@@ -118,21 +92,13 @@ def local_shares(
     return Cipher(ring.reduce(total), key_holder=NOBODY, scheme=SCHEME)
 
 
-def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Rng) -> np.ndarray:
+def dealer_noise(openings: Sequence[Opening], layout: Layout, rng_for: Rng) -> np.ndarray:
     """(chunks, sums) the noise of every sum, integers."""
-    return np.stack(
-        [np.concatenate([_noise(*pair, rng_for) for pair in zip(layout.parts, c.draws, strict=True)]) for c in chunks]
-    )
-
-
-def announced_draw(draw: Draw) -> Event:
-    """What a draw costs every party: no record is at one of them alone."""
-    return SharedGaussian(draw.mu).event(draw.certificate, draw.name, draw.parents, knows=(DEALER,))
-
-
-def _noise(part: Part, draw: Draw, rng_for: Rng) -> np.ndarray:
-    mechanism = SharedGaussian(draw.mu)
-    return mechanism.noise(draw.certificate, part.units, rng_for(*draw.address), draw.name, draw.parents)
+    drawn = []
+    for one in openings:
+        rng = rng_for("noise of products", one.event.release_id, DEALER)
+        drawn.append(one.noise.draw(one.noise.total, one.event, rng))
+    return np.concatenate(drawn).reshape(-1, layout.slices[-1].stop)
 
 
 def dealer_shares(
@@ -162,55 +128,42 @@ def dealer_sent(made: np.ndarray, numbers: np.ndarray) -> Cipher:
     return Cipher(np.ascontiguousarray(made[:, :, numbers]), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
-def assumed_releases(
+def noisy_releases(
     sent: Cipher,
     shares: Sequence[Cipher],
-    chunks: Sequence[Chunk],
+    openings: Sequence[Opening],
     layout: Layout,
     ring: Ring,
-    opener: str,
-    rng_for: Rng,
 ) -> tuple[Release, ...]:
-    """What all shares add up to, one release for every draw: nothing else is made of them."""
-    total = np.zeros((ring.m, len(chunks), len(layout.pairs[0])))
+    """What all shares add up to, one release for every part of every chunk: nothing else is made of them."""
+    parts = layout.slices
+    total = np.zeros((ring.m, len(openings) // len(parts), parts[-1].stop))
     total[:, :, layout.alone] += sent.content
     for place, share in enumerate(shares):
         total[:, :, layout.held_sums(place)] += share.content
-    integers, made = ring.integers(ring.reduce(total)), list[Release]()
-    ends = np.cumsum([len(part.units) for part in layout.parts])[:-1]
-    sampler = sampler_of(rng_for("sampler", opener))
-    for chunk, row in zip(chunks, integers, strict=True):
-        for part, draw, values in zip(layout.parts, chunk.draws, np.split(row, ends), strict=True):
-            mechanism, shared = SharedGaussian(draw.mu), SharedSum(values, draw.name)
-            given = shared, draw.certificate, part.units, sampler
-            terms: Terms = {"trust_model": "distributed", "knows": (DEALER,)}
-            made.append(mechanism(*given, stratum=chunk.stratum, parents=draw.parents, **terms))
-    return tuple(made)
+    sums = (row[part] for row in ring.integers(ring.reduce(total)) for part in parts)
+    return tuple(one.noise.release(values, one.event) for one, values in zip(openings, sums, strict=True))
 
 
 def noisy_moments(
-    run: Run,
-    dealt: Dealing,
-    columns: PerPlace[np.ndarray],
-    n: int,
-    bits: int,
-    chunks: Sequence[Chunk],
-    layout: Layout,
-    opener: str,
+    run: Run, columns: PerPlace[np.ndarray], chunks: Sequence[Chunk], layout: Layout, opener: str
 ) -> tuple[Release, ...]:
-    """Noisy sums over the records of every chunk, as releases at the opener, one for every draw.
+    """Noisy sums over the records of every chunk, a tuple of `Release` at the opener, one for every part of each chunk.
 
-    ``columns`` (n, p_k) are multiples of 2^-bits, records of a chunk one after the other. `DEALER` colludes with
-    nobody; the opener is a place without data, whose first message that is one of the releases enters it in the ledger.
-    No view owns them, so every view is charged.
+    ``columns`` (n, p_k) of every party are whole numbers of at most 2^15 steps, records of a chunk one after the other.
+    `DEALER` colludes with nobody; the opener is a place without data.
     """
-    parties, ring = dealt.parties, dealt.ring
-    run.charge(parties, *(announced_draw(draw) for chunk in chunks for draw in chunk.draws))
-    dealt.products += sum(chunk.rows.stop - chunk.rows.start for chunk in chunks) * layout.crossing
-    noise = run.at(DEALER, dealer_noise, chunks, layout, run.rng_for)
+    parties, n = run.parties, chunks[-1].rows.stop
+    sums = [one for chunk in chunks for one in chunk.sums]
+    openings = [opening_of(run, one, layout, "the dealer adds all of the noise", dealers=(DEALER,)) for one in sums]
+    announce(run, layout, openings)
+    widest = max(s for one in openings for s in (0.0, *one.noise.deviations.values()))
+    ring = ring_for(max(chunk.n for chunk in chunks) * float(LARGEST) ** 2 + LONGEST * widest, 0)
+    dealt = dealing(run, parties, ring)
+    noise = run.at(DEALER, dealer_noise, openings, layout, run.rng_for)
     behind: list[MaskedValue] = []
     for party, own in zip(parties, layout.columns, strict=True):
-        value = private(run, dealt, party, columns, (n, len(own)), bits)
+        value = private(run, dealt, party, columns, (n, len(own)), 0)
         behind.append(send_masked(run, dealt, value, f"columns of {party.name}", parties))
     made = run.at(DEALER, dealer_shares, [one.mask for one in behind], dealt.all_seeds, noise, chunks, layout, ring)
     rest = run.send(DEALER, opener, "share of the noise", dealer_sent, made, layout.alone)
@@ -220,11 +173,11 @@ def noisy_moments(
         if len(layout.dealt_sums(place)):
             sent = run.send(DEALER, party, "shares with noise", dealer_sent, made, layout.dealt_sums(place))
         known = one.value.shares, one.masks, differences, chunks, layout, ring
-        sums = run.at(party, local_sums, place, *known)
+        own_sums = run.at(party, local_sums, place, *known)
         shares.append(
-            run.send(party, opener, "shares of sums", local_shares, place, sums, dealt.seeds, sent, layout, ring)
+            run.send(party, opener, "shares of sums", local_shares, place, own_sums, dealt.seeds, sent, layout, ring)
         )
-    return run.at(opener, assumed_releases, rest, shares, chunks, layout, ring, opener, run.rng_for)
+    return run.at(opener, noisy_releases, rest, shares, openings, layout, ring)
 
 
 def _draw_shares(seed: Seed, chunks: int, count: int, ring: Ring) -> np.ndarray:

@@ -1,0 +1,67 @@
+"""What is opened of column sums: which records, with whose noise, at which cost; public before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ....privacy.ledger.event import Event
+from ....privacy.mechanisms.noise_shares import NoiseShares
+from ....privacy.mechanisms.release import digest_of
+from ....privacy.statistics.whole import Whole
+from ...run import Run
+from .layout import Layout
+
+
+@dataclass(frozen=True)
+class NoisySum:
+    """One release: the sums of one part of a layout over a chunk, as everybody knows them (integers are not read)."""
+
+    name: str
+    total: Whole
+    mu: float
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Records that are summed, where they lie one after the other, and one release for each part of the layout."""
+
+    rows: slice
+    sums: tuple[NoisySum, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.rows.stop - self.rows.start)
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A release with who draws noise for it and what it costs: public before anything is drawn."""
+
+    noise: NoiseShares
+    event: Event
+
+
+def opening_of(
+    run: Run, one: NoisySum, layout: Layout, source: str, *, dealers: tuple[str, ...] = (), tv: float = 0.0
+) -> Opening:
+    """A sum with noise of the full variance of every party, or of ``dealers``, who know it; ``tv`` as of `Event`."""
+    owners = dealers or layout.names
+    noise = NoiseShares(one.total, one.mu, owners, len(owners) - 1)
+    if noise.bits:
+        raise ValueError(f"mu={one.mu!r} of {one.name!r} needs noise of less than 16 steps: use a smaller mu.")
+    sampler = "secure" if run.secure else "simulation"
+    event = noise.event(one.name, ("*",), sampler, digest_of([run.identity.run, one.name]))
+    certificate = f"{one.total.certificate.source}; {source}"
+    return Opening(noise, replace(event, owners=layout.names, shares=(), knows=dealers, tv=tv, certificate=certificate))
+
+
+def announce(run: Run, layout: Layout, openings: Sequence[Opening]) -> None:
+    """Charge what is opened, and enter it into the ledger, before anything leaves."""
+    events = [one.event for one in openings]
+    if len({event.release_id for event in events}) < len(events):
+        raise ValueError("names of noisy sums repeat: each release needs its own.")
+    run.charge(layout.names, *events)
+    for event in events:
+        run.reserve(event)
