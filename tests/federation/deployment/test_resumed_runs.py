@@ -7,9 +7,15 @@ from __future__ import annotations
 
 import pytest
 
+from deployment_driver import CONFIGURATION, threads
+from memory_transport import connected
 from networked_kills import check_resumed
+from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.place_checks import PlacedRun
 from partywise.federation.transport import authority
+from partywise.federation.transport.journal import Journal
 from resumed import KINDS
+from toy_rounds import program, run
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +33,31 @@ def test_a_killed_party_that_comes_back_goes_on_with_the_run(certificates, tmp_p
         (tmp_path / str(seed)).mkdir()
         killed += check_resumed(fit, start, certificates, tmp_path / str(seed), seed, frames)
     assert killed > 1
+
+
+def test_who_comes_back_with_other_records_says_so_to_all_and_nothing_of_the_run_is_lost(tmp_path):
+    """Facts are what a party says of its list of records: it restarted with another file, which can be put right."""
+    names = run().names
+    first, others = names[0], names[1:]
+
+    def tried(facts: dict[str, str], fit=program) -> dict[str, object]:
+        journals = {name: Journal(tmp_path / f"{name}.journal", CONFIGURATION) for name in names}
+        told = {name: facts if name == first else {} for name in names}
+        try:
+            return threads(fit, {name: run() for name in names}, connected(names), journal=journals, facts=told)
+        finally:
+            # A transport in memory keeps no frames: something must have been said for a journal to stay.
+            journals[first].notice(others[0], "ready", b"said")
+            for journal in journals.values():
+                journal.close()
+
+    def stopped(placed: PlacedRun) -> None:
+        raise OSError("the disk is full")
+
+    tried({"records": "a"}, stopped)
+    found = tried({"records": "b"})
+    assert "its list of records, or what it runs on, is another than it was" in str(found[first])
+    assert all(f"'{first}' says: '{first}' cannot go on with its run" in str(found[name]) for name in others)
+    assert (tmp_path / f"{first}.journal").exists(), "the right file may still be put back"
+    expected = {name: outcome.digest for name, outcome in outcomes(program, run()).items()}
+    assert {name: outcome.digest for name, outcome in tried({"records": "a"}).items()} == expected

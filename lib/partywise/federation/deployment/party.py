@@ -74,7 +74,8 @@ def run_party(
         account.record_end(outcome.digest)
         return outcome
     except BaseException as error:
-        over = session.watch.over or not session.run or not _is_passing(error)
+        begun = session.run or (journal is not None and journal.goes_on)
+        over = session.watch.over or not begun or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
         own = f"{me!r} ended with an error of its own; its output says which."
         session.abort(str(error) if isinstance(error, PartyError) else own, over=over)

@@ -93,12 +93,6 @@ class Session:
             "facts": dict(facts or {}),
             "platform": platform_of_process(),
         }
-        said = json.dumps(self._hello)
-        if self.choose("hello", lambda: said) != said:
-            raise PartyError(
-                f"{self.me!r} cannot go on with its run: its list of records, or what it runs on, is another than it "
-                "was."
-            )
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
         """What this party chooses in this run: made once, though its process may be killed and another goes on."""
@@ -106,6 +100,12 @@ class Session:
 
     def begin(self) -> str:
         """Meet all parties and agree on the run; its id. PartyError names who did not come, or what differs there."""
+        said = json.dumps(self._hello)
+        if self.choose("hello", lambda: said) != said:
+            raise PartyError(
+                f"{self.me!r} cannot go on with its run: its list of records, or what it runs on, is another than it "
+                "was."
+            )
         hellos = self._exchange_hellos()
         for peer, hello in hellos.items():
             self._check(peer, hello)
