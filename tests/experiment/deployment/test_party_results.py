@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +19,10 @@ from partywise.__main__ import main
 from partywise.experiment.cells import execution, run
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.result import HeldEstimate, held_estimate, holders_in_words
+from partywise.experiment.deployment.run_files import write_outcome
 from partywise.experiment.owner_outputs import OwnerReport, estimate_rows
 from partywise.experiment.study import MethodSpec
-from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.outcome import Outcome, outcomes
 from partywise.federation.place_checks import LocatedValue
 from partywise.federation.publication.estimate import EstimateRow
 from partywise.glm.model import Estimate
@@ -200,6 +202,26 @@ def test_what_is_undefined_or_has_no_names_is_a_reason_and_no_error(tmp_path, mo
     settings = deployment.plan.cases["own"].settings
     spec = replace(spec, settings=settings)
     assert held_estimate(deployment, value, "analyst", spec).reason == "all its numbers are undefined (status diverged)"
+
+
+def test_all_of_a_result_is_on_disk_when_it_is_written_and_none_of_an_earlier_one(tmp_path, monkeypatch):
+    """A party says that it is done after that."""
+    synced, sync = set[str](), os.fsync
+
+    def noted(handle: int) -> None:
+        sync(handle)
+        synced.add(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    array, rows = np.arange(20.0), (EstimateRow("age", 0.1, None, -1.0, 1.0),)
+    full = HeldEstimate(("shop",), (), rows, {"kind": "line"}, predictions=(("v1", 0, 0.5),))
+    assert write_outcome(tmp_path, Outcome("shop", {"x": array}), "experiment", full) == ["outcome_1.csv"]
+    files = {"outcome.json", "estimate.csv", "predictions.csv", "outcome_1.csv"}
+    assert synced == {path.name for path in tmp_path.iterdir()} | {tmp_path.name} == files | {tmp_path.name}
+    assert (tmp_path / "estimate.csv").read_text() == "name,estimate,noise_sd,lower,upper\nage,0.1,,-1.0,1.0\n"
+    assert (tmp_path / "predictions.csv").read_text() == "id,held_out,predicted\nv1,0,0.5\n"
+    write_outcome(tmp_path, Outcome("shop", {}), "experiment", HeldEstimate(("bank",), reason="bank has it"))
+    assert [path.name for path in tmp_path.iterdir()] == ["outcome.json"]
 
 
 def test_files_of_two_runs_are_no_result(tmp_path, capsys):
