@@ -20,6 +20,7 @@ from partywise.experiment.cells import execution, run
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.result import HeldEstimate, held_estimate, holders_in_words
 from partywise.experiment.deployment.run_files import write_outcome
+from partywise.experiment.deployment.screen import _number_line
 from partywise.experiment.owner_outputs import OwnerReport, estimate_rows
 from partywise.experiment.study import MethodSpec
 from partywise.federation.deployment.outcome import Outcome, outcomes
@@ -222,6 +223,11 @@ def test_all_of_a_result_is_on_disk_when_it_is_written_and_none_of_an_earlier_on
     assert (tmp_path / "predictions.csv").read_text() == "id,held_out,predicted\nv1,0,0.5\n"
     write_outcome(tmp_path, Outcome("shop", {}), "experiment", HeldEstimate(("bank",), reason="bank has it"))
     assert [path.name for path in tmp_path.iterdir()] == ["outcome.json"]
+
+
+def test_noise_that_is_undefined_is_said_so():
+    row = dict(zip(EstimateRow._fields, ("age", "0.25", "nan", "", ""), strict=True))
+    assert _number_line(row, 5) == f"age    {'0.25':>12}  noise sd undefined"
 
 
 def test_files_of_two_runs_are_no_result(tmp_path, capsys):

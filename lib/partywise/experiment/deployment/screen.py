@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 
 from ...federation.account.spending import UnitCost
@@ -78,7 +79,8 @@ def result(folder: Path) -> list[str]:
 
 def _number_line(row: Mapping[str, str], width: int) -> str:
     """One number of an estimate: with the noise in it and its interval where there are any."""
-    shown = {name: f"{float(text):.6g}" for name, text in row.items() if name != "name" and text}
+    numbers = {name: float(text) for name, text in row.items() if name != "name" and text}
+    shown = {name: "undefined" if isnan(number) else f"{number:.6g}" for name, number in numbers.items()}
     noise = f"  noise sd {shown['noise_sd']}" if "noise_sd" in shown else ""
     ends = f"  95 % {shown['lower']} to {shown['upper']}" if "lower" in shown else ""
     return f"{row['name']:{width}}  {shown['estimate']:>12}{noise:22}{ends}".rstrip()
