@@ -7,6 +7,7 @@ import json
 import math
 import zipfile
 from datetime import date, timedelta
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -354,6 +355,12 @@ def real(name):
     return folder
 
 
+@cache
+def loaded(name, *response):
+    """The table of a real data set, read once for all tests of it."""
+    return {"beijing_pm25": beijing.load, "nyc_flights": nyc.load}[name](real(name), *response)
+
+
 def with_every_second_day_moved(rows, odd, columns):
     """The rows of a raw table with the numbers in some columns changed on every second day."""
     moved = [dict(row) for row in rows]
@@ -377,7 +384,7 @@ def test_real_raw_values_enter_the_record_of_their_day_only(tmp_path, name, odd)
     rows = list(csv.DictReader(io.StringIO((source / file).read_text())))
     (tmp_path / file).write_bytes(table(with_every_second_day_moved(rows, odd, columns)))
     resources.fetch(name, tmp_path)
-    before, after = load(source), load(tmp_path)
+    before, after = loaded(name), load(tmp_path)
     moved = {day for day in before.dates if date.fromisoformat(day).toordinal() % 2 == odd}
     assert changed_dates(before, after) == moved
 
@@ -404,7 +411,7 @@ def cross_validated_r2(data, columns, ridge):
 
 
 def test_real_beijing_is_as_described():
-    data = beijing.load(real("beijing_pm25"))
+    data = loaded("beijing_pm25")
     assert data.y.shape == (1711, 24) and data.x.shape == (1711, 7, 24)
     assert data.block.max() == 1825 // 14 and np.unique(data.dates).size == 1711
     found = {name: cross_validated_r2(data, columns, 0.01) for name, columns in BEIJING_COLUMNS.items()}
@@ -416,7 +423,7 @@ BEIJING_COLUMNS = {"all": list(range(7)), "office": [0, 1, 2], "wind": [3, 4, 5]
 
 @pytest.mark.parametrize(("airport", "r2"), [("EWR", 0.526), ("JFK", 0.493), ("LGA", 0.575)])
 def test_real_nyc_is_as_described(airport, r2):
-    data = nyc.load(real("nyc_flights"), airport)
+    data = loaded("nyc_flights", airport)
     assert data.y.shape == (364, 16) and data.x.shape == (364, 27, 24)
     assert "2013-12-31" not in data.dates
     assert cross_validated_r2(data, list(range(27)), 1.0) == pytest.approx(r2, abs=0.015)
