@@ -18,6 +18,8 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from partywise.experiment.plotting.save import settle_layout
+
 # Points of the smallest letters; ratios of luminance as the guidelines for content of the web (WCAG 2.1, AA) ask.
 SMALLEST, TEXT, MARK = 7.0, 4.5, 3.0
 # Pixels at 110 an inch by which extents may touch: rounding, and the room above the letters of a line.
@@ -54,8 +56,7 @@ def _luminance(rgb: Any) -> float:
 def _drawn(figure: Figure) -> tuple[list[tuple[Text, Bbox]], np.ndarray]:
     """Every text that is really drawn, with its extent in pixels, and the picture (height, width, 3) of bytes."""
     canvas, seen, before = FigureCanvasAgg(figure), [], Text.draw
-    # The layout takes two passes to settle, as it does before a figure is saved.
-    figure.draw_without_rendering()
+    settle_layout(figure)
 
     def draw(self: Text, renderer: Any, *rest: Any) -> None:
         if self.get_visible() and self.get_text().strip():

@@ -39,13 +39,22 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
         save(drawn, **files)
 
 
+def settle_layout(figure: Figure) -> None:
+    """Find the places of all parts once, in inches; drawing the figure, for whatever file, moves nothing any more.
+
+    The first pass leaves labels of panels with square cells outside the canvas.
+    """
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
 def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | str) -> None:
     """Write a figure as SVG, PDF and PNG (200 dots an inch), byte for byte the same on every call, and close it."""
     os.environ["SOURCE_DATE_EPOCH"] = "0"
     with mpl.rc_context({"svg.hashsalt": "partywise", "svg.fonttype": "path", "pdf.fonttype": 42}):
-        # The layout is found once, in inches; `savefig` would draw everything once more before each kind of file.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
+        settle_layout(figure)
         for kind, path in (("svg", svg), ("pdf", pdf), ("png", png)):
             # Vector formats leave the figure at 72 dots an inch.
             figure.set_dpi(DPI)

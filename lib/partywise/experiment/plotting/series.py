@@ -130,7 +130,7 @@ def replicates_of(cube: xr.Dataset, cases: Iterable[str]) -> str:
 
 def example_fits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
     """The example fits of a case: variables over (example_fit, own dims)."""
-    names = [name for name, variable in cube.data_vars.items() if "example_fit" in variable.dims]
+    names = [name for name in cube.data_vars if "example_fit" in cube.variables[name].dims]
     return cube[names].isel(example_fit=np.flatnonzero(cube["example_case"].values == case))
 
 
