@@ -69,6 +69,10 @@ MISTAKES = {
         lambda run: run.everywhere(len, run.at("server", list, ())),
         r"uses a value that only \['server'\] have",
     ),
+    "at several places what one of them lacks": (
+        lambda run: run.among(("server", run.parties[1]), len, run.at("server", list, ())),
+        r"client 1, len, uses a value that only \['server'\] have",
+    ),
 }
 
 
@@ -83,11 +87,27 @@ PLAIN_MISTAKES = {
         lambda run: run.agreed(run.each(run.parties, local_scale, np.ones(3))),
         "each have a value of their own here: send it to all first",
     ),
+    "among places of which one does not exist": (
+        lambda run: run.among(("server", "sever"), len, ()),
+        "place='sever' is not on this channel",
+    ),
     "everywhere from what each has for itself": (
         lambda run: run.everywhere(len, [run.each(run.parties, local_scale, np.ones(3))]),
         "each have a value of their own here: send it to all first",
     ),
 }
+
+
+def test_several_places_compute_what_all_of_them_can_and_no_other_has_it():
+    plain, placed = run(), PlacedRun(run())
+    doubled = []
+    for one in (plain, placed):
+        size = one.send(one.parties[1], "server", "size", local_size, 1.0, 0, None)
+        doubled.append(one.among(("server", one.parties[1]), sum, (size, size)))
+    assert doubled[0] == 2 * len(plain.parties[1].block["x"])
+    assert doubled[1].values == {"server": doubled[0], "client 1": doubled[0]} and len(doubled[1].places) == 2
+    with pytest.raises(PlaceError, match=r"only \['client 1', 'server'\] have"):
+        placed.at(placed.parties[0], local_inside, [doubled[1]])
 
 
 def local_inside(client, values):
