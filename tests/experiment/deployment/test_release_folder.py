@@ -426,6 +426,25 @@ def test_an_estimate_made_of_the_publishers_own_data_needs_units_that_were_named
         assert checked(release, folder, capsys)[0] == 0
 
 
+def test_coefficients_are_published_by_their_names_with_the_noise_in_them_and_checked(tmp_path, capsys):
+    """The table that the publisher has for itself: who checks it makes the same of the measurements."""
+    case = Apart("vertical_glm")
+    case.network |= {"mode": "release", "trusted": {"dealer": "Statistics Office"}, "publisher": "analyst"}
+    case.write(tmp_path)
+    told = Parties(case, tmp_path).all()
+    assert {one.code for one in told.values()} == {0}, told
+    own, release = tmp_path / "out" / "analyst", tmp_path / "out" / "analyst" / "release"
+    estimate = (release / "estimate.csv").read_text()
+    assert estimate == (own / "estimate.csv").read_text()
+    rows = [row.split(",") for row in estimate.splitlines()]
+    assert rows[0] == ["name", "estimate", "noise_sd", "lower", "upper"]
+    assert [row[0] for row in rows[1:6]] == ["intercept", "a", "c = y", "c = z", "b"]
+    assert all(float(row[2]) > 0 for row in rows[1:6])
+    assert checked(release, tmp_path, capsys)[0] == 0
+    (release / "estimate.csv").write_text(estimate.replace(rows[2][2], "0.001", 1))
+    assert checked(release, tmp_path, capsys)[0] == 1
+
+
 def test_noise_under_encryption_is_published_as_the_integers_that_the_key_holder_opens(tmp_path, capsys):
     """Whoever adds the noise cannot read what it releases; the folder is checked from what was opened."""
     case = Apart("vertical_trees")
