@@ -58,7 +58,8 @@ def started(tmp_path, request):
 def sentence(told: PartyOutput) -> str:
     """The one sentence of a party that ended early."""
     assert told.code == 1 and told.out == ""
-    lines = [line for line in told.err.splitlines() if not line.startswith(("WARNING: every party", "estimate: "))]
+    beside = re.compile(r"WARNING: every party|estimate: |\d\d:\d\d:\d\d (all parties are there|waiting for)")
+    lines = [line for line in told.err.splitlines() if not beside.match(line)]
     assert len(lines) == 1, told.err
     return lines[0]
 

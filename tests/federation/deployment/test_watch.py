@@ -51,6 +51,23 @@ def test_one_that_says_nothing_is_silent_after_patience(ends):
         assert json.loads(ends[name].get("a", "waiting", 0)) == {"at": "message/3"}
 
 
+def test_a_run_ends_at_its_deadline_though_nobody_is_silent(ends):
+    watch = Watch(ends["a"], 1.0, deadline=0.6)
+    later(0.2, ends["b"], *[("a", *waiting("message/1"))] * 9)
+    watch.start_clock()
+    with pytest.raises(PartyError, match=r"more than deadline=0\.6 s: 'a' waits for 'b'; start all parties again"):
+        watch.get("b", "message/3")
+
+
+def test_the_log_says_for_whom_a_long_wait_is(ends, caplog, monkeypatch):
+    monkeypatch.setattr("partywise.federation.deployment.watch.QUIET", 0.3)
+    caplog.set_level("INFO")
+    for step, seconds, lines in ((3, 0.1, []), (4, 1.5, ["waiting for b (message 4)"])):
+        later(seconds, ends["b"], ("a", f"message/{step}", b"x"))
+        Watch(ends["a"], 2.0).get("b", f"message/{step}")
+        assert [record.getMessage() for record in caplog.records] == lines
+
+
 @pytest.mark.parametrize("at", ["message/4", "message/17", "done"])
 def test_one_that_waits_at_a_later_step_has_sent_what_is_missed(ends, at):
     ends["b"].put("a", *waiting(at))

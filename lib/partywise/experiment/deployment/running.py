@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
@@ -169,6 +170,7 @@ def _run(start: Start) -> RunReport:
             conclude=None if publication is None else publication.conclude,
             keep=keep,
             journal=journal,
+            deadline=network.deadline or math.inf,
         )
         report = _write_files(start, account, outcome, kept[0], files)
         journal.discard()

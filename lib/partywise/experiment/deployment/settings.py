@@ -64,6 +64,7 @@ class Network:
         operating system)
     rows : records of every client that count; where columns are split, one number of records for all
     patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
+    deadline : seconds that the run may take once all are there; it ends for all then, and goes on if all start again
     same_platform : whether parties are refused whose version of Python, architecture, C library or kernels of numpy and
         OpenBLAS differ, so that last bits may; without it a difference is told
     largest_epsilon : in mode ``release`` a method that certifies more than this for its unit is refused
@@ -86,6 +87,7 @@ class Network:
     mode: Literal["experiment", "release"]
     rows: Count | dict[str, object] | None = None
     patience: Annotated[float, Range(1, 86400)] = 60.0
+    deadline: Annotated[float, Range(1, 31_536_000)] | None = None
     largest_message: Annotated[int, Range(10_000, 2**40)] = 2**28
     same_platform: bool = False
     largest_epsilon: Positive = 20.0

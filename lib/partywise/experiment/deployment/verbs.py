@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import logging
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +50,7 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="file or folder of the account over all runs on these data (default: ledger.jsonl in --data, or in "
         "--into for a place without data); another one knows nothing of what was paid",
     )
+    one.add_argument("--verbose", action="store_true", help="a line with its time for every message")
     made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
     made.add_argument("--config", type=Path, required=True)
     made.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
@@ -89,12 +92,28 @@ def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
     if deployment.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
-        ended = run(start)
+        with _log(given.verbose):
+            ended = run(start)
     except PartyRunError as error:
         print(f"party: {error}", file=sys.stderr)
         return 1
     print("\n".join(screen(start, ended)))
     return 0
+
+
+@contextmanager
+def _log(verbose: bool) -> Iterator[None]:
+    """Lines of the run with their times on standard error."""
+    from ...federation.deployment.watch import LOG
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.DEBUG if verbose else logging.INFO)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(handler)
 
 
 def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:

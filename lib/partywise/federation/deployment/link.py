@@ -20,6 +20,7 @@ from ..transport.frames import Address, decode_frame, encode_frame
 from .account import Account
 from .forms import Forms
 from .session import Session
+from .watch import LOG
 
 
 class SessionLink:
@@ -71,12 +72,14 @@ class SessionLink:
         address = Address(self._session.run, step, sender, receiver, name)
         frame = encode_frame(address, payload, row.event)
         self._account.record_sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
+        LOG.debug("message %d to %s: %s, %d bytes", step, receiver, name, len(frame))
         self._session.watch.put(receiver, address.tag, frame)
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
         """The payload of a message, checked in all that this party can know; Refused names what is not right."""
         address = Address(self._session.run, step, sender, receiver, name)
         frame = self._session.watch.get(sender, address.tag)
+        LOG.debug("message %d from %s: %s, %d bytes", step, sender, name, len(frame))
         payload, header = decode_frame(frame, address, self.channel.names)
         problem = self._forms.problem(sender, receiver, name, payload)
         if problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from typing import cast
@@ -40,16 +41,24 @@ def run_party(
     conclude: Callable[[Session, Outcome], None] | None = None,
     keep: Callable[[Outcome], None] | None = None,
     journal: Journal | None = None,
+    deadline: float = math.inf,
 ) -> Outcome:
     """Run one party's part of a protocol together with the processes of all others.
 
     ``conclude`` is what the parties do together after the program and before the run has ended for all; ``keep`` puts
     what this one holds on disk before it says that it is done. With a ``journal``, that of the transport, another
-    process goes on where this one is killed; the journal is discarded where nobody can go on.
+    process goes on where this one is killed; the journal is discarded where nobody can go on. ``deadline`` is in
+    seconds, from the moment that all have met.
     """
     _check(run, me, transport)
     session = Session(
-        transport, configuration, patience=patience, facts=facts, same_platform=same_platform, journal=journal
+        transport,
+        configuration,
+        patience=patience,
+        facts=facts,
+        same_platform=same_platform,
+        journal=journal,
+        deadline=deadline,
     )
     try:
         if journal is not None and isinstance(run.rng_for, SecureStreams):

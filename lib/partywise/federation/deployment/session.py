@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,7 @@ from ..transport.credential import statement
 from ..transport.interface import Transport
 from ..transport.journal import Journal
 from .platforms import differences, platform_of_process
-from .watch import Watch, place_of, printable, read_notice
+from .watch import LOG, Watch, place_of, printable, read_notice
 
 # Peers that are told at a time why the run is over.
 AT_ONCE = 32
@@ -78,8 +79,10 @@ class Session:
         facts: Mapping[str, str] | None = None,
         same_platform: bool = False,
         journal: Journal | None = None,
+        deadline: float = math.inf,
     ) -> None:
-        self.transport, self.watch, self.run = transport, Watch(transport, patience, returning=journal is not None), ""
+        self.watch = Watch(transport, patience, returning=journal is not None, deadline=deadline)
+        self.transport, self.run = transport, ""
         self._journal = journal
         self.me, self.peers = transport.me, transport.peers
         self.platforms, self._same_platform = "", same_platform
@@ -113,6 +116,8 @@ class Session:
         lines = sorted(f"{peer} {digest}" for peer, digest in self._digests.items())
         self.run = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
         self._all("ready", {"hellos": self._digests, "run": self.run})
+        self.watch.start_clock()
+        LOG.info("all parties are there: run %s", self.run[:12])
         return self.run
 
     def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, object]]:
@@ -171,6 +176,7 @@ class Session:
             self.watch.raise_aborts()
             if monotonic() > looked + self.watch.pulse:
                 looked = monotonic()
+                self.watch.say(sorted({*untold, *missing}), "hello")
                 self._still([peer for peer in self.peers if peer in found or peer not in untold])
             if monotonic() > deadline:
                 late = sorted({*untold, *missing})
@@ -264,6 +270,7 @@ class Session:
                 since[peer] = since[peer] if at is None else monotonic()
             elif peer != gone and not self._same(peer, tag, notice, 0.0):
                 raise self.watch.loss_error(peer, tag)
+        self.watch.say(left, tag)
         self.watch.tell(tag)
         self.watch.require_patience(since, left, tag)
         return left

@@ -9,6 +9,7 @@ journal, one that is gone may come back, and is waited for as long as a silent o
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,10 +19,15 @@ from ...errors import PartyError, RefusalError, Unreachable
 from ..transport.interface import Transport
 
 PULSE = 1.0
+# Seconds of one wait until the log says for whom it is, and between two such lines.
+QUIET, EVERY = 3.0, 30.0
+LOG = logging.getLogger(__name__)
 # A frame that is not a message is short.
 LARGEST_NOTICE = 2**16
 # Signs of a sentence of others that are shown, and of the number of a step.
 LONGEST, LONG = 600, 16
+# What a party waits for, in words.
+WORDS = {"hello": "to start", "ready": "to agree on the run", "done": "to be done"}
 
 
 class Watch:
@@ -35,6 +41,8 @@ class Watch:
         more than any party computes between two messages.
     returning : bool
         Whether a party that is gone may come back and go on.
+    deadline : float
+        Seconds that the run may take from the moment that `start_clock` is called.
 
     Attributes
     ----------
@@ -46,16 +54,24 @@ class Watch:
         Whether that was for good: nobody can go on with the run.
     """
 
-    def __init__(self, transport: Transport, patience: float, *, returning: bool = False) -> None:
+    def __init__(
+        self, transport: Transport, patience: float, *, returning: bool = False, deadline: float = math.inf
+    ) -> None:
         if not patience > 0:
             raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
         self.transport, self.patience, self.pulse, self.notice = transport, patience, min(PULSE, patience / 4), ""
         self.me, self.peers, self.over = transport.me, transport.peers, False
         self._outage = patience if returning else 0.0
+        self.deadline, self._end = deadline, math.inf
+        self._wait, self._line = "", math.inf
         # How often each was looked for in vain, and since when; when one was back.
         self._missed: dict[str, tuple[int, float]] = {}
         self._back: dict[str, float] = {}
         self._turn, self._last = 0, -math.inf
+
+    def start_clock(self) -> None:
+        """All have met: from now on the deadline counts."""
+        self._end = monotonic() + self.deadline
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         """Hand a frame to a peer; PartyError if it is gone or refuses it, in its own words where it has some."""
@@ -70,6 +86,7 @@ class Watch:
                 self.raise_aborts(wait=self.pulse)
                 if monotonic() - since >= self._outage:
                     raise PartyError(f"{receiver!r} is gone: {self.me!r} could not hand it {tag!r}.") from error
+                self.say([receiver], f"{tag} to")
                 self.tell(tag)
 
     def get(self, sender: str, tag: str) -> bytes:
@@ -88,6 +105,7 @@ class Watch:
             gone = self.find_missing(sender, self.peers)
             if gone:
                 raise self.lost_sight(gone, tag)
+            self.say([sender], tag)
             self.tell(tag)
             self.require_patience({sender: since}, [sender], tag)
         return data
@@ -116,6 +134,11 @@ class Watch:
     def find_missing(self, awaited: str, among: Sequence[str]) -> str:
         """Name of one of them that is gone, or nothing: looks at the one that is waited for, and at others in turn."""
         self.raise_aborts()
+        if monotonic() > self._end:
+            raise PartyError(
+                f"the run has taken more than deadline={self.deadline:g} s: {self.me!r} waits for {awaited!r}; start "
+                "all parties again to go on, or give more time."
+            )
         self._turn += 1
         suspects = [peer for peer in among if peer in self._missed]
         for peer in dict.fromkeys([awaited, among[self._turn % len(among)], *suspects]):
@@ -130,6 +153,14 @@ class Watch:
                 self.raise_aborts()
                 return peer
         return ""
+
+    def say(self, names: Sequence[str], tag: str) -> None:
+        """A line of the log for whom this party waits, where it has waited for a while."""
+        if tag != self._wait:
+            self._wait, self._line = tag, monotonic() + QUIET
+        elif monotonic() >= self._line:
+            self._line = monotonic() + EVERY
+            LOG.info("waiting for %s (%s)", ", ".join(names), WORDS.get(tag, tag.replace("/", " ")))
 
     def tell(self, tag: str) -> None:
         """Say to all, from time to time, at which step this party waits."""
