@@ -7,6 +7,7 @@ common is loaded once and forked: a module that a closure lacks is not among it,
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -83,6 +84,8 @@ def run(job: dict[str, Any], answer: Path) -> None:
 def forked(work: Callable[[], None]) -> None:
     """Do it in a process of its own, and wait for its end."""
     sys.stdout.flush()
+    # A collector that looks at what is loaded copies every page of it, in every process.
+    gc.disable()
     child = os.fork()
     if child == 0:
         try:
