@@ -13,7 +13,8 @@ the first subtracts two nearly equal numbers. Every result is rounded towards mo
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from .roots import solve_monotone
 
 # A float where all arguments are floats, an array otherwise.
 Numbers = Any
+Conversion = Callable[[ArrayLike, ArrayLike], Numbers]
 
 # Relative margin by which a root is moved to the safe side: about a hundred times its numerical error; and the error of
 # the logarithm of delta, relative to it, which decides for extreme deltas.
@@ -42,6 +44,19 @@ DOWN = 4
 TINY, SCALE = 2.0**-700, 2.0**600
 # A standardised threshold beyond which every double-precision delta has underflowed; it keeps 0 * inf away.
 FAR = 1e150
+
+
+def _remember_roots(conversion: Conversion) -> Conversion:
+    """The same, which looks for the root of two floats once: every fit of a case asks for those of its target."""
+    known = lru_cache(maxsize=4096)(conversion)
+
+    @wraps(conversion)
+    def convert(first: ArrayLike, second: ArrayLike) -> Numbers:
+        if isinstance(first, float) and isinstance(second, float):
+            return known(first, second)
+        return conversion(first, second)
+
+    return convert
 
 
 def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Numbers:
@@ -73,6 +88,7 @@ def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Numbers:
     return _plain(delta)
 
 
+@_remember_roots
 def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Numbers:
     """Least epsilon >= 0 at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP, rounded up.
 
@@ -117,6 +133,7 @@ def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Numbers:
     return _plain(epsilon)
 
 
+@_remember_roots
 def gdp_mu(epsilon: ArrayLike, delta: ArrayLike) -> Numbers:
     """Greatest mu at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP, rounded down.
 
@@ -161,7 +178,7 @@ def gdp_mu(epsilon: ArrayLike, delta: ArrayLike) -> Numbers:
     few = found < NORMAL
     found = np.where(few, np.nextafter(found, 0.0), found)
     # Where a float has few digits, a step of epsilon can be wider than one of mu: more steps until the way back holds.
-    while np.any(over := few & (np.asarray(gaussian_epsilon(found, delta[inner])) > epsilon[inner])):
+    while np.any(few) and np.any(over := few & (np.asarray(gaussian_epsilon(found, delta[inner])) > epsilon[inner])):
         found[over] = np.nextafter(found[over], 0.0)
     mu[inner] = found
     return _plain(mu)
