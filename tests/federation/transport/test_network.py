@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -142,6 +143,33 @@ def test_a_body_without_a_size_is_not_read(folder, places):
         context = client_context(folder, "klinik süd")
         status, text = posted(places["hospital"], context, iter([b"\x00\x01x", b"frame"]))
         assert status == 400 and "size is not said" in text
+
+
+STRANGERS = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+idle = [socket.create_connection(sys.argv[1:], timeout=30) for _ in range(1100)]
+print(len(idle), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_idle_connections_of_strangers_keep_no_party_out(folder, places):
+    """Eleven hundred, with the thousand files that a process may usually have open."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limits[1]))
+    host, port = places["hospital"]
+    try:
+        with ends(folder, places, *NAMES[:2]) as (a, b):
+            command = [sys.executable, "-c", STRANGERS, host, str(port)]
+            with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as strangers:
+                assert strangers.stdout.readline() == b"1100\n"
+                begun = time.monotonic()
+                b.put("hospital", "message", b"x")
+                assert a.get("klinik süd", "message", 5) == b"x" and time.monotonic() - begun < 5
+                strangers.communicate(b"", timeout=30)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_a_certificate_of_the_authority_is_not_enough_to_be_a_party(folder, places):

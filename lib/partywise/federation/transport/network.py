@@ -31,6 +31,8 @@ PATIENCE = 8.0
 SHOWN = 3.0
 # Seconds in which whoever is left must say so in turn: who hangs never does.
 GOODBYE = 0.1
+# Seconds in which whoever connects must show its certificate, and how many may be about to: of more, the oldest go.
+HANDSHAKE, STRANGERS = 5.0, 256
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -38,6 +40,7 @@ class _Loop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._watched = selectors.DefaultSelector()
+        self._strangers = dict[asyncio.Future[None], asyncio.Transport]()
         super().__init__(self._watched)
 
     def is_connected(self) -> bool:
@@ -49,8 +52,20 @@ class _Loop(asyncio.SelectorEventLoop):
         return await super().create_connection(*words, **hasty | options)
 
     async def create_server(self, *words: Any, **options: Any) -> Any:
-        hasty = {"ssl_shutdown_timeout": GOODBYE} if options.get("ssl") else {}
+        hasty = {"ssl_shutdown_timeout": GOODBYE, "ssl_handshake_timeout": HANDSHAKE} if options.get("ssl") else {}
         return await super().create_server(*words, **hasty | options)
+
+    def _make_ssl_transport(
+        self, rawsock: socket.socket, protocol: Any, sslcontext: Any, waiter: Any = None, **options: Any
+    ) -> Any:
+        """As asyncio's, which says by the waiter when the other side has shown its certificate, or will not."""
+        made = super()._make_ssl_transport(rawsock, protocol, sslcontext, waiter, **options)  # type: ignore[misc]
+        if options.get("server_side") and waiter is not None:
+            self._strangers[waiter] = made
+            waiter.add_done_callback(self._strangers.pop)
+            if len(self._strangers) > STRANGERS:
+                self._strangers.pop(next(iter(self._strangers))).abort()
+        return made
 
 
 class Network:
