@@ -34,19 +34,31 @@ def encode(value: object) -> bytes:
     Eight bytes with the length of the header, the header as JSON, then the bytes of all arrays in order, each
     contiguous with its axes in the order in which it lies in memory.
     """
-    raw: list[bytes] = []
+    return b"".join(encode_parts(value))
+
+
+def encode_parts(value: object) -> list[bytes | memoryview]:
+    """What `encode` joins: views of arrays as they lie in memory, where they lie one entry after the other."""
+    raw: list[bytes | memoryview] = []
     header = json.dumps(_describe(value, raw), separators=(",", ":")).encode()
-    return b"".join((len(header).to_bytes(8, "big"), header, *raw))
+    return [len(header).to_bytes(8, "big"), header, *raw]
 
 
-def decode(data: bytes) -> Any:
+def _bytes_of(array: np.ndarray) -> bytes | memoryview:
+    """The bytes of an array in order, without a copy where it is contiguous."""
+    if not array.size or not array.dtype.itemsize:
+        return array.tobytes()
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def decode(data: bytes | memoryview) -> Any:
     """Inverse of `encode`; arrays are read-only."""
     size = int.from_bytes(data[:8], "big")
     if len(data) < 8 + size:
         raise ValueError(
             f"data has {len(data)} bytes and a header of {size}: it was cut off or is not an encoded value."
         )
-    header = data[8 : 8 + size]
+    header = bytes(data[8 : 8 + size])
     if sum(map(header.count, (b",", b"[", b"{"))) > ENTRIES:
         raise ValueError(f"the header of data lists more than {ENTRIES} entries: send arrays.")
     value, end = _restore(json.loads(header), data, 8 + size)
@@ -55,7 +67,7 @@ def decode(data: bytes) -> Any:
     return value
 
 
-def _describe(value: object, raw: list[bytes]) -> object:
+def _describe(value: object, raw: list[bytes | memoryview]) -> object:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in KINDS:
@@ -63,7 +75,7 @@ def _describe(value: object, raw: list[bytes]) -> object:
             raw.append(value.tobytes())
             return {"": NUMBER, "dtype": value.dtype.str, "shape": ()}
         axes = _axes(value)
-        raw.append(value.transpose(axes).tobytes())
+        raw.append(_bytes_of(value.transpose(axes)))
         order = {} if axes == sorted(axes) else {"axes": axes}
         return {"": ARRAY, "dtype": value.dtype.str, "shape": value.shape} | order
     if isinstance(value, int):
@@ -84,7 +96,7 @@ def _describe(value: object, raw: list[bytes]) -> object:
     raise TypeError(f"value of type {type(value).__name__} cannot be a message; send arrays, numbers, text or lists.")
 
 
-def _restore(form: object, data: bytes, at: int) -> tuple[Any, int]:
+def _restore(form: object, data: bytes | memoryview, at: int) -> tuple[Any, int]:
     """A described value and where the next array begins."""
     if isinstance(form, list):
         return _sequence(form, data, at)
@@ -95,7 +107,7 @@ def _restore(form: object, data: bytes, at: int) -> tuple[Any, int]:
         return float.fromhex(form["hex"]), at
     if tag == BYTES:
         end = _end(at, _count(form["size"]), data)
-        return data[at:end], end
+        return bytes(data[at:end]), end
     if tag == TUPLE:
         items, at = _sequence(form["items"], data, at)
         return tuple(items), at
@@ -112,7 +124,8 @@ def _restore(form: object, data: bytes, at: int) -> tuple[Any, int]:
     if 0 in shape and math.prod(filter(None, shape)) > EMPTY:
         raise ValueError(f"shape={shape} of an array without entries is beyond any that is sent.")
     end = _end(at, dtype.itemsize * math.prod(shape), data)
-    array = np.frombuffer(data[at:end], dtype=dtype)
+    # A copy: what lies anywhere in a frame need not lie as its type wants.
+    array = np.frombuffer(bytes(data[at:end]), dtype=dtype)
     axes = form.get("axes", range(len(shape)))
     array = array.reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes))
     return (array if tag == ARRAY else array[()]), end
@@ -125,7 +138,7 @@ def _count(number: object) -> int:
     return number
 
 
-def _end(at: int, size: int, data: bytes) -> int:
+def _end(at: int, size: int, data: bytes | memoryview) -> int:
     """Where an array that begins at a place ends."""
     if at + size > len(data):
         raise ValueError(f"data has {len(data)} bytes and describes {at + size}: it is not an encoded value.")
@@ -142,7 +155,7 @@ def _axes(array: np.ndarray) -> list[int]:
     return [next(slowest) if axis in long else axis for axis in range(array.ndim)]
 
 
-def _sequence(forms: list[object], data: bytes, at: int) -> tuple[list[Any], int]:
+def _sequence(forms: list[object], data: bytes | memoryview, at: int) -> tuple[list[Any], int]:
     items = []
     for form in forms:
         item, at = _restore(form, data, at)
@@ -152,10 +165,15 @@ def _sequence(forms: list[object], data: bytes, at: int) -> tuple[list[Any], int
 
 def pack(payload: Payload) -> bytes:
     """A payload as bytes: its value, and what the channel needs to account for it."""
-    return encode(_form(payload, value=True))
+    return b"".join(pack_parts(payload))
 
 
-def unpack(data: bytes) -> Payload:
+def pack_parts(payload: Payload) -> list[bytes | memoryview]:
+    """What `pack` joins, arrays where they lie."""
+    return encode_parts(_form(payload, value=True))
+
+
+def unpack(data: bytes | memoryview) -> Payload:
     """Inverse of `pack`."""
     return _payload(decode(data))
 

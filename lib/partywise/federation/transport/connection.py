@@ -27,7 +27,7 @@ from aiohttp import (
 from ...errors import PartyError, RefusalError, Unreachable
 from .tls import host_name, reason
 
-__all__ = ["ConnectionContext", "HttpCommunicator", "HttpConnection", "NamedConnection", "Packer", "Pool"]
+__all__ = ["ConnectionContext", "HttpCommunicator", "HttpConnection", "NamedConnection", "Packer", "Packet", "Pool"]
 
 
 @contextmanager
@@ -71,6 +71,17 @@ class ConnectionContext:
     mistaken: bool = False
 
 
+@dataclass(frozen=True)
+class Packet:
+    """What is sent in one request, its bytes where they are: a frame may be as large as memory allows."""
+
+    head: bytes
+    frame: bytes
+
+    def __len__(self) -> int:
+        return len(self.head) + len(self.frame)
+
+
 class Request(TypedDict):
     """What every request to one party says of where and how."""
 
@@ -104,7 +115,7 @@ class NamedConnection(HttpConnection):
         connector = TCPConnector(limit=8, keepalive_timeout=30)
         self._session = ClientSession(connector=connector, cookie_jar=DummyCookieJar(), timeout=timeout)
 
-    async def post(self, packet: bytes) -> None:
+    async def post(self, packet: Packet) -> None:
         """Send a packet once; a second time would be a replay."""
         if self.own.problem and not await self.answers():
             raise self._absent()
@@ -120,7 +131,7 @@ class NamedConnection(HttpConnection):
         finally:
             posted.cancel()
 
-    async def _post(self, packet: bytes, progress: list[float]) -> None:
+    async def _post(self, packet: Packet, progress: list[float]) -> None:
         head = {"Content-Length": str(len(packet)), "Content-Type": "application/octet-stream"}
         try:
             request = self.session.post(data=_chunks(packet, progress), headers=head, **self._request)
@@ -189,9 +200,9 @@ class NamedConnection(HttpConnection):
         return Unreachable(f"{self} does not answer: start it, or correct host and port.")
 
 
-async def _chunks(packet: bytes, progress: list[float]) -> AsyncIterator[memoryview]:
-    view = memoryview(packet)
-    for begin in range(0, len(packet), CHUNK):
-        progress[0] = monotonic()
-        yield view[begin : begin + CHUNK]
+async def _chunks(packet: Packet, progress: list[float]) -> AsyncIterator[memoryview]:
+    for part in (memoryview(packet.head), memoryview(packet.frame)):
+        for begin in range(0, len(part), CHUNK):
+            progress[0] = monotonic()
+            yield part[begin : begin + CHUNK]
     progress[0] = monotonic()

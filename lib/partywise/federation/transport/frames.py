@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from ...errors import RefusalError
-from ..codec import pack, unpack
+from ..codec import pack_parts, unpack
 from ..payloads import KINDS, Payload, argument_of, measure
 
 PREFIX = 4
@@ -53,9 +53,9 @@ class Header(Address):
 
 def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
     """A payload as a frame."""
-    body = pack(payload)
-    header = _line(_header(address, payload, event, body))
-    return b"".join((len(header).to_bytes(PREFIX, "big"), header, body))
+    body = pack_parts(payload)
+    header = _line(_header(address, payload, event, digest_of_parts(body)))
+    return b"".join((len(header).to_bytes(PREFIX, "big"), header, *body))
 
 
 def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Payload, Header]:
@@ -65,30 +65,53 @@ def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[
         raise _refusal(address, f"its sender is {header.sender!r:.80}, who is none of {tuple(names)}")
     for field in fields(Address):
         _compare(address, field.name, getattr(header, field.name), getattr(address, field.name))
-    if hashlib.sha256(body).hexdigest() != header.digest:
+    if digest_of_parts([body]) != header.digest:
         raise _refusal(address, "its digest is not that of its body")
     try:
         payload = unpack(body)
-        expected = _header(address, payload, header.event, body)
+        expected = _header(address, payload, header.event, header.digest)
     # Whatever a hostile body makes the reader stumble over, it is not a payload.
     except Exception as error:
         raise _refusal(address, f"its body is not a payload ({type(error).__name__})") from error
     for field in fields(Header):
         _compare(address, field.name, getattr(header, field.name), getattr(expected, field.name))
-    if pack(payload) != body:
+    if not _is_joined(pack_parts(payload), body):
         raise _refusal(address, "its body is not written as payloads are")
     return payload, header
 
 
-def _header(address: Address, payload: Payload, event: str, body: bytes) -> Header:
+def digest_of_parts(parts: Iterable[bytes | memoryview]) -> str:
+    """SHA-256 of parts one after the other, none of them copied."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part)
+    return total.hexdigest()
+
+
+def _is_joined(parts: Iterable[bytes | memoryview], whole: memoryview) -> bool:
+    """Whether a whole is these parts one after the other."""
+    at = 0
+    for part in parts:
+        if whole[at : at + len(part)] != part:
+            return False
+        at += len(part)
+    return at == len(whole)
+
+
+def _header(address: Address, payload: Payload, event: str, digest: str) -> Header:
     shape, size = measure(payload, address.name)
-    kind, digest = KINDS[type(payload)], hashlib.sha256(body).hexdigest()
     return Header(
-        **asdict(address), kind=kind, argument=argument_of(payload), event=event, shape=shape, bytes=size, digest=digest
+        **asdict(address),
+        kind=KINDS[type(payload)],
+        argument=argument_of(payload),
+        event=event,
+        shape=shape,
+        bytes=size,
+        digest=digest,
     )
 
 
-def _split_header(frame: bytes, address: Address) -> tuple[Header, bytes]:
+def _split_header(frame: bytes, address: Address) -> tuple[Header, memoryview]:
     """Header and body of a frame, if it is one."""
     end = PREFIX + int.from_bytes(frame[:PREFIX], "big")
     if len(frame) < PREFIX or not end <= len(frame) or end > PREFIX + LARGEST_HEADER:
@@ -102,7 +125,7 @@ def _split_header(frame: bytes, address: Address) -> tuple[Header, bytes]:
         raise _refusal(address, f"its header cannot be read ({type(error).__name__})") from error
     if canonical != line:
         raise _refusal(address, "its header is not written as headers are")
-    return header, frame[end:]
+    return header, memoryview(frame)[end:]
 
 
 def _line(header: Header) -> bytes:

@@ -136,8 +136,9 @@ class Journal:
         """Append a record; where its body begins."""
         header = json.dumps(told).encode()
         lengths = len(header).to_bytes(HEADER, "big") + len(body).to_bytes(BODY, "big")
-        digest = hashlib.sha256(header + body).digest()[:DIGEST]
-        place = self._end
+        total = hashlib.sha256(header)
+        total.update(body)
+        digest, place = total.digest()[:DIGEST], self._end
         for part in (lengths + header, body, digest):
             view = memoryview(part)
             while view:

@@ -16,7 +16,7 @@ from typing import cast
 from aiohttp import web
 
 from ...errors import RefusalError
-from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Pool
+from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Packet, Pool
 from .inbox import Inbox
 from .tls import common_name
 
@@ -29,21 +29,20 @@ LENGTH, TAG = 2, 200
 class FramePacker(Packer):
     """A packet: two bytes with the length of the tag, the tag, and the frame as it is."""
 
-    def pack(self, content: bytes, msg_id: str) -> bytes:
+    def pack(self, content: bytes, msg_id: str) -> Packet:  # type: ignore[override]
         """The packet of one frame."""
         tag = msg_id.encode()
         if len(tag) > TAG:
             raise ValueError(f"tag={msg_id!r} has more than {TAG} bytes: shorten it.")
-        return b"".join((len(tag).to_bytes(LENGTH, "big"), tag, content))
+        return Packet(len(tag).to_bytes(LENGTH, "big") + tag, content)
 
-    def pack_multiple(self, content: bytes, msg_ids: Iterable[str]) -> tuple[bytes, ...]:
+    def pack_multiple(self, content: bytes, msg_ids: Iterable[str]) -> tuple[Packet, ...]:  # type: ignore[override]
         """One packet for each tag."""
         return tuple(self.pack(content, tag) for tag in msg_ids)
 
-    def unpack(self, packet: bytes) -> tuple[str, bytes]:
+    def unpack(self, packet: Packet) -> tuple[str, bytes]:  # type: ignore[override]
         """Tag and frame."""
-        end = LENGTH + int.from_bytes(packet[:LENGTH], "big")
-        return packet[LENGTH:end].decode(), packet[end:]
+        return packet.head[LENGTH:].decode(), packet.frame
 
 
 class NamedCommunicator(HttpCommunicator):
@@ -81,7 +80,7 @@ class NamedCommunicator(HttpCommunicator):
         """Give a frame to the pool, or answer why not."""
         sender = self._sender(request)
         try:
-            await self.receive_handler(sender, await self._packet(request, sender))
+            await self.receive_handler(sender, await self._packet(request, sender))  # type: ignore[arg-type]
         except RefusalError as error:
             raise web.HTTPConflict(text=str(error)) from error
         except OSError as error:
@@ -96,7 +95,7 @@ class NamedCommunicator(HttpCommunicator):
             raise web.HTTPForbidden(text=f"{name!r} is none of the parties {self.inbox.peers} of {self.inbox.me!r}.")
         return name
 
-    async def _packet(self, request: web.Request, sender: str) -> bytes:
+    async def _packet(self, request: web.Request, sender: str) -> Packet:
         """A packet whose size is admitted before it is read."""
         size, content = request.content_length, request.content
         if size is None or size < LENGTH or "Content-Encoding" in request.headers:
@@ -109,11 +108,11 @@ class NamedCommunicator(HttpCommunicator):
             tag = await content.readexactly(length)
             rest = size - LENGTH - length
             with self.inbox.reading(sender, tag.decode(), rest):
-                return b"".join((begin, tag, await content.readexactly(rest)))
+                return Packet(begin + tag, await content.readexactly(rest))
         except (asyncio.IncompleteReadError, UnicodeDecodeError) as error:
             raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: it was cut off or has no tag.") from error
 
-    async def _send(self, recipient: HttpConnection, packet: bytes) -> None:
+    async def _send(self, recipient: HttpConnection, packet: Packet) -> None:  # type: ignore[override]
         await cast(NamedConnection, recipient).post(packet)
 
 
@@ -124,6 +123,6 @@ class FramePool(Pool):
         super().__init__(name, communicator, FramePacker())
         self.inbox = communicator.inbox
 
-    async def _receive_handler(self, sender_name: str, packet: bytes) -> None:
-        tag, frame = self.packer.unpack(packet)
+    async def _receive_handler(self, sender_name: str, packet: Packet) -> None:  # type: ignore[override]
+        tag, frame = self.packer.unpack(packet)  # type: ignore[arg-type]
         self.inbox.keep(sender_name, tag, frame)
