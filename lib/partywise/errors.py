@@ -41,6 +41,10 @@ class Unreachable(PartyError):
     """A party does not answer: what was put to it did not reach it."""
 
 
+class NoRoomError(Unreachable):
+    """A party is there and cannot take a frame yet: it has not taken those that came before."""
+
+
 class RefusalError(PartyError):
     """What came from a party is not what the program says: a replay, another run, a wrong digest, kind or shape.
 

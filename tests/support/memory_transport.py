@@ -24,7 +24,9 @@ class Memory:
             raise Unreachable(f"{receiver!r} is gone: frame {tag!r} of {self.me!r} did not reach it.")
         # Whoever receives what it refuses tells the others; the sender need not know.
         with suppress(RefusalError):
-            self._ends[receiver].inbox.keep(self.me, tag, data)
+            inbox = self._ends[receiver].inbox
+            inbox.await_room(self.me, tag, len(data), 1.0)
+            inbox.keep(self.me, tag, data)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
         """As `partywise.federation.transport.interface.Transport.get`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -9,13 +10,14 @@ import socket
 import subprocess
 import sys
 import time
-from threading import Thread
+from threading import Thread, Timer
 
 import psutil
 import pytest
 
 from network_driver import HOST, addresses, ends, posted, said
-from partywise.errors import PartyError, RefusalError, Unreachable
+from partywise.errors import NoRoomError, PartyError, RefusalError, Unreachable
+from partywise.federation.deployment.watch import Watch
 from partywise.federation.transport import authority
 from partywise.federation.transport.network import Network
 from partywise.federation.transport.tls import client_context
@@ -145,6 +147,19 @@ def test_a_body_without_a_size_is_not_read(folder, places):
         assert status == 400 and "size is not said" in text
 
 
+def test_who_takes_nothing_makes_who_puts_wait_and_the_frame_comes_in_the_end(folder, places):
+    with ends(folder, places, *NAMES[:2], largest=200_000) as (a, b):
+        b.put("hospital", "message/0", bytes(150_000))
+        with pytest.raises(NoRoomError, match=r"'hospital' at .* has not taken what came before"):
+            b.put("hospital", "message/1", bytes(150_000))
+        assert a.inbox._held["klinik süd"] < 200_000
+        taking = Timer(0.5, a.get, ("klinik süd", "message/0", 5))
+        taking.start()
+        Watch(b, 20.0).put("hospital", "message/1", b"x" * 150_000)
+        assert a.get("klinik süd", "message/1", 5) == b"x" * 150_000
+        taking.join()
+
+
 STRANGERS = """
 import resource, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -250,6 +265,15 @@ def children(folder, places):
             child.kill()
             child.wait()
             child.stdout.close()
+
+
+@pytest.mark.parametrize("how", ["plain", "journal"])
+def test_a_frame_takes_two_and_a_half_times_its_size_at_most(folder, places, how, tmp_path):
+    """Beside the value that is sent; what is received is the frame and the arrays in it, and no more."""
+    command = [sys.executable, "tests/support/frame_memory.py", str(folder), json.dumps(places), str(tmp_path), how]
+    both = [subprocess.Popen([*command, name], cwd=ROOT, stdout=subprocess.PIPE, text=True) for name in NAMES[:2]]
+    sent, received = (float(one.communicate(timeout=120)[0]) for one in both)
+    assert sent < 1.5 and received < 2.5
 
 
 def test_three_processes_hand_on_a_message_in_20_ms_and_20_MB_in_2_s(folder, places, children):

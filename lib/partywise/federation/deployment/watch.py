@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 
-from ...errors import PartyError, RefusalError, Unreachable
+from ...errors import NoRoomError, PartyError, RefusalError, Unreachable
 from ..transport.interface import Transport
 
 PULSE = 1.0
@@ -82,6 +82,14 @@ class Watch:
             except RefusalError:
                 self.raise_aborts(wait=self.pulse)
                 raise
+            except NoRoomError:
+                since = monotonic() if self.waits_at(receiver) is not None else since
+                gone = self.find_missing(receiver, self.peers)
+                if gone:
+                    raise self.lost_sight(gone, tag) from None
+                self.say([receiver], f"{tag} to")
+                self.tell(tag)
+                self.require_patience({receiver: since}, [receiver], tag)
             except Unreachable as error:
                 self.raise_aborts(wait=self.pulse)
                 if monotonic() - since >= self._outage:

@@ -24,7 +24,7 @@ from aiohttp import (
     TCPConnector,
 )
 
-from ...errors import PartyError, RefusalError, Unreachable
+from ...errors import NoRoomError, PartyError, RefusalError, Unreachable
 from .tls import host_name, reason
 
 __all__ = ["ConnectionContext", "HttpCommunicator", "HttpConnection", "NamedConnection", "Packer", "Packet", "Pool"]
@@ -52,8 +52,9 @@ with _without("pandas", "torch"):
 CHUNK = 2**18
 # Seconds until a connection is there or not; until who is asked whether it lives has answered, and else is reached.
 CONNECT, ANSWER, REACH = 3.0, 0.6, 0.3
-# Characters of a peer's answer that are shown; the status of one who took what came, of one who has no room for it now.
-SHOWN, TAKEN, FULL = 400, 200, 503
+# Characters of a peer's answer that are shown; the status of one who took what came, of one whose disk is full, and of
+# one who has not taken what came before.
+SHOWN, TAKEN, FULL, AHEAD = 400, 200, 503, 429
 
 
 @dataclass
@@ -173,6 +174,8 @@ class NamedConnection(HttpConnection):
         text = (await answer.content.read(SHOWN)).decode(errors="replace")
         if answer.status == FULL:
             raise Unreachable(f"{self} cannot keep what comes: its output says why.")
+        if answer.status == AHEAD:
+            raise NoRoomError(f"{self} has not taken what came before.")
         if answer.status != TAKEN:
             plain = "".join(letter if letter.isprintable() else " " for letter in text)
             raise RefusalError(f"{self} refuses what came: {plain or answer.reason}", self.name)

@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Condition
 
-from ...errors import RefusalError
+from ...errors import NoRoomError, RefusalError
 from .interface import LARGEST
 from .journal import PASSING, Journal
 
 # Said from time to time: the last one counts, and one that is lost is no loss.
 WAITING = PASSING[0]
-# What frames of one sender that nobody has taken may hold: so many of the largest, and at least so many bytes.
-AHEAD, ROOM = 8, 2**26
 # Bytes that a frame takes beside its own.
 BESIDE = 2**9
 
@@ -82,23 +80,34 @@ class Inbox:
         data = self._waiting.pop((sender, tag), None)
         if data is not None:
             self._held[sender] -= len(data) + BESIDE
+            self._changed.notify_all()
         return data
 
     def admit(self, sender: str, tag: str, size: int) -> None:
-        """Refuse a frame of that many bytes before any of them is read."""
+        """Refuse a frame of that many bytes before any of them is read; NoRoomError while others of its sender wait.
+
+        A sender is ahead by the largest frame at most: it has to wait until what it put is taken.
+        """
+        self.check_size(sender, tag, size)
+        if not self._has_room(sender, tag, size):
+            raise NoRoomError(f"frames of {sender!r} that {self.me!r} has not taken leave no room for {tag!r:.80}.")
+
+    def check_size(self, sender: str, tag: str, size: int) -> None:
+        """Refuse a frame of nobody, or a larger one than any."""
         if sender not in self.peers:
             raise RefusalError(f"a frame {tag!r:.80} came to {self.me!r} from {sender!r}, who is none of {self.peers}.")
         if size > self.largest:
             raise self.refuse(
                 f"frame {tag!r:.80} of {sender!r} has {size} bytes, more than largest_message={self.largest}.", sender
             )
-        room = max(AHEAD * self.largest, ROOM)
-        if self._held[sender] + size > room:
-            raise self.refuse(
-                f"frames of {sender!r} that {self.me!r} has not taken hold more than {room} bytes: it is far ahead, or "
-                "floods; raise largest_message.",
-                sender,
-            )
+
+    def _has_room(self, sender: str, tag: str, size: int) -> bool:
+        return tag in PASSING or not self._held[sender] or self._held[sender] + size <= self.largest
+
+    def await_room(self, sender: str, tag: str, size: int, wait: float) -> bool:
+        """Whether there is room for a frame, at once or within so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._has_room(sender, tag, size), timeout=wait)
 
     @contextmanager
     def reading(self, sender: str, tag: str, size: int) -> Iterator[None]:
@@ -111,6 +120,7 @@ class Inbox:
         finally:
             with self._changed:
                 self._held[sender] -= size + BESIDE
+                self._changed.notify_all()
 
     def refuse(self, sentence: str, sender: str, tag: str = "") -> RefusalError:
         """Let every `get` raise from now on; the error, for whoever raises it here as well."""

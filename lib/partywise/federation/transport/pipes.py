@@ -13,6 +13,9 @@ from ...errors import RefusalError, Unreachable
 from .inbox import Inbox
 from .interface import LARGEST
 
+# Seconds between two looks whether this end was closed.
+PULSE = 1.0
+
 # Bytes of the tag, bytes of the frame.
 PREFIX = struct.Struct(">HQ")
 # Seconds after which a process that reads nothing of what is put to it counts as gone.
@@ -96,7 +99,11 @@ class Pipes:
             while True:
                 name, size = PREFIX.unpack(_exactly(end, PREFIX.size))
                 tag = str(_exactly(end, name), "utf-8", "replace")
-                self.inbox.admit(peer, tag, size)
+                self.inbox.check_size(peer, tag, size)
+                while not self.inbox.await_room(peer, tag, size, PULSE):
+                    # Whoever puts waits as well: the pipe is full.
+                    if end.fileno() < 0:
+                        return
                 self.inbox.keep(peer, tag, bytes(_exactly(end, size)))
         except OSError:
             self._gone.add(peer)

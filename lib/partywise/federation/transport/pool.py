@@ -11,11 +11,12 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Iterable
+from time import monotonic
 from typing import cast
 
 from aiohttp import web
 
-from ...errors import RefusalError
+from ...errors import NoRoomError, RefusalError
 from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Packet, Pool
 from .inbox import Inbox
 from .tls import common_name
@@ -24,6 +25,8 @@ LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.NullHandler())
 # Bytes of the length of a tag, and of the longest tag.
 LENGTH, TAG = 2, 200
+# Seconds that who sends a frame is kept waiting for room before it is told to come again.
+ROOM = 1.0
 
 
 class FramePacker(Packer):
@@ -83,6 +86,8 @@ class NamedCommunicator(HttpCommunicator):
             await self.receive_handler(sender, await self._packet(request, sender))  # type: ignore[arg-type]
         except RefusalError as error:
             raise web.HTTPConflict(text=str(error)) from error
+        except NoRoomError as error:
+            raise web.HTTPTooManyRequests(text=str(error)) from error
         except OSError as error:
             raise web.HTTPServiceUnavailable(text="it cannot be kept here") from error
         return web.Response()
@@ -107,6 +112,9 @@ class NamedCommunicator(HttpCommunicator):
                 raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: its tag has {length} bytes.")
             tag = await content.readexactly(length)
             rest = size - LENGTH - length
+            end = monotonic() + ROOM
+            while not self.inbox.await_room(sender, tag.decode(), rest, 0.0) and monotonic() < end:
+                await asyncio.sleep(0.01)
             with self.inbox.reading(sender, tag.decode(), rest):
                 return Packet(begin + tag, await content.readexactly(rest))
         except (asyncio.IncompleteReadError, UnicodeDecodeError) as error:
