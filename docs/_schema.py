@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from partywise.checks import Range, field_types
 from partywise.experiment.configuration.grammar import NAME, CaseBlock, Configuration, Grid, StudyBlock
 from partywise.experiment.deployment.settings import Address, Network
+from partywise.experiment.deployment.site.settings import Site
 from partywise.experiment.study import Study, available, load
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -33,8 +34,8 @@ Schema = dict[str, Any]
 
 
 def schemas() -> dict[str, str]:
-    """Text of every schema by the name of its file: one for a configuration, one for the block of each study."""
-    found = {"configuration": configuration()} | {name: study(load(name)) for name in available()}
+    """Text of every schema by the name of its file: of a configuration, a site, and the block of each study."""
+    found = {"configuration": configuration(), "site": site()} | {name: study(load(name)) for name in available()}
     return {f"{name}.json": f"{laid_out(one)}\n" for name, one in found.items()}
 
 
@@ -59,6 +60,13 @@ def configuration() -> Schema:
     top["properties"]["network"] |= network
     top["properties"]["studies"] |= {"properties": blocks, "additionalProperties": {"type": ["string", "object"]}}
     return {"$schema": DRAFT, "title": "A configuration of partywise", **top, "definitions": definitions}
+
+
+def site() -> Schema:
+    """Schema of the file of a site."""
+    definitions: Schema = {}
+    top = block(Site, definitions)
+    return {"$schema": DRAFT, "title": "What a site consents to", **top, "definitions": definitions}
 
 
 def study(made: Study) -> Schema:

@@ -43,7 +43,7 @@ def test_the_schemas_are_those_of_the_dataclasses():
     """After a change of options or settings: .venv/bin/python docs/_schema.py."""
     stored = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
     assert [name for name, text in schemas().items() if stored.get(name) != text] == []
-    assert set(stored) == {"configuration.json", *(f"{study}.json" for study in available())}
+    assert set(stored) == {"configuration.json", "site.json", *(f"{study}.json" for study in available())}
     for one in SCHEMAS.values():
         Draft7Validator.check_schema(one)
 
@@ -60,6 +60,12 @@ def test_every_shipped_file_names_its_schema_and_keeps_it():
         found += [] if schema.name == wanted else [f"{path.relative_to(ROOT)} names {schema.name}, not {wanted}"]
         found += [f"{path.relative_to(ROOT)}: {one}" for one in faults(read_file(path), schema.name)]
     assert found == []
+
+
+def test_the_site_of_the_example_keeps_its_schema():
+    path = ROOT / "config" / "example_data" / "network" / "site.yaml"
+    assert faults(read_file(path), "site.json") == []
+    assert faults({"files": [], "modes": ["open"]}, "site.json") != []
 
 
 def test_every_shipped_file_is_read_and_every_file_of_a_study_is_named_once():

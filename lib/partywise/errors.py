@@ -56,5 +56,14 @@ class RefusalError(PartyError):
         self.sender, self.tag = sender, tag
 
 
+class PolicyError(Exception):
+    """What the policy of a site forbids (`site.yaml`): the sentence stays at its party, others hear that it refuses.
+
+    is_told : whether they have heard so
+    """
+
+    is_told = False
+
+
 class AccountError(RuntimeError):
     """A party's account on disk was changed, is open elsewhere or belongs to somebody else, or cannot be written."""

@@ -12,8 +12,9 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -177,3 +178,19 @@ def _reasons() -> Iterator[None]:
         yield
     except (OSError, ValueError, EOFError, KeyError, AttributeError, zlib.error, zipfile.BadZipFile) as error:
         raise Unreadable(str(error)) from None
+
+
+class ReadPolicy:
+    """What readers of own files ask at each step: everything is allowed, unless the site of a party says less."""
+
+    def check_file(self, file: str) -> None:
+        """A file is about to be opened."""
+
+    def check_column(self, file: str, name: str) -> None:
+        """A column is about to be used."""
+
+    def check_cells(self, file: str, name: str, values: np.ndarray, levels: Sequence[str]) -> None:
+        """The (rows,) numbers of a column, or those of its levels, are about to be used."""
+
+
+READ_POLICY: ContextVar[ReadPolicy] = ContextVar("READ_POLICY", default=ReadPolicy())  # noqa: B039

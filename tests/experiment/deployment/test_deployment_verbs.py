@@ -110,7 +110,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
         raise ZeroDivisionError("nothing left")
 
     # What closes the connections is replaced: none is opened.
-    monkeypatch.setattr(running, "_connect", lambda *_: None)
+    monkeypatch.setattr(running, "connect", lambda *_: None)
     monkeypatch.setattr(running, "run_party", broken)
     sentence = told(capsys, *party())
     assert "party 'north' ended with ZeroDivisionError: nothing left (where it happened: out/error.txt)" in sentence
@@ -118,7 +118,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
 
 
 def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch, capsys):
-    monkeypatch.setattr(running, "_connect", lambda *_: None)
+    monkeypatch.setattr(running, "connect", lambda *_: None)
     monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
     told(capsys, *party())
     assert Path("out").stat().st_mode & 0o077 == 0

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...errors import DataMissing
+from ...files import READ_POLICY
 from .csv import TextTable, nearest, numbers
 from .grammar import ColumnBlock
 
 
 def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     """(rows,) numbers, or numbers of levels."""
-    if column.levels is None:
-        return numbers_of(table, column.name)
-    number = {level: float(k) for k, level in enumerate(column.levels)}
+    found = numbers_of(table, column.name) if column.levels is None else _level_numbers(table, column, column.levels)
+    used = found if column.bounds is None else np.clip(found, *column.bounds)
+    READ_POLICY.get().check_cells(table.file, column.name, used, column.levels or ())
+    return found
+
+
+def _level_numbers(table: TextTable, column: ColumnBlock, levels: Sequence[str]) -> np.ndarray:
+    number = {level: float(k) for k, level in enumerate(levels)}
     texts = table.column(column.name)
     for text, line in zip(texts, table.lines, strict=True):
         if text not in number:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataMissing
+from ...files import READ_POLICY
 from .entries import is_number, trouble
 from .foreign import foreign
 
@@ -37,6 +38,7 @@ class TextTable:
             raise DataMissing(
                 f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}{self._no_name}."
             )
+        READ_POLICY.get().check_column(self.file, name)
         place = self.header.index(name)
         return [row[place].strip() if stripped else row[place] for row in self.rows]
 

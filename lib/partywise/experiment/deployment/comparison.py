@@ -29,21 +29,27 @@ def deployment_in(configuration: bytes) -> Deployment:
     return found
 
 
-def _refuse_foreign_code(config: Any, key: str = "") -> None:
+def _refuse_foreign_code(config: Any) -> None:
     """ConfigError for a configuration that names modules or files: whoever checks it would run or read them."""
-    if isinstance(config, Mapping):
-        for name, value in config.items():
-            if name == "studies" and not all(isinstance(one, Mapping) and "file" not in one for one in value.values()):
-                raise ConfigError(f"{files.CONFIGURATION} names a file of a study: it must hold the study itself.")
-            _refuse_foreign_code(value, str(name))
-    elif isinstance(config, list):
-        for value in config:
-            _refuse_foreign_code(value, key)
-    elif key in ADDRESSES and ":" in str(config):
+    if not all(isinstance(one, Mapping) and "file" not in one for one in config.get("studies", {}).values()):
+        raise ConfigError(f"{files.CONFIGURATION} names a file of a study: it must hold the study itself.")
+    for key, address in foreign_modules(config):
         raise ConfigError(
-            f"{files.CONFIGURATION} has {key}: {config!s:.80}, a module from outside of partywise: whoever checks a "
+            f"{files.CONFIGURATION} has {key}: {address:.80}, a module from outside of partywise: whoever checks a "
             "folder of others runs none."
         )
+
+
+def foreign_modules(config: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """Keys of a configuration that name modules, which making its plans imports, with their addresses."""
+    if isinstance(config, Mapping):
+        for name, value in config.items():
+            yield from foreign_modules(value, str(name))
+    elif isinstance(config, list):
+        for value in config:
+            yield from foreign_modules(value, key)
+    elif key in ADDRESSES and ":" in str(config):
+        yield key, str(config)
 
 
 def first_difference(given: Mapping[str, bytes], made: Rebuilt) -> str:

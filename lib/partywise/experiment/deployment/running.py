@@ -8,11 +8,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError
+from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError, PolicyError
 from ...federation.account.account import FILE, Account
 from ...federation.account.reading import extract_of, messages_of, paid_events
 from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
@@ -30,7 +30,9 @@ from .rehearsal import estimate_ahead, floating_point, rehearse
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
 from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
-from .settings import Deployment
+from .settings import Deployment, Network, addresses_of
+from .site.account import SiteAccount
+from .site.policy import SitePolicy
 
 # What tells its user all there is to tell in its own sentence.
 NAMED = (AccountError, CertificationError, ConfigError, DataMissing, PartyError)
@@ -48,6 +50,7 @@ class Start:
     configuration : digest of the shared configuration; me : its name; data, certificates, into : folders
     account : file of its account over all runs, by default beside its data, or its outputs where it has none
     configuration_file : the shared configuration itself, as it is published
+    policy : of its site, where it has one
     """
 
     deployment: Deployment
@@ -58,6 +61,7 @@ class Start:
     into: Path
     account: Path | None = None
     configuration_file: bytes = b""
+    policy: SitePolicy | None = None
 
     @property
     def ledger(self) -> Path:
@@ -99,10 +103,15 @@ class RunReport:
 
 
 def run(start: Start) -> RunReport:
-    """Run one party's part, and write what is left into its folder; where it has Failed all other parties end too."""
+    """Run one party's part, and write what is left into its folder; where it has failed all other parties end too.
+
+    PolicyError for what the policy of the site forbids, PartyRunError for everything else.
+    """
     try:
         with _stopped_by_signals(start.me):
             return _run(start)
+    except PolicyError:
+        raise
     except NAMED as error:
         raise PartyRunError(str(error)) from error
     except (FileNotFoundError, PermissionError, ImportError) as error:
@@ -124,26 +133,34 @@ def _run(start: Start) -> RunReport:
     deployment, network = start.deployment, start.deployment.network
     if start.me not in deployment.names:
         raise ConfigError(f"--me is {start.me!r}: {choices(start.me, deployment.names)}.")
+    published, policy = network.mode == "release" and plan_draws(deployment) and publisher_of(deployment), start.policy
+    if policy is not None:
+        policy.check_deployment(deployment, start.me, published or "")
     release, forms, files = network.mode == "release", None, list[str]()
     # What is refused is refused before data are opened, but where only they say how many records there are.
     if release and deployment.rows:
         forms = rehearse(deployment, 0)
     opened_now, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
-    own = part(deployment, start.configuration, start.me, start.data)
+    with nullcontext() if policy is None else policy.reading():
+        own = part(deployment, start.configuration, start.me, start.data)
+    if policy is not None:
+        policy.check_records(own, start.me)
     if release and forms is None:
         forms = rehearse(deployment, len(own.run.fold.of))
     ahead = estimate_ahead(deployment, own.run, len(own.run.fold.of))
     told = f"method {network.method} gives {ahead}" if ahead else "who has it shows when the run has ended"
     print(f"estimate: {told}", file=sys.stderr, flush=True)
     _folder(start.into)
-    with Account(start.ledger, party=start.me, budget=_budget(deployment)) as account, ExitStack() as watched:
+    with _account(start) as account, ExitStack() as watched:
         path = start.ledger.with_suffix(".journal")
         journal = watched.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
         opened = journal.choose("opened", lambda: opened_now)
+        if policy is not None and policy.site.epsilon and not journal.goes_on:
+            account.record_time(opened)
         if registrations and not journal.goes_on:
             account.record_registrations({name: digest_of(data) for name, data in registrations.items()})
         publication = None
-        if network.mode == "release" and plan_draws(deployment) and publisher_of(deployment):
+        if published:
             n = len(own.run.fold.of)
             given = start.configuration_file, start.me, account, start.into, n, own.run.spec, opened, registrations
             publication = Publication(deployment, *given)
@@ -158,7 +175,7 @@ def _run(start: Start) -> RunReport:
             deployment.plan.methods[network.method].protocol.fit,
             own.run,
             start.me,
-            _connect(start, journal),
+            connect(network, start.me, start.certificates, journal),
             configuration=start.configuration,
             account=account,
             patience=network.patience,
@@ -187,17 +204,22 @@ def _start_words(start: Start) -> str:
     return f"{start.configuration} {library_digest()} {start.me}"
 
 
-def _connect(start: Start, journal: Journal) -> Transport:
-    """This party's end of the network."""
+def connect(network: Network, me: str, certificates: Path, journal: Journal | None = None) -> Transport:
+    """A party's end of the network."""
     from ...federation.transport.network import PATIENCE
     from ...federation.transport.network import Network as Connections
 
-    network = start.deployment.network
-    addresses = {name: (one.host, one.port) for name, one in start.deployment.addresses.items()}
+    addresses = {name: (one.host, one.port) for name, one in addresses_of(network).items()}
     patience = min(PATIENCE, network.patience)
-    return Connections(
-        start.me, addresses, start.certificates, largest=network.largest_message, patience=patience, journal=journal
-    )
+    return Connections(me, addresses, certificates, largest=network.largest_message, patience=patience, journal=journal)
+
+
+def _account(start: Start) -> Account:
+    """The account of a party, under the policy of its site if it has one."""
+    budget = _budget(start.deployment)
+    if start.policy is None:
+        return Account(start.ledger, party=start.me, budget=budget)
+    return SiteAccount(start.ledger, start.policy, party=start.me, budget=budget)
 
 
 def _budget(deployment: Deployment) -> Budget | None:

@@ -164,9 +164,7 @@ def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> De
     _check_cell(network, plan)
     _check_evaluator(network, method.options)
     n_parties, holders = _holders(network, plan, method.places)
-    addresses = {
-        name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())
-    }
+    addresses = addresses_of(network)
     _check_addresses(addresses)
     if network.publisher is not None:
         _lookup("publisher", network.publisher, network.parties)
@@ -176,6 +174,11 @@ def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> De
         _check_shares(network, method.options, holders)
     _check_trusted(network, places)
     return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
+
+
+def addresses_of(network: Network) -> dict[str, Address]:
+    """Where everybody listens, in the order of names."""
+    return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())}
 
 
 def _lookup(key: str, name: str, allowed: Mapping[str, T]) -> T:

@@ -9,16 +9,17 @@ import logging
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import AccountError, CertificationError, ConfigError, PartyError
+from ...errors import AccountError, CertificationError, ConfigError, PartyError, PolicyError
 
 if TYPE_CHECKING:
     from ..plan import Plan
     from .joint_results import JointResults
     from .settings import Deployment
+    from .site.policy import SitePolicy
 
 RELEASE = "release"
 
@@ -41,7 +42,10 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     one.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
     one.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
-    one.add_argument("--data", type=Path, default=Path(), help="where paths of own files begin (default: here)")
+    one.add_argument("--data", type=Path, help="where paths of own files begin (default: here, or as --site says)")
+    one.add_argument(
+        "--site", type=Path, help="what the organisation allows (default: site.yaml in --data, where there is one)"
+    )
     one.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     one.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
     one.add_argument(
@@ -76,7 +80,23 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
-    """Run one party and print its last screen."""
+    """Run one party and print its last screen; others are told where the policy of its site forbids it."""
+    from .site.policy import policy_of
+
+    policy = policy_of(given.site, given.data, given.account)
+    try:
+        if policy is not None:
+            policy.check_configuration(config, given.config)
+        return _party(config, given, policy)
+    except PolicyError as error:
+        print(f"party: {error}", file=sys.stderr, flush=True)
+        if not error.is_told:
+            _tell_refusal(config, given)
+        return 1
+
+
+def _party(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> int:
+    """As `party`, under a policy."""
     from ...federation.publication.files import encode_json
     from ..plans import plans
     from ..results.folder import RESULTS, checked_name, name_of
@@ -85,10 +105,11 @@ def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
     from .settings import digest
 
     deployment = _network(config, plans(config), given.config)
+    data = given.data or Path() if policy is None else policy.folder
     name = checked_name(config["name"]) if "name" in config else name_of(given.config)
     into = given.into or Path(RESULTS) / name / "parties" / given.me
-    folders = given.data, given.certificates, into, given.account
-    start = Start(deployment, digest(config), given.me, *folders, encode_json(dict(config)))
+    folders = data, given.certificates, into, given.account
+    start = Start(deployment, digest(config), given.me, *folders, encode_json(dict(config)), policy)
     if deployment.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
@@ -114,6 +135,19 @@ def _log(verbose: bool) -> Iterator[None]:
         yield
     finally:
         LOG.removeHandler(handler)
+
+
+def _tell_refusal(config: Mapping[str, object], given: argparse.Namespace) -> None:
+    """Tell the others that the site refuses, as far as they can be reached."""
+    from ...federation.deployment.party import tell_refusal
+    from ..configuration.build import build
+    from .running import connect
+    from .settings import KEY, Network
+
+    with suppress(ImportError, OSError, ValueError, PartyError):
+        network = build(Network, config.get(KEY), KEY)
+        with closing(connect(network, given.me, given.certificates)) as transport:
+            tell_refusal(transport, network.patience)
 
 
 def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:

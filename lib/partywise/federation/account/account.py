@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -121,8 +121,12 @@ class Account:
         run = self._began("charge")
         with self._paying:
             paid = max(0, len(self._told) - len(self._waiting))
-            self._spending.require(run, [charged_event(event, self._mode) for event in events[paid:]])
+            self.require(run, [charged_event(event, self._mode) for event in events[paid:]])
             self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
+
+    def require(self, run: str, events: Sequence[Event]) -> None:
+        """Count payments of a run as they are charged: all, or BudgetExceeded and none."""
+        self._spending.require(run, events)
 
     def record_sent(
         self,
@@ -155,6 +159,10 @@ class Account:
     def record_reservation(self, step: int, event: Event) -> None:
         """A public row that was entered at a step; what it pays for in the ledger is charged here when it is drawn."""
         self._append(("reserved", self._began("reserved"), {"step": step, "event": event.to_row()}))
+
+    def record_time(self, time: str) -> None:
+        """The time from which on rows are written: what was paid before the first such row has none."""
+        self._append(("time", "", {"time": time}))
 
     def record_registrations(self, digests: Mapping[str, str]) -> None:
         """The registrations of all parties that were there before any data were opened, by their digests."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from time import monotonic
 from typing import cast
 
 import numpy as np
 
-from ...errors import PartyError, RefusalError
+from ...errors import PartyError, PolicyError, RefusalError, Unreachable
 from ...privacy.mechanisms.random import KEY_BYTES
 from ..identity import Identity
 from ..place_checks import PlacedRun
@@ -22,6 +25,7 @@ from .guard import PrepaidCosts
 from .link import SessionLink
 from .outcome import Outcome
 from .session import Session
+from .watch import PULSE
 
 
 def run_party(
@@ -87,12 +91,32 @@ def run_party(
         over = session.watch.over or not begun or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
         own = f"{me!r} ended with an error of its own; its output says which."
+        if isinstance(error, PolicyError):
+            own, error.is_told = refusal(me), True
         session.abort(str(error) if isinstance(error, PartyError) else own, over=over)
         if journal is not None and over:
             journal.discard()
         raise
     finally:
         transport.close()
+
+
+def refusal(me: str) -> str:
+    """All that others hear of what the policy of a site forbids."""
+    return f"{me!r} refuses by the policy of its site."
+
+
+def tell_refusal(transport: Transport, patience: float) -> None:
+    """Tell all others that this party refuses, each when it has come, for so many seconds; or until one knows."""
+    notice = json.dumps({"sentence": refusal(transport.me), "over": False}).encode()
+    untold, deadline = list(transport.peers), monotonic() + patience
+    while untold and monotonic() < deadline:
+        for peer in tuple(untold):
+            with suppress(Unreachable, RefusalError):
+                transport.put(peer, "abort", notice)
+                untold.remove(peer)
+        if any(transport.get(peer, "abort", min(PULSE / 10, patience / 40)) for peer in untold):
+            return
 
 
 def _is_passing(error: BaseException) -> bool:

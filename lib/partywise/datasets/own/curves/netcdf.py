@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import DataMissing
+from ....files import READ_POLICY
 from ..csv import nearest
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def read_variable(
     """Ids, times and values of a variable over (records, time) in either order."""
     with _open(content, file) as data:
         found = _variable(data, file, variable)
+        for name in dims:
+            READ_POLICY.get().check_column(file, name)
         if sorted(found.dimensions) != sorted(dims):
             raise DataMissing(
                 f"{file}: variable {variable!r} has the dimensions {_names(found.dimensions)}: it must have "
@@ -73,6 +76,7 @@ def _open(content: bytes, file: str) -> Iterator[netCDF4.Dataset]:
 def _variable(data: netCDF4.Dataset, file: str, name: str) -> Any:
     if name not in data.variables:
         raise DataMissing(f"{file} has no variable {name!r}: {nearest(name, data.variables, 'its variables are')}.")
+    READ_POLICY.get().check_column(file, name)
     return data.variables[name]
 
 

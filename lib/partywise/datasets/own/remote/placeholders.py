@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import DataMissing
+from ....files import READ_POLICY
 from ..csv import PLACEHOLDERS, read_bytes
 from ..grammar import ColumnBlock
 from ..labels import entries_of_classes
@@ -46,6 +47,7 @@ class PartyFiles:
 
 def own_content(file: str, folder: Path) -> bytes:
     """Content of a party's own file; DataMissing where it cannot be read."""
+    READ_POLICY.get().check_file(file)
     return read_bytes(str(folder / file))
 
 

@@ -1,0 +1,67 @@
+"""A party's account under the policy of its site: caps over days, and who may receive what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from ....errors import BudgetExceeded, PolicyError
+from ....federation.account.account import Account
+from ....federation.account.reading import charged_event, event_of, mode_of
+from ....federation.account.spending import Budget, Spending
+from ....federation.deployment.account import EXPERIMENT
+from ....federation.publication.files import TIME
+from ....privacy.ledger.event import Event
+from .policy import SitePolicy
+from .settings import SiteCap
+
+
+class SiteAccount(Account):
+    """A party's account under the policy of its site: its caps, and who may receive what. See `Account`."""
+
+    def __init__(self, path: Path, policy: SitePolicy, *, party: str, budget: Budget | None = None) -> None:
+        super().__init__(path, party=party, budget=budget)
+        self._policy = policy
+        self._caps = [
+            Spending(
+                Budget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user), self._payments_within(cap), party=party
+            )
+            for cap in policy.site.epsilon
+        ]
+
+    def require(self, run: str, events: Sequence[Event]) -> None:
+        """As `Account.require`; PolicyError where a cap has no room."""
+        for k, (cap, spending) in enumerate(zip(self._policy.site.epsilon, self._caps, strict=True)):
+            try:
+                spending.require(run, events)
+            except BudgetExceeded as error:
+                days = "" if cap.days is None else f" of {cap.days:g} days"
+                raise PolicyError(f"{self._policy.path} forbids it: the cap epsilon[{k}]{days}: {error}") from error
+        super().require(run, events)
+
+    def record_sent(
+        self,
+        step: int,
+        receiver: str,
+        name: str,
+        payload: Mapping[str, object],
+        shape: tuple[int, ...],
+        size: int,
+        digest: str = "",
+    ) -> None:
+        """As `Account.record_sent`; PolicyError if the receiver may not have it."""
+        self._policy.check_receiver(receiver, str(payload["kind"]).lower())
+        super().record_sent(step, receiver, name, payload, shape, size, digest)
+
+    def _payments_within(self, cap: SiteCap) -> Iterator[tuple[str, Event]]:
+        """Payments within the days of a cap; what was paid before times were written counts."""
+        since = "" if cap.days is None else (datetime.now(UTC) - timedelta(days=cap.days)).strftime(TIME)
+        time, mode = since, EXPERIMENT
+        for row in self.rows():
+            if row.kind == "time":
+                time = row.fields["time"]
+            elif row.kind == "began":
+                mode = mode_of(row)
+            elif row.kind == "paid" and time >= since:
+                yield row.run, charged_event(event_of(row), mode)
