@@ -295,7 +295,7 @@ def whole_run(scratch: Path) -> tuple[float, float]:
     parties = []
     for name in names:
         words = ["party", "--config", config, "--me", name, "--data", scratch, "--into", scratch / f"of {name}"]
-        words += ["--certificates", scratch / "certificates"]
+        words += ["--certificates", scratch / "certificates", "--account", scratch / f"account of {name}.jsonl"]
         parties.append(
             subprocess.Popen(
                 [*command, *words], env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
