@@ -5,6 +5,7 @@ Forked processes of one seed are a test of the program, not a boundary: every pr
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import traceback
 from collections.abc import Callable, Mapping
@@ -103,6 +104,8 @@ def _place(
     through: Callable[[Transport], Transport] | None,
     patience: float,
 ) -> None:
+    # A process of a moment: to collect garbage it would copy all that the tests have loaded.
+    gc.disable()
     try:
         for party in run.parties:
             if party.name != name:
