@@ -12,13 +12,12 @@ import pytest
 
 from partywise.checks import field_types
 from partywise.experiment.configuration.grammar import Batch, CaseBlock, Configuration, Grid, StudyBlock
-from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import Study, available, load
 from pipeline import ROOT
+from shipped import SHIPPED, shipped_plans
 
 LIBRARY = ROOT / "lib" / "partywise"
 FILES = sorted(LIBRARY.rglob("*.py"))
-SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
 # Parts of the library that read cubes.
 READERS = ("figures", "plotting", "results", "verify.py")
 
@@ -27,7 +26,7 @@ def shipped_labels() -> set[str]:
     """Labels of all shipped configurations: of cases, of sweeps, of methods."""
     found: set[str] = set()
     for path in SHIPPED:
-        for made in plans(read_configuration(path)).values():
+        for made in shipped_plans(path).values():
             found |= {*made.cases, *made.methods, *(case.group for case in made.cases.values())}
     return found
 

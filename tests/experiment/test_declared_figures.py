@@ -8,15 +8,13 @@ from matplotlib import pyplot as plt
 
 from captions import caption
 from invented import invented
-from partywise.experiment.plan import Plan, plan
-from partywise.experiment.plans import read_configuration
 from partywise.experiment.plotting.layout import Axis
 from partywise.experiment.plotting.lines import Lines
 from partywise.experiment.plotting.select import title
 from partywise.experiment.plotting.series import cases_of, methods_of, series
 from partywise.experiment.plotting.words import caption_of
 from partywise.experiment.study import Figure
-from pipeline import ROOT
+from shipped import shipped_plans
 
 AUC_BY_EPSILON = Lines("How well scores rank the test rows", x="epsilon", y="auc")
 ANGLE_BY_EPSILON = Lines("How far components are turned", x="epsilon", y=Axis("loading_angle", bottom=0))
@@ -29,15 +27,9 @@ def closed():
     plt.close("all")
 
 
-def shipped(study: str) -> Plan:
-    """The study as `config.yaml` runs it."""
-    made = read_configuration(ROOT / "config.yaml")
-    return plan(study, made["studies"][study], made["root_seed"])
-
-
 @pytest.fixture(scope="module")
 def cube():
-    return invented(shipped("vertical_trees"), replicates=2)
+    return invented(shipped_plans()["vertical_trees"], replicates=2)
 
 
 def panels(figure):
@@ -74,7 +66,7 @@ def test_its_labels_are_those_of_the_measure_and_of_the_plan(cube):
 
 
 def test_a_unit_and_a_direction_stand_in_the_label():
-    ax = ANGLE_BY_EPSILON(invented(shipped("vertical_glm"), replicates=2)).axes[0]
+    ax = ANGLE_BY_EPSILON(invented(shipped_plans()["vertical_glm"], replicates=2)).axes[0]
     assert ax.get_ylabel().replace("\n", " ") == "largest angle between a component and that of the records (radian)"
 
 

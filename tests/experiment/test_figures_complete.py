@@ -12,13 +12,11 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from invented import invented
-from partywise.experiment.plan import Plan, plan
-from partywise.experiment.plans import read_configuration
 from partywise.experiment.plotting.layout import Panels, axes_of
 from partywise.experiment.plotting.lines import Lines
 from partywise.experiment.plotting.select import title
 from partywise.experiment.plotting.series import methods_of, series
-from pipeline import ROOT
+from shipped import shipped_plans
 
 # Over epsilon and no `Lines`: at what is certified, which is no target.
 BY_HAND = {"vertical_trees": ["loss_by_epsilon"]}
@@ -27,7 +25,6 @@ LEFT_OUT = {
     "error_by_epsilon": {"method_kind": "oracle"},  # the truth is no method
     "error_by_parties": {"method_kind": "oracle"},
 }
-MADE = read_configuration(ROOT / "config.yaml")
 
 
 @pytest.fixture(autouse=True)
@@ -37,20 +34,15 @@ def closed():
     plt.close("all")
 
 
-@lru_cache
-def shipped(study: str) -> Plan:
-    return plan(study, MADE["studies"][study], MADE["root_seed"])
-
-
 @lru_cache(maxsize=1)
 def cube_of(study: str) -> xr.Dataset:
-    return invented(shipped(study), replicates=2)
+    return invented(shipped_plans()[study], replicates=2)
 
 
 def entries() -> Iterator[tuple[str, str]]:
-    for study in MADE["studies"]:
-        for name in shipped(study).figures:
-            declared = shipped(study).study.figures[name].target
+    for study in shipped_plans():
+        for name in shipped_plans()[study].figures:
+            declared = shipped_plans()[study].study.figures[name].target
             if (isinstance(declared, Lines) and declared.x in ("epsilon", "parties")) or name in BY_HAND.get(study, ()):
                 yield study, name
 
@@ -85,7 +77,7 @@ def measures_of(declared: Lines | Panels, cube: xr.Dataset, case: str) -> list[s
 
 @pytest.mark.parametrize(("study", "name"), sorted(entries()))
 def test_every_method_with_the_measure_is_drawn(study, name):
-    cube, declared = cube_of(study), shipped(study).study.figures[name].target
+    cube, declared = cube_of(study), shipped_plans()[study].study.figures[name].target
     shown, over_epsilon = 0, isinstance(declared, Panels) or declared.x == "epsilon"
     for case in map(str, cube["case"].values):
         plt.close("all")

@@ -9,43 +9,29 @@ from matplotlib import pyplot as plt
 
 from invented import invented
 from legible import problems
-from partywise.experiment.plan import Plan, plan
-from partywise.experiment.plans import read_configuration
-from pipeline import ROOT
+from shipped import SHIPPED, shipped_plans
 
 # Large configurations, whose figures take a minute: part of `./run long`.
 LARGE = ("paper", "sliced_inverse_regression")
 # Figures that are being mended; each must fail until it is, and is then taken out:
 # (configuration, figure) -> who mends it.
 MENDING: dict[tuple[str, str], str] = {}
-SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
-
-
-@lru_cache
-def _config(path):
-    return read_configuration(path)
-
-
-@lru_cache
-def _plan(path, study) -> Plan:
-    made = _config(path)
-    return plan(study, made["studies"][study], made["root_seed"])
 
 
 @lru_cache(maxsize=1)
 def _cube(path, study):
-    return invented(_plan(path, study))
+    return invented(shipped_plans(path)[study])
 
 
 def _output(path, study, name) -> str:
-    return _plan(path, study).study.figures[name].output
+    return shipped_plans(path)[study].study.figures[name].output
 
 
 def _entries():
     for path in SHIPPED:
         marks = [pytest.mark.statistical] if path.stem.startswith(LARGE) else []
-        for study in _config(path)["studies"]:
-            images = [name for name in _plan(path, study).figures if _output(path, study, name) == "image"]
+        for study in shipped_plans(path):
+            images = [name for name in shipped_plans(path)[study].figures if _output(path, study, name) == "image"]
             for name in images:
                 yield pytest.param(path, study, name, marks=marks, id=f"{path.stem}-{study}-{name}")
 
@@ -59,7 +45,7 @@ def closed():
 
 @pytest.mark.parametrize(("path", "study", "name"), list(_entries()))
 def test_a_figure_can_be_read(path, study, name):
-    found = problems(_plan(path, study).study.figures[name](_cube(path, study)))
+    found = problems(shipped_plans(path)[study].study.figures[name](_cube(path, study)))
     if (path.stem, name) in MENDING:
         assert found, f"{path.stem}, {name} is mended: take it out of MENDING"
     else:
@@ -67,5 +53,7 @@ def test_a_figure_can_be_read(path, study, name):
 
 
 def test_what_is_being_mended_exists():
-    known = {(path.stem, name) for path in SHIPPED for s in _config(path)["studies"] for name in _plan(path, s).figures}
+    known = {
+        (path.stem, name) for path in SHIPPED for s in shipped_plans(path) for name in shipped_plans(path)[s].figures
+    }
     assert set(MENDING) <= known

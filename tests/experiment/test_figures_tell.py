@@ -16,13 +16,13 @@ from matplotlib.text import Text
 from invented import invented
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
-from partywise.experiment.plans import read_configuration
 from partywise.experiment.plotting.typeset import Table
 from partywise.logistic.zonotope import LP_ROWS
 from pipeline import ROOT
+from shipped import DEFAULT, shipped
 
 NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?![\d.])|(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\d\w])")
-STUDIES = {path.stem: read_configuration(path) for path in (ROOT / "config.yaml", ROOT / "config" / "smoke.yaml")}
+STUDIES = {path.stem: shipped(path) for path in (DEFAULT, ROOT / "config" / "smoke.yaml")}
 ENTRIES = [(stem, study) for stem, made in STUDIES.items() for study in made["studies"]]
 # Numbers that a figure tells of something else than a changed option, and tells in fact; one that lies is to be mended.
 CONSTANTS: dict[tuple[str, str], dict[float, str]] = {

@@ -13,10 +13,10 @@ from typing import Any
 
 from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
-from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import trials
 from pipeline import ROOT
+from shipped import shipped
 
 ROOT_SEED = 7
 # Small cases in place of a study's trials: source, settings, numbers of parties, epsilon.
@@ -71,10 +71,9 @@ def small_cases(study: str) -> dict[str, tuple[str, dict[str, Any], list[int], f
     }
 
 
-@cache
 def _shipped() -> dict[str, Any]:
-    """Blocks of the default configuration by study, read once: seven studies ask for them, twice each."""
-    return read_configuration(ROOT / "config.yaml")["studies"]
+    """Blocks of the default configuration by study."""
+    return shipped()["studies"]
 
 
 def block(study: str) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from partywise.experiment.batches import blocks as blocks_of
-from partywise.experiment.plans import plans, read_configuration
-from pipeline import ROOT, Planned, copy_project, copy_run, planned, results, snakemake
+from partywise.experiment.plans import plans
+from pipeline import Planned, copy_project, copy_run, planned, results, snakemake
+from shipped import shipped, shipped_plans
 
 SIZES = [60, 70, 80, 90]
 METHODS = {f"steps_{i}": {"protocol": "moments", "cipher": "sized", "max_steps": i} for i in (2, 3, 4)}
@@ -200,7 +201,7 @@ def with_a_replicate(config: dict[str, Any], study: str) -> dict[str, Any]:
     return grown
 
 
-DEFAULT = read_configuration(ROOT / "config.yaml")
+DEFAULT = shipped()
 
 
 def test_the_default_has_at_most_sixty_blocks():
@@ -211,7 +212,7 @@ def test_the_default_has_at_most_sixty_blocks():
 def test_a_replicate_more_of_the_default_computes_what_is_new_and_the_blocks_that_it_joins(study):
     """Of a configuration in which all cases grow; a block without a new replicate is what it was."""
     before, after = default_blocks(DEFAULT), default_blocks(with_a_replicate(DEFAULT, study))
-    had = {name: case.replicates for name, case in plans(DEFAULT)[study].cases.items()}
+    had = {name: case.replicates for name, case in shipped_plans()[study].cases.items()}
     joined = {
         key
         for key, block in after.items()

@@ -11,7 +11,6 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
 from partywise.experiment.register.register import number_text
@@ -23,6 +22,7 @@ from partywise.experiment.register.verdict import STATUSES, verdict
 from partywise.experiment.results.verify import recompute
 from partywise.studies.sliced_inverse_regression.metrics import printed_table
 from pipeline import ROOT
+from shipped import shipped_plans
 
 ROWS = read_table(ROOT / "docs" / "claims.csv")
 PRINTED = [read(path) for path in files()]
@@ -130,7 +130,7 @@ def silent(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 @pytest.mark.parametrize(("name", "replicates"), CHEAP)
 def test_a_sample_of_cells_is_computed_anew(name, replicates):
     row, entry = next(row for row in ROWS if row.id == name), ENTRIES[name]
-    made = plans(read_configuration(ROOT / row.configuration))[row.study]
+    made = shipped_plans(ROOT / row.configuration)[row.study]
     place = {"case": row.case, "method": row.method, "parties": int(row.parties), "fold": 0}
 
     @silent

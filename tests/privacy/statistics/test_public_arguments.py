@@ -15,7 +15,6 @@ import every_protocol
 from partywise.audits.contract import UNITS, Subject, changed_records, check_neighbours, contract_violations
 from partywise.audits.worlds import AuditData
 from partywise.experiment.plan import Plan, plan
-from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import MethodSpec, available
 from partywise.experiment.trial import subject as contract_subject
 from partywise.experiment.trial import trials
@@ -23,11 +22,11 @@ from partywise.federation.run import Run
 from partywise.randomness import stream
 from partywise.studies.privacy_audit.data import split
 from partywise.studies.privacy_audit.protocol import SERVER, expose
+from shipped import shipped
 
 ROOT = Path(__file__).parents[3]
 # Every way to change a record once per data set, nine ways in all; `./run check-method` asks twenty pairs.
 PAIRS, SEEDS = 9, 3
-CONFIG = read_configuration(ROOT / "config.yaml")["studies"]
 
 # What the default audit certifies nothing for: an infinite epsilon is kept by every neighbour.
 UNPROVED = {
@@ -63,7 +62,7 @@ CLASSES = ("label_sum", "tracing", "response")
 
 @cache
 def audit_plan() -> Plan:
-    return plan("privacy_audit", CONFIG["privacy_audit"], 7)
+    return plan("privacy_audit", shipped()["studies"]["privacy_audit"], 7)
 
 
 def audit_cells() -> list[tuple[str, str, int, float]]:
