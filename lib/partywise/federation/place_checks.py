@@ -177,6 +177,11 @@ class PlacedRun(Run):
         return self._step
 
     @property
+    def computing(self) -> str:
+        """The place whose function runs now; empty between functions."""
+        return self._inside[-1] if self._inside else ""
+
+    @property
     def secure(self) -> bool:
         """As in `Run`."""
         return isinstance(self._streams, SecureStreams)

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from deployment_cases import STUDIES, Apart
+from deployment_cases import PEOPLE, STUDIES, Apart
 from deployment_processes import Parties, PartyOutput
 from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
@@ -26,14 +26,16 @@ from partywise.errors import BudgetExceeded
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.rehearsal import foresee
 from partywise.experiment.deployment.run_files import read_record
-from partywise.federation.account.account import Account
+from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, line_of
-from partywise.federation.account.reading import opened_account, opened_extract, runs_of
+from partywise.federation.account.reading import event_of, opened_account, opened_extract, runs_of
 from partywise.federation.account.spending import Budget
 from partywise.federation.deployment import session
 from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.deployment.platforms import platform_of_process
+from partywise.privacy.ledger.event import Event
 
 GLM, TREES, CLIENTS = "vertical_glm", "vertical_trees", "sliced_inverse_regression"
 
@@ -104,11 +106,21 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
         before |= {int(r["step"]) - m.step for r, m in zip(rows, own, strict=True)}
         assert json.loads((tmp_path / "out" / name / "outcome.json").read_text())["digest"] == digests[name]
         assert f"sent to {own[0].receiver}: " in told[name].out if own else "sent: nothing" in told[name].out
+        # A dry run had foreseen what each paid, and every message.
+        account = opened_account((tmp_path if name in case.files else tmp_path / "out") / name / FILE)
+        messages, events = foresee(case.deployment(), name, PEOPLE)
+        assert sorted(map(terms, events)) == sorted(terms(event_of(row)) for row in account.rows if row.kind == "paid")
+        assert [(m.sender, m.name, m.kind) for m in messages] == [(m.sender, m.name, m.kind) for m in channel.messages]
     # Rows of the ledger that are reserved before the first message are steps of the program as well.
     assert len(before) == 1
     paths = [str(tmp_path / "out" / name) for name in case.names]
     assert main(["union", *paths, "--transcript", str(tmp_path / "all.csv")]) == 0
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(channel.messages)
+
+
+def terms(event: Event) -> tuple[str, ...]:
+    """What a payment is for and what it costs."""
+    return event.release_id, event.mechanism, event.unit, *map(str, (event.mu, event.rho, event.epsilon, event.count))
 
 
 def test_another_platform_is_on_every_screen_and_ends_the_run_where_that_is_asked_for(started, monkeypatch):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import ConfigError
+from ...federation.channel import Message
 from ...federation.cipher import OPEN_SCHEMES, Cipher
 from ...federation.deployment.forms import Forms
 from ...federation.deployment.outcome import estimate_places, places_ahead
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 # Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
 ENOUGH = 2.0
+# The same of a dry run.
+PATIENT = 60.0
 # Name of a cipher option that leaves values as they are.
 UNCLOSED = "identity"
 # Noise that is chosen when the data are seen.
@@ -148,6 +151,39 @@ def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
                 made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
                 places = estimate_places(fit(PlacedRun(made, whole=False)))
     return "" if places is None else holders_in_words(*places)
+
+
+def foresee(deployment: Deployment, me: str, n: int) -> tuple[Sequence[Message], list[Event]]:
+    """Messages of all, and what one party would pay, of the method on made-up records; ``n``, seconds as in `rehearse`.
+
+    What was seen until then, where it takes longer.
+    """
+    paid, rows = list[Event](), deployment.rows or dict.fromkeys(deployment.holders, n)
+    made, _, _ = whole(replace(deployment, rows=rows), NOBODY, Path())
+    placed = PlacedRun(made, whole=False)
+    charge, send, ledger = placed.charge, placed.channel.send, placed.channel.ledger
+
+    def keep_and_charge(holders: Sequence[Place], *events: Event) -> None:
+        if me in [getattr(place, "name", place) for place in holders]:
+            paid.extend(events)
+        charge(holders, *events)
+
+    def send_and_keep(sender: str, receiver: str, name: str, payload: Payload) -> object:
+        before = len(ledger)
+        found = send(sender, receiver, name, payload)
+        paid.extend(event for event in ledger.rows[before:] if sender == me and event.mechanism == "none")
+        return found
+
+    class DrawsOfMe:
+        def charge(self, *events: Event) -> None:
+            paid.extend(events if placed.computing == me else ())
+
+    vars(placed)["charge"], vars(placed.channel)["send"] = keep_and_charge, send_and_keep
+    placed.charge_to(DrawsOfMe())
+    with warnings.catch_warnings(), suppress(_Enough), _at_most(PATIENT):
+        warnings.simplefilter("ignore")
+        deployment.plan.methods[deployment.network.method].protocol.fit(placed)
+    return placed.channel.messages, paid
 
 
 def publication_problem(deployment: Deployment, n: int) -> str:

@@ -7,15 +7,25 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
-from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError, PolicyError
+from ...errors import (
+    AccountError,
+    BudgetExceeded,
+    CertificationError,
+    ConfigError,
+    DataMissing,
+    PartyError,
+    PolicyError,
+)
 from ...federation.account.account import FILE, Account
-from ...federation.account.reading import extract_of, messages_of, paid_events
-from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
+from ...federation.account.reading import charged_event, extract_of, messages_of, opened_account, paid_events
+from ...federation.account.spending import Budget, Spending, UnitCost, coalitions_in_words, shares_in_words, spent_of
+from ...federation.channel import Message
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import run_party
 from ...federation.deployment.session import library_digest
@@ -23,20 +33,22 @@ from ...federation.deployment.union import SentMessage
 from ...federation.publication.files import digest_of, now
 from ...federation.transport.interface import Transport
 from ...federation.transport.journal import Journal
+from ...privacy.ledger.event import Event
 from ..configuration.build import choices
-from .part import part
+from .part import Part, part
 from .publishing import Publication, registrations_of
-from .rehearsal import estimate_ahead, floating_point, rehearse
+from .rehearsal import estimate_ahead, floating_point, foresee, rehearse
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
 from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
 from .settings import Deployment, Network, addresses_of
-from .site.account import SiteAccount
+from .site.account import SiteAccount, cap_spendings
 from .site.policy import SitePolicy
 
 # What tells its user all there is to tell in its own sentence.
 NAMED = (AccountError, CertificationError, ConfigError, DataMissing, PartyError)
 REPORT = "error.txt"
+T = TypeVar("T")
 
 
 class PartyRunError(RuntimeError):
@@ -102,14 +114,39 @@ class RunReport:
     published: str = ""
 
 
+@dataclass(frozen=True)
+class Foresight:
+    """What a run would be, from made-up records and the account as it is.
+
+    estimate : who would have what of it, in words, empty where that shows in the end
+    messages : of all; events : what this party would pay, as they count in the mode of the run
+    left : what is left of its budget and of the caps of its site, and whether the run fits, in words
+    """
+
+    estimate: str
+    messages: tuple[Message, ...]
+    events: tuple[Event, ...]
+    left: tuple[str, ...]
+
+
 def run(start: Start) -> RunReport:
     """Run one party's part, and write what is left into its folder; where it has failed all other parties end too.
 
     PolicyError for what the policy of the site forbids, PartyRunError for everything else.
     """
+    return _end_in_a_sentence(start, _run)
+
+
+def dry_run(start: Start) -> Foresight:
+    """What `run` would do, as far as it goes without others: nobody is met, and nothing is paid or written."""
+    return _end_in_a_sentence(start, _dry_run)
+
+
+def _end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
+    """An action of a party; PolicyError and PartyRunError as of `run`."""
     try:
         with _stopped_by_signals(start.me):
-            return _run(start)
+            return action(start)
     except PolicyError:
         raise
     except NAMED as error:
@@ -129,14 +166,16 @@ def run(start: Start) -> RunReport:
         ) from error
 
 
-def _run(start: Start) -> RunReport:
-    deployment, network = start.deployment, start.deployment.network
+def _prepare(start: Start) -> tuple[Part, dict[tuple[str, str], str] | None, dict[str, bytes], str, str]:
+    """All before a party connects: its part, forms of messages, registrations, when data were opened first, and who
+    will have the estimate.
+    """
+    deployment, network, policy = start.deployment, start.deployment.network, start.policy
     if start.me not in deployment.names:
         raise ConfigError(f"--me is {start.me!r}: {choices(start.me, deployment.names)}.")
-    published, policy = network.mode == "release" and plan_draws(deployment) and publisher_of(deployment), start.policy
     if policy is not None:
-        policy.check_deployment(deployment, start.me, published or "")
-    release, forms, files = network.mode == "release", None, list[str]()
+        policy.check_deployment(deployment, start.me, _publisher(deployment))
+    release, forms = network.mode == "release", None
     # What is refused is refused before data are opened, but where only they say how many records there are.
     if release and deployment.rows:
         forms = rehearse(deployment, 0)
@@ -147,7 +186,43 @@ def _run(start: Start) -> RunReport:
         policy.check_records(own, start.me)
     if release and forms is None:
         forms = rehearse(deployment, len(own.run.fold.of))
-    ahead = estimate_ahead(deployment, own.run, len(own.run.fold.of))
+    return own, forms, registrations, opened_now, estimate_ahead(deployment, own.run, len(own.run.fold.of))
+
+
+def _publisher(deployment: Deployment) -> str:
+    """Who writes the folder of a release; empty where nobody does."""
+    published = deployment.network.mode == "release" and plan_draws(deployment)
+    return (publisher_of(deployment) or "") if published else ""
+
+
+def _dry_run(start: Start) -> Foresight:
+    deployment, me = start.deployment, start.me
+    own, _, _, _, estimate = _prepare(start)
+    messages, paid = foresee(deployment, me, len(own.run.fold.of))
+    events = tuple(charged_event(event, deployment.network.mode) for event in paid)
+    rows, budget = opened_account(start.ledger).rows if start.ledger.exists() else (), _budget(deployment)
+    spendings = {} if budget is None else {"network.budget": Spending(budget, paid_events(rows), party=me)}
+    if start.policy is not None:
+        for message in messages:
+            if message.sender == me:
+                start.policy.check_receiver(message.receiver, message.kind)
+        caps = cap_spendings(start.policy.site, rows, me)
+        spendings |= {f"{start.policy.path} epsilon[{k}]": spending for k, spending in enumerate(caps)}
+    left = list[str]()
+    for name, spending in spendings.items():
+        room, fits = spending.room, "has room for"
+        try:
+            spending.require("", events)
+        except BudgetExceeded:
+            fits = "REFUSES"
+        left.append(f"{name} ({spending.budget}) {fits} this run: {room} is left before it")
+    return Foresight(estimate, tuple(messages), events, tuple(left))
+
+
+def _run(start: Start) -> RunReport:
+    deployment, network, policy = start.deployment, start.deployment.network, start.policy
+    release, files = network.mode == "release", list[str]()
+    own, forms, registrations, opened_now, ahead = _prepare(start)
     told = f"method {network.method} gives {ahead}" if ahead else "who has it shows when the run has ended"
     print(f"estimate: {told}", file=sys.stderr, flush=True)
     _folder(start.into)
@@ -160,7 +235,7 @@ def _run(start: Start) -> RunReport:
         if registrations and not journal.goes_on:
             account.record_registrations({name: digest_of(data) for name, data in registrations.items()})
         publication = None
-        if published:
+        if _publisher(deployment):
             n = len(own.run.fold.of)
             given = start.configuration_file, start.me, account, start.into, n, own.run.spec, opened, registrations
             publication = Publication(deployment, *given)

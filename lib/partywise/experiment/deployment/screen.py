@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 
-from ...federation.account.spending import UnitCost
+from ...federation.account.spending import UnitCost, spent_of
+from ...federation.channel import Message
 from ...federation.publication.files import ESTIMATE
 from .rehearsal import knowledge_of
 from .run_files import EXTRACT, OUTCOME, PREDICTIONS, RECORD, TRANSCRIPT, read_estimate, read_record
-from .running import RunReport, Start
+from .running import Foresight, RunReport, Start
 
 # Lines of the screen; so many receivers have one each.
 MOST, RECEIVERS = 20, 6
@@ -53,6 +54,31 @@ def screen(start: Start, report: RunReport) -> list[str]:
         f"files in {start.into}: {TRANSCRIPT}, {OUTCOME}, {EXTRACT}, {RECORD}; account of all runs: {start.ledger}"
     )
     return lines
+
+
+def foresight(start: Start, seen: Foresight) -> list[str]:
+    """What a dry run has found: who takes part, what would cross and be paid, and what is left."""
+    deployment, network = start.deployment, start.deployment.network
+    ways = dict[tuple[str, str], list[Message]]()
+    for message in seen.messages:
+        ways.setdefault((message.sender, message.receiver), []).append(message)
+    lines = [
+        f"{start.me}: {network.study}, {network.case}, {network.method}, mode {network.mode}; dry run: nobody was met, "
+        "nothing is paid",
+        f"places: {_enumerate(deployment.holders)}; without data {_enumerate(deployment.places)}",
+        f"estimate: {seen.estimate or 'who has it shows in the end'}",
+    ]
+    for (sender, receiver), found in sorted(ways.items(), key=lambda way: way[0][0] != start.me):
+        kinds = dict.fromkeys(f"{message.name} ({message.kind})" for message in found)
+        shown = _enumerate(list(kinds)[:RECEIVERS]) + ", ..." * (len(kinds) > RECEIVERS)
+        size = sum(message.bytes for message in found)
+        lines.append(f"{sender} to {receiver}: {_count(len(found), 'message')}, {size:,} bytes: {shown}")
+    delta, group = deployment.delta, deployment.plan.rows_per_user(network.case)
+    costs = spent_of([("", event) for event in seen.events], delta, group, party=start.me)
+    paid = [f"{unit} {_epsilon(one)}" for unit, one in costs.items() if one.amount or one.n_unproved]
+    lines.append(f"{start.me} would pay: {_enumerate(paid)}" + f" (epsilon at delta {delta:g}, by unit)" * bool(paid))
+    lines += seen.left or ["budget: none was stated (network.budget)"]
+    return [*lines, "rehearsed on made-up records: own ones may steer a method to other messages, sizes and costs"]
 
 
 def _estimate(report: RunReport) -> str:

@@ -46,6 +46,9 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     one.add_argument(
         "--site", type=Path, help="what the organisation allows (default: site.yaml in --data, where there is one)"
     )
+    one.add_argument(
+        "--dry-run", action="store_true", help="meet nobody and pay nothing: say what would cross, be paid and be left"
+    )
     one.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     one.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
     one.add_argument(
@@ -90,7 +93,7 @@ def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
         return _party(config, given, policy)
     except PolicyError as error:
         print(f"party: {error}", file=sys.stderr, flush=True)
-        if not error.is_told:
+        if not (error.is_told or given.dry_run):
             _tell_refusal(config, given)
         return 1
 
@@ -100,8 +103,8 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     from ...federation.publication.files import encode_json
     from ..plans import plans
     from ..results.folder import RESULTS, checked_name, name_of
-    from .running import PartyRunError, Start, run
-    from .screen import SEEDED, screen
+    from .running import PartyRunError, Start, dry_run, run
+    from .screen import SEEDED, foresight, screen
     from .settings import digest
 
     deployment = _network(config, plans(config), given.config)
@@ -113,6 +116,9 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     if deployment.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
+        if given.dry_run:
+            print("\n".join(foresight(start, dry_run(start))))
+            return 0
         with _log(given.verbose):
             ended = run(start)
     except PartyRunError as error:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from ....errors import BudgetExceeded, PolicyError
 from ....federation.account.account import Account
+from ....federation.account.chain import Row
 from ....federation.account.reading import charged_event, event_of, mode_of
 from ....federation.account.spending import Budget, Spending
 from ....federation.deployment.account import EXPERIMENT
 from ....federation.publication.files import TIME
 from ....privacy.ledger.event import Event
 from .policy import SitePolicy
-from .settings import SiteCap
+from .settings import Site
 
 
 class SiteAccount(Account):
@@ -23,12 +24,7 @@ class SiteAccount(Account):
     def __init__(self, path: Path, policy: SitePolicy, *, party: str, budget: Budget | None = None) -> None:
         super().__init__(path, party=party, budget=budget)
         self._policy = policy
-        self._caps = [
-            Spending(
-                Budget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user), self._payments_within(cap), party=party
-            )
-            for cap in policy.site.epsilon
-        ]
+        self._caps = cap_spendings(policy.site, self.rows(), party)
 
     def require(self, run: str, events: Sequence[Event]) -> None:
         """As `Account.require`; PolicyError where a cap has no room."""
@@ -54,14 +50,22 @@ class SiteAccount(Account):
         self._policy.check_receiver(receiver, str(payload["kind"]).lower())
         super().record_sent(step, receiver, name, payload, shape, size, digest)
 
-    def _payments_within(self, cap: SiteCap) -> Iterator[tuple[str, Event]]:
-        """Payments within the days of a cap; what was paid before times were written counts."""
-        since = "" if cap.days is None else (datetime.now(UTC) - timedelta(days=cap.days)).strftime(TIME)
-        time, mode = since, EXPERIMENT
-        for row in self.rows():
-            if row.kind == "time":
-                time = row.fields["time"]
-            elif row.kind == "began":
-                mode = mode_of(row)
-            elif row.kind == "paid" and time >= since:
-                yield row.run, charged_event(event_of(row), mode)
+
+def cap_spendings(site: Site, rows: Sequence[Row], party: str) -> list[Spending]:
+    """What the rows of an account have spent of each cap of a site."""
+    budgets = [Budget(cap.epsilon, cap.delta, cap.unit, cap.rows_per_user) for cap in site.epsilon]
+    pairs = zip(site.epsilon, budgets, strict=True)
+    return [Spending(budget, _payments_within(cap.days, rows), party=party) for cap, budget in pairs]
+
+
+def _payments_within(days: float | None, rows: Sequence[Row]) -> Iterator[tuple[str, Event]]:
+    """Payments of so many days, or ever; what was paid before times were written counts."""
+    since = "" if days is None else (datetime.now(UTC) - timedelta(days=days)).strftime(TIME)
+    time, mode = since, EXPERIMENT
+    for row in rows:
+        if row.kind == "time":
+            time = row.fields["time"]
+        elif row.kind == "began":
+            mode = mode_of(row)
+        elif row.kind == "paid" and time >= since:
+            yield row.run, charged_event(event_of(row), mode)
