@@ -45,10 +45,11 @@ coalition; `trust` says who must not join what they know for it to hold. `folder
 [published](publish_a_result.md), by whom, and otherwise why not: such a method is refused, before anybody connects,
 where the configuration names a publisher. That was tried too: the program ran on made-up records, and again on others
 from what was measured. `estimate` says who has all of the [estimate](network.md#the-result) in the end, and who a part
-of it, in either mode, by the names of the small case.
+of it, in either mode, by the names of the small case. `places` are those without data that a method needs beside the
+owners of the data.
 
-| study | method | protocol | with `mode: release` | epsilon | trust | folder | estimate | reason |
-|---|---|---|---|---|---|---|---|---|
+| study | method | protocol | with `mode: release` | epsilon | trust | folder | estimate | places | reason |
+|---|---|---|---|---|---|---|---|---|---|
 """
 # What a method that is refused or draws no noise has in the columns of epsilon, trust and folder.
 NOTHING = ("", "", "")
@@ -119,7 +120,8 @@ def page() -> str:
     for study, case, method in fits():
         if study != "privacy_audit" and (study, method) not in rows:
             *told, reason = outcome(study, case, method)
-            rows[study, method] = *told, estimate_of(study, case, method), reason
+            places = ", ".join(planned(study).methods[method].places)
+            rows[study, method] = *told, estimate_of(study, case, method), places, reason
     lines = [
         f"| {study} | {method} | {planned(study).methods[method].protocol_name} | {' | '.join(told)} |"
         for (study, method), told in rows.items()

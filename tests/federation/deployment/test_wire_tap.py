@@ -33,8 +33,8 @@ from partywise.federation.transport import authority
 from partywise.privacy.ledger.event import UNNAMED, Event
 from release_table import PAGE
 
-# Study, method, what release mode does, and why; four columns stand between the last two.
-ROW = re.compile(r"^\| (\w+) \| (\w+) \| \w+ \| ([^|]*) \|(?: [^|]* \|){4} ([^|]*) \|$", re.MULTILINE)
+# Study, method, what release mode does, and why; five columns stand between the last two.
+ROW = re.compile(r"^\| (\w+) \| (\w+) \| \w+ \| ([^|]*) \|(?: [^|]* \|){5} ([^|]*) \|$", re.MULTILINE)
 LEAST_KEY = 2048
 
 
