@@ -180,6 +180,11 @@ def _reasons() -> Iterator[None]:
         raise Unreadable(str(error)) from None
 
 
+def bin_names(edges: Sequence[float]) -> list[str]:
+    """Names of the bins that cuts make, in order."""
+    return [*(f"up to {edge:g}" for edge in edges), "above"]
+
+
 class ReadPolicy:
     """What readers of own files ask at each step: everything is allowed, unless the site of a party says less."""
 

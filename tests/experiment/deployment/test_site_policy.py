@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,9 @@ def test_a_level_of_a_category_needs_enough_records(study, level, tmp_path):
         if not refused:
             read(case, "shop", tmp_path)
             continue
-        with pytest.raises(PolicyError, match=f"of {file} is '{level}' in {count} records, and min_cell is 3; join"):
+        with pytest.raises(
+            PolicyError, match=f"of {file} is '{level}' in {count} records, and min_cell asks for 3; join"
+        ):
             read(case, "shop", tmp_path)
 
 
@@ -186,7 +189,7 @@ def test_bounds_that_leave_one_person_apart_are_an_indicator(tmp_path):
             read(case, "north", tmp_path)
             continue
         with pytest.raises(
-            PolicyError, match=r"age of north.csv has one value in all records but 1, and min_cell is 3"
+            PolicyError, match=r"age of north.csv has one value in all records but 1, and min_cell asks for 3"
         ):
             read(case, "north", tmp_path)
 
@@ -195,9 +198,50 @@ def test_a_label_that_one_person_has_is_refused_among_the_records_that_train(tmp
     case = Apart(GLM)
     for i, row in enumerate(case.files["bank"]["bank.csv"][1]):
         row[2] = str(int(i < 2))
-    with pytest.raises(PolicyError, match="of y has one value in all records but 2, and min_cell is 3"):
+    with pytest.raises(PolicyError, match="of y has one value in all records but 2, and min_cell asks for 3"):
         read(case, "bank", tmp_path)
     read(case, "bank", tmp_path, min_cell=2)
+
+
+def test_bins_and_slices_are_cells(tmp_path):
+    """Another organisation chooses edges as well."""
+    case = Apart(TREES)
+    a = sorted(float(row[1]) for row in case.files["shop"]["shop.csv"][1])
+    for above, refused in ((3, False), (2, True)):
+        case.settings["tables"][0]["columns"][0]["edges"] = [0.0, (a[-above - 1] + a[-above]) / 2]
+        if not refused:
+            read(case, "shop", tmp_path)
+            continue
+        with pytest.raises(PolicyError, match=r"a of shop.csv is 'above' in 2 records, and min_cell asks for 3"):
+            read(case, "shop", tmp_path)
+    case = Apart(CLIENTS)
+    lowest = sorted(float(row[3]) for row in case.files["north"]["north.csv"][1])
+    case.settings["edges"] = [(lowest[0] + lowest[1]) / 2, 450]
+    with pytest.raises(PolicyError, match=r"the response is 'up to .*' in 1 records, and min_cell asks for 3"):
+        read(case, "north", tmp_path)
+    del case.settings["edges"]
+    case.settings["levels"] = ["low", "middle", "high"]
+    for high, refused in ((3, False), (2, True)):
+        for i, row in enumerate(case.files["north"]["north.csv"][1]):
+            row[3] = "high" if i < high else ["low", "middle"][i % 2]
+        with (
+            nullcontext()
+            if not refused
+            else pytest.raises(PolicyError, match=r"flow of north.csv is 'high' in 2 records")
+        ):
+            read(case, "north", tmp_path)
+
+
+def test_a_cell_has_so_many_persons_where_one_has_several_records(tmp_path):
+    case = Apart(CLIENTS)
+    case.write(tmp_path)
+    smokers = sum(row[2] == "yes" for row in case.files["north"]["north.csv"][1])
+    for least, refused in ((smokers // 2, False), (smokers // 2 + 1, True)):
+        found = policy(tmp_path / "north", site_of(case, "north", min_cell=least))
+        found.check_deployment(case.deployment(), "north", "")
+        whole(case.deployment(), NOBODY, Path())
+        with nullcontext() if not refused else pytest.raises(PolicyError, match="smoker of"), found.reading():
+            part(case.deployment(), "c" * 64, "north", found.folder)
 
 
 def event(mu: float, name: str) -> Event:
@@ -304,7 +348,7 @@ def test_where_a_site_is_found(tmp_path, monkeypatch):
     ("changed", "words"),
     [
         ({"modes": ["release"]}, "network.mode is 'experiment', and modes lists release"),
-        ({"min_cell": 36}, "smoker of north.csv is 'yes' in"),
+        ({"min_cell": 20}, "smoker of north.csv is 'yes' in"),
         ({"receivers": []}, "'server' would receive a release, and receivers gives it nothing"),
     ],
 )

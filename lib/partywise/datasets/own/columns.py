@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import DataMissing
-from ...files import READ_POLICY
+from ...files import READ_POLICY, bin_names
 from .csv import TextTable, nearest, numbers
 from .grammar import ColumnBlock
 
@@ -17,6 +17,9 @@ def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     found = numbers_of(table, column.name) if column.levels is None else _level_numbers(table, column, column.levels)
     used = found if column.bounds is None else np.clip(found, *column.bounds)
     READ_POLICY.get().check_cells(table.file, column.name, used, column.levels or ())
+    if column.edges is not None:
+        bins = np.searchsorted(column.edges, used)
+        READ_POLICY.get().check_cells(table.file, column.name, bins, bin_names(column.edges))
     return found
 
 

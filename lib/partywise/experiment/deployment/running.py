@@ -228,10 +228,11 @@ def _run(start: Start) -> RunReport:
     _folder(start.into)
     with _account(start) as account, ExitStack() as watched:
         path = start.ledger.with_suffix(".journal")
+        # Once a run, however often it goes on: before its journal is there.
+        if policy is not None and policy.site.epsilon and not path.exists():
+            account.record_time(opened_now)
         journal = watched.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
         opened = journal.choose("opened", lambda: opened_now)
-        if policy is not None and policy.site.epsilon and not journal.goes_on:
-            account.record_time(opened)
         if registrations and not journal.goes_on:
             account.record_registrations({name: digest_of(data) for name, data in registrations.items()})
         publication = None

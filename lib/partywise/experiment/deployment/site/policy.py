@@ -14,7 +14,7 @@ import numpy as np
 
 from ....errors import ConfigError, PolicyError
 from ....federation.deployment.account import EXPERIMENT
-from ....files import READ_POLICY, ReadPolicy
+from ....files import READ_POLICY, ReadPolicy, bin_names
 from ...configuration.build import build
 from ...plans import FILE, read_file
 from ..comparison import foreign_modules
@@ -36,6 +36,8 @@ class SitePolicy(ReadPolicy):
         except ConfigError as error:
             raise ConfigError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
         self.folder = path.parent / self.site.data
+        # Records in a cell at least: of so many persons, where a person may have several.
+        self._least = self.site.min_cell
         # Files of this party, and not what stands in place of others.
         self._opened = dict[str, SiteFile]()
 
@@ -65,6 +67,7 @@ class SitePolicy(ReadPolicy):
         if publisher not in ("", me):
             self.check_receiver(publisher, "release")
         rows = deployment.plan.rows_per_user(network.case)
+        self._least = site.min_cell * (rows or 1)
         for k, cap in enumerate(site.epsilon):
             if network.mode == EXPERIMENT:
                 raise self._error(f"{KEY}.mode is 'experiment', which costs infinity, and epsilon has a cap")
@@ -98,18 +101,9 @@ class SitePolicy(ReadPolicy):
                 raise self._error(f"the column is {name!r} of {file}, and files lists {_enumerate(columns)}")
 
     def check_cells(self, file: str, name: str, values: np.ndarray, levels: Sequence[str]) -> None:
-        """Every level of a category that there is, and what bounds leave of numbers, are enough records each."""
-        if file not in self._opened:
-            return
-        if not levels:
-            self._require_cells(f"{name} of {file}", values)
-        for number, level in enumerate(levels):
-            count = np.count_nonzero(values == number)
-            if 0 < count < self.site.min_cell:
-                raise self._error(
-                    f"{name} of {file} is {level!r} in {count} records, and min_cell is {self.site.min_cell}",
-                    "join levels",
-                )
+        """What bounds leave of numbers, and every level or bin that there is, are enough records each."""
+        if file in self._opened:
+            self._require_cells(f"{name} of {file}", values, levels)
 
     def check_records(self, part: Part, me: str) -> None:
         """Before anything is sent: the records and columns of a party's own block, as they train."""
@@ -134,6 +128,9 @@ class SitePolicy(ReadPolicy):
         for key, table in rows.items():
             for j, values in enumerate(table.T):
                 self._require_cells(f"column {j} of {key}", values)
+        # Slices of a response are cells too.
+        if "y" in rows and (cuts := getattr(part.run.spec.settings, "cuts", ())):
+            self._require_cells("the response", np.searchsorted(cuts, rows["y"][:, 0]), bin_names(cuts))
 
     def check_receiver(self, receiver: str, kind: str) -> None:
         """A peer may receive what is about to be sent."""
@@ -141,14 +138,18 @@ class SitePolicy(ReadPolicy):
         if kind not in kinds:
             raise self._error(f"{receiver!r} would receive a {kind}, and receivers gives it {_enumerate(kinds)}")
 
-    def _require_cells(self, what: str, values: np.ndarray) -> None:
-        """Records with another value than the commonest are none, or enough: one alone would be read off a sum."""
-        few = len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
-        if 0 < few < self.site.min_cell:
-            raise self._error(
-                f"{what} has one value in all records but {few}, and min_cell is {self.site.min_cell}",
-                "leave the column out, or widen its bounds",
-            )
+    def _require_cells(self, what: str, values: np.ndarray, levels: Sequence[str] = ()) -> None:
+        """Records at each level, or beside the commonest value, are none or enough: one could be read off a sum."""
+        asked = f"min_cell asks for {self._least}"
+        if not levels:
+            few = len(values) - int(np.unique(values, return_counts=True)[1].max(initial=0))
+            if 0 < few < self._least:
+                raise self._error(
+                    f"{what} has one value in all records but {few}, and {asked}", "leave it out, or widen bounds"
+                )
+        for number, level in enumerate(levels):
+            if 0 < (few := int(np.count_nonzero(values == number))) < self._least:
+                raise self._error(f"{what} is {level!r} in {few} records, and {asked}", "join levels or bins")
 
     def _require_inside(self, file: object, folder: Path, what: str) -> None:
         """A path that stays in a folder, links followed; what is no path is an error elsewhere."""

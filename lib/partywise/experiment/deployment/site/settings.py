@@ -71,8 +71,8 @@ class Site:
     files, methods, modes, receivers : all that may be read, run and sent; what is not listed is refused
     epsilon : caps of what all runs in the account may cost; each holds
     min_records : fewest own records that train
-    min_cell : fewest own records at each level of a category, at an end of ``bounds``, or beside the commonest value of
-        a column
+    min_cell : fewest own records at each level of a category, in each bin or slice between ``edges``, or beside the
+        commonest value of a column, bounds applied; times ``rows_per_user`` of the case
     largest_p_over_n : columns of all parties for each own record that trains, at most
     """
 
