@@ -69,13 +69,23 @@ class Tap:
 
     def readable(self) -> list[str]:
         """Names of messages that show a plaintext."""
+        numbers = np.frombuffer(b"".join(plain for plain in self.plain if len(plain) == 8), np.uint64)
+        short = [plain for plain in self.plain if len(plain) < 8]
         found = []
         for name, payload in self.heard:
             content = payload if isinstance(payload, Cipher) else getattr(payload, "value", None)
             if isinstance(content, Cipher) and isinstance(content.content, np.ndarray):
                 data = content.content.tobytes()
-                found += [name for plain in self.plain if (plain == data if len(plain) > 8 else plain in data)][:1]
+                shown = (len(data) > 8 and data in self.plain) or holds_any(data, numbers)
+                found += [name] * (shown or any(plain in data for plain in short))
         return found
+
+
+def holds_any(data: bytes, numbers: np.ndarray) -> bool:
+    """Whether any of some numbers of eight bytes stands in the data, at whatever byte it begins."""
+    starts = range(min(8, len(data) - 7))
+    words = (np.frombuffer(data, np.uint64, (len(data) - start) // 8, start) for start in starts)
+    return any(np.isin(some, numbers).any() for some in words)
 
 
 @pytest.fixture
@@ -186,6 +196,14 @@ def test_nothing_that_crosses_closed_is_readable_and_accounts_are_the_union(fit,
     check_accounts(channel, accounts, holders)
     sizes = {row.step: row.size for notes in accounts.values() for row in notes.rows if isinstance(row, SentMessage)}
     assert sum(sizes.values()) == channel.bytes_total
+
+
+def test_a_number_is_found_at_every_byte_of_a_message():
+    data, rest = np.random.default_rng(3).bytes(40), np.frombuffer(bytes(8), np.uint64)
+    for length in range(8, 41):
+        for start in range(length - 7):
+            assert holds_any(data[:length], np.frombuffer(data[start : start + 8], np.uint64))
+    assert not holds_any(data, rest) and not holds_any(data[:7], np.frombuffer(data[:8], np.uint64))
 
 
 @pytest.mark.parametrize("real", [False, True])
