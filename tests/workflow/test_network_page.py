@@ -64,7 +64,7 @@ def test_every_command_of_the_page_is_known_with_its_words(verb, capsys):
     assert ended.value.code == 0
     told = capsys.readouterr().out
     words = {word for line in re.findall(rf"python -m partywise {verb} ([^`\n]*)", PAGE) for word in line.split()}
-    assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--\w+", told))
+    assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[\w-]+", told))
 
 
 def test_the_screens_of_the_page_are_what_its_examples_cost():

@@ -11,7 +11,7 @@ import pytest
 from memory_transport import connected
 from partywise.errors import PartyError, RefusalError
 from partywise.federation.deployment.session import Session
-from partywise.federation.deployment.watch import Watch, place_of
+from partywise.federation.deployment.watch import LOG, Watch, place_of
 
 NAMES = ("a", "b", "c")
 
@@ -61,7 +61,7 @@ def test_a_run_ends_at_its_deadline_though_nobody_is_silent(ends):
 
 def test_the_log_says_for_whom_a_long_wait_is(ends, caplog, monkeypatch):
     monkeypatch.setattr("partywise.federation.deployment.watch.QUIET", 0.3)
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger=LOG.name)
     for step, seconds, lines in ((3, 0.1, []), (4, 1.5, ["waiting for b (message 4)"])):
         later(seconds, ends["b"], ("a", f"message/{step}", b"x"))
         Watch(ends["a"], 2.0).get("b", f"message/{step}")

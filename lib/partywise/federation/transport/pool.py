@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import cast
 
-from aiohttp import web
+from aiohttp import StreamReader, web
 
 from ...errors import NoRoomError, RefusalError
 from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Packet, Pool
@@ -116,12 +116,26 @@ class NamedCommunicator(HttpCommunicator):
             while not self.inbox.await_room(sender, tag.decode(), rest, 0.0) and monotonic() < end:
                 await asyncio.sleep(0.01)
             with self.inbox.reading(sender, tag.decode(), rest):
-                return Packet(begin + tag, await content.readexactly(rest))
+                return Packet(begin + tag, await _whole(content, rest))
         except (asyncio.IncompleteReadError, UnicodeDecodeError) as error:
             raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: it was cut off or has no tag.") from error
 
     async def _send(self, recipient: HttpConnection, packet: Packet) -> None:  # type: ignore[override]
         await cast(NamedConnection, recipient).post(packet)
+
+
+async def _whole(content: StreamReader, size: int) -> bytes:
+    """So many bytes as they come, in one place: no more of them than the frame is ever held."""
+    frame = bytearray(size)
+    view, at = memoryview(frame), 0
+    while at < size:
+        block = await content.read(size - at)
+        if not block:
+            raise asyncio.IncompleteReadError(bytes(view[:0]), size)
+        view[at : at + len(block)] = block
+        at += len(block)
+    # Whoever takes it reads it only.
+    return cast(bytes, frame)
 
 
 class FramePool(Pool):
