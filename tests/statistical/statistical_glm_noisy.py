@@ -169,6 +169,6 @@ def test_audits_reach_what_is_certified(kind):
     for world, one in enumerate(bounded):
         rng = stream(7, "audit", kind, world)
         scores.append(np.array([np.ravel(mechanism(one, rng).value) @ direction for _ in range(TRIALS)]))
-    # Records are rounded to whole steps inside of their clip.
-    assert 1 - 1e-6 < np.linalg.norm(gap) / bounded[0].certificate.value <= 1
+    # Records are rounded to whole steps inside of their clip: 2^-20 of it, 2^-15 where two parties multiply.
+    assert 1 - (1e-4 if "parties" in kind else 1e-6) < np.linalg.norm(gap) / bounded[0].certificate.value <= 1
     audited(kind, scores, mechanism.mu)
