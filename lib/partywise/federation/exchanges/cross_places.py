@@ -111,11 +111,6 @@ def dealer_mask(
     return masks[0] if len(masks) == 1 else ring.sum(masks)
 
 
-def dealer_product(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
-    """The product of two masks."""
-    return multiply_residues(one, other, entries, ring)
-
-
 def dealer_correction(
     made: np.ndarray, seeds: Mapping[str, Seed], others: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
 ) -> Cipher:

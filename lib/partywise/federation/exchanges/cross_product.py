@@ -36,7 +36,6 @@ from ..run import PerPlace, Place, Run, by_place, name_of, per_place
 from .cross_places import (
     dealer_correction,
     dealer_mask,
-    dealer_product,
     local_correction,
     local_difference,
     local_encoded,
@@ -44,6 +43,7 @@ from .cross_places import (
     local_opened,
     local_own,
     local_product,
+    multiply_residues,
     total,
 )
 from .dealing import Dealing, local_drawn
@@ -118,7 +118,7 @@ def product(
             raise ValueError(f"audience of what {name!r} multiplies lacks {sorted(missing)}: they hold the product.")
     dealt.products += scalar_products(one.value.shape, other.value.shape, entries)
     names = tuple(party.name for party in holders)
-    made = run.at(DEALER, dealer_product, one.mask, other.mask, entries, ring)
+    made = run.at(DEALER, multiply_residues, one.mask, other.mask, entries, ring)
     corrections = _deal_shares(run, dealt, made, holders, names, name, shape, ring)
     shares = {}
     for holder in holders:
