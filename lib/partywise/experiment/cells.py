@@ -24,7 +24,7 @@ from .jobs import Timings
 from .measures import Arrays
 from .owner_outputs import OwnerReport
 from .plan import Plan
-from .study import MethodSpec
+from .study import MethodSpec, Study
 
 if TYPE_CHECKING:
     from ..checks import Scalar
@@ -182,36 +182,29 @@ class _Fits:
         """One fit with everything that is reported about it."""
         with self._error_context(fold=held_out, epsilon=epsilon):
             execution = self.execution(held_out, epsilon)
-            fold, channel = execution.fold, execution.channel
             estimate = simulate(self.method.protocol.fit, execution)
-            channel.ledger = doubt_unknown(channel.ledger, self.plan.trusted_mechanisms)
-            scalars = self._measure_values("metrics", self.study.metrics(estimate, self.data, fold.train, self.spec))
-            more: dict[str, Scalar] = {}
-            # The study enters what its evaluator discloses before anything is added up.
-            if self.study.ledger is not None:
-                more = self._measure_values("ledger", self.study.ledger(channel.ledger, channel.names, self.spec))
-            scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)} | more
-            scalars |= delta_scalars(scalars)
-            first = self.replicate == 0 and held_out == 0
+            given = estimate, self.data, execution.fold.train, self.spec
+            numbers = measure_values(self.study, "metrics", self.study.metrics(*given))
+            coords: Coords = {
+                "case": self.case.name,
+                "method": self.method.label,
+                "replicate": self.replicate,
+                "parties": self.n_parties,
+                "fold": held_out,
+                "epsilon": epsilon,
+            }
             example_fits: Arrays = {}
-            if first and self.study.example_fits is not None:
-                example_fits = self._example_arrays(self.study.example_fits(estimate, self.data, fold.train, self.spec))
-            scalars["status"] = _status(scalars)
-            report = self._owner_report(estimate, fold.train)
-        coords: Coords = {
-            "case": self.case.name,
-            "method": self.method.label,
-            "replicate": self.replicate,
-            "parties": self.n_parties,
-            "fold": held_out,
-            "epsilon": epsilon,
-        }
-        wire = channel.transcript() if first else []
-        limit = self.plan.ledger_replicates
-        releases = channel.ledger.rows if limit is None or self.replicate < limit else None
-        if releases is not None and not self.folds_share_randomness:
-            releases = of_fold(releases, held_out)
-        return Cell(coords, scalars, example_fits, releases, channel.names, wire, report)
+            if is_example(coords) and self.study.example_fits is not None:
+                example_fits = example_arrays(self.study, self.study.example_fits(*given))
+            return cell_of(
+                self.plan,
+                self.spec,
+                coords,
+                execution.channel,
+                numbers | {"epsilon_claimed": float(estimate.epsilon_claimed)},
+                example_fits,
+                self._owner_report(estimate, execution.fold.train),
+            )
 
     def execution(self, held_out: int, epsilon: float) -> Run:
         """The run of one fit, not begun."""
@@ -226,39 +219,78 @@ class _Fits:
         report: OwnerReport = source.owner_outputs(estimate, self.data, train, self.spec)
         return report
 
-    @property
-    def folds_share_randomness(self) -> bool:
-        """Whether all folds have one source of randomness."""
-        return self.case.folds == 1 or self.study.folds_share
-
     def _noise(self, held_out: int) -> Streams:
-        if self.folds_share_randomness:
+        if folds_share_randomness(self.plan, self.case.name):
             return self.noise
         if held_out not in self.by_fold:
             self.by_fold[held_out] = noise_of(self.plan, self.case.name, self.replicate, "fold", held_out)
         return self.by_fold[held_out]
 
-    def _privacy(self, channel: Channel) -> dict[str, Scalar]:
-        group = self.plan.rows_per_user(self.case.name)
-        delta = self.plan.delta(self.case.name, self.method.label, self.n_parties)
-        total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta, rows_per_user=group)
-        return total.to_row() | {
-            "bytes_measured": channel.bytes_total,
-            "ledger_sha256": channel.ledger.digest,
-        }
 
-    def _measure_values(self, part: str, found: object) -> dict[str, Scalar]:
-        """What a function of the study reports, by name."""
-        if not isinstance(found, self.study.measures):
-            raise TypeError(f"{part} returns a {type(found).__name__}: give a {self.study.measures.__name__}.")
-        return found.as_dict()
+def cell_of(
+    plan: Plan,
+    spec: MethodSpec[object, object, object],
+    coords: Coords,
+    channel: Channel,
+    numbers: Mapping[str, Scalar],
+    example_fits: Arrays,
+    owner_report: OwnerReport | None,
+) -> Cell:
+    """The cell of a fit, wherever its parties ran.
 
-    def _example_arrays(self, found: object) -> Arrays:
-        """Arrays of an example fit by name."""
-        kind = self.study.examples
-        if kind is None or not isinstance(found, kind):
-            raise TypeError(f"example_fits returns a {type(found).__name__}: give a dataclass that is its examples.")
-        return found.arrays()
+    channel : what crossed and what was released; its ledger gets what the evaluator of the study discloses
+    numbers : what is known of the estimate, with ``epsilon_claimed``
+    """
+    study, case = plan.study, coords["case"]
+    channel.ledger = doubt_unknown(channel.ledger, plan.trusted_mechanisms)
+    more: dict[str, Scalar] = {}
+    # The study enters what its evaluator discloses before anything is added up.
+    if study.ledger is not None:
+        more = measure_values(study, "ledger", study.ledger(channel.ledger, channel.names, spec))
+    scalars = {**numbers, **_privacy(plan, coords, channel), **more}
+    scalars |= delta_scalars(scalars)
+    scalars["status"] = _status(scalars)
+    wire = channel.transcript() if is_example(coords) else []
+    limit = plan.ledger_replicates
+    releases = channel.ledger.rows if limit is None or coords["replicate"] < limit else None
+    if releases is not None and not folds_share_randomness(plan, case):
+        releases = of_fold(releases, coords["fold"])
+    return Cell(coords, scalars, example_fits, releases, channel.names, wire, owner_report)
+
+
+def is_example(coords: Coords) -> bool:
+    """Whether a fit is the one of its method and case whose arrays and messages are kept."""
+    return coords["replicate"] == 0 and coords["fold"] == 0
+
+
+def folds_share_randomness(plan: Plan, case: str) -> bool:
+    """Whether all folds of a case have one source of randomness."""
+    return plan.cases[case].folds == 1 or plan.study.folds_share
+
+
+def _privacy(plan: Plan, coords: Coords, channel: Channel) -> dict[str, Scalar]:
+    group = plan.rows_per_user(coords["case"])
+    delta = plan.delta(coords["case"], coords["method"], coords["parties"])
+    total = channel.ledger.worst_total(channel.names, plan.spec.unit, delta, rows_per_user=group)
+    return total.to_row() | {
+        "bytes_measured": channel.bytes_total,
+        "ledger_sha256": channel.ledger.digest,
+    }
+
+
+def measure_values(study: Study, part: str, found: object) -> dict[str, Scalar]:
+    """What a function of the study reports, by name."""
+    if not isinstance(found, study.measures):
+        raise TypeError(f"{part} returns a {type(found).__name__}: give a {study.measures.__name__}.")
+    return found.as_dict()
+
+
+def example_arrays(study: Study, found: object) -> Arrays:
+    """Arrays of an example fit by name."""
+    kind = study.examples
+    if kind is None or not isinstance(found, kind):
+        raise TypeError(f"example_fits returns a {type(found).__name__}: give a dataclass that is its examples.")
+    return found.arrays()
 
 
 def doubt_unknown(ledger: Ledger, trusted: Iterable[str]) -> Ledger:
