@@ -127,6 +127,9 @@ class Source:
         MethodSpec) to a mapping, the `OwnerReport.model`
     predictions : of own data that one party predicts where parties run apart: (estimate, its block, Fold,
         MethodSpec) to (n,) predictions of its records, nan where there is none
+    measures, examples : of own data, what of ``metrics`` and ``example_fits`` follows from the estimate, or one party's
+        part of it, and public facts alone: (estimate, train mask, MethodSpec); where parties run apart, nobody has the
+        records of all
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
         of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
     """
@@ -138,16 +141,24 @@ class Source:
     owner_outputs: Lazy | None = None
     model: Lazy | None = None
     predictions: Lazy | None = None
+    measures: Lazy | None = None
+    examples: Lazy | None = None
     apart: Lazy | None = None
 
     @classmethod
     def own(
-        cls, settings: type, layout: Literal["columns", "labels", "clients", "curves"], *, predicts: bool = False
+        cls,
+        settings: type,
+        layout: Literal["columns", "labels", "clients", "curves"],
+        *,
+        predicts: bool = False,
+        examples: str = "",
     ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
         layout : how records lie at parties, the module of ``partywise.datasets.own.remote`` that stands in for others
         predicts : whether a party predicts its own records where parties run apart
+        examples : file with `estimate_examples`, where a fit shows anything without records
         """
         package = settings.__module__.rpartition(".")[0]
         return cls(
@@ -157,6 +168,8 @@ class Source:
             owner_outputs=Lazy(f"{package}.owner_outputs:owner_outputs"),
             model=Lazy(f"{package}.owner_outputs:model"),
             predictions=Lazy(f"{package}.owner_outputs:own_predictions") if predicts else None,
+            measures=Lazy(f"{package}.metrics:estimate_measures"),
+            examples=Lazy(f"{package}.{examples}:estimate_examples") if examples else None,
             apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
         )
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...federation.deployment.outcome import estimate_at, estimate_places, plain
 from ...federation.publication.estimate import EstimateRow, rows_of, table_of
-from ..owner_outputs import estimate_rows
+from ..cells import Cell, example_arrays, is_example, measure_values
+from ..owner_outputs import OwnerReport, estimate_rows
 from .part import Part
 from .settings import Deployment
 
 if TYPE_CHECKING:
+    from ...checks import Scalar
+    from ..measures import Arrays
     from ..study import MethodSpec, Source
 
 
@@ -25,6 +30,8 @@ class HeldEstimate:
     model : as the study tells it, with its columns; empty of a study that tells none
     status : of the fit, as it says itself
     predictions : of its own records, where it makes any alone: name, whether the fit did not use it, and the number
+    cell : what a cube has of it, without what only messages and accounts of all parties tell; None where another place
+        has more of the estimate, or where ``no_cell`` says why
     """
 
     whole: tuple[str, ...]
@@ -34,6 +41,8 @@ class HeldEstimate:
     status: str = "ok"
     reason: str = ""
     predictions: tuple[tuple[str, int, float], ...] = ()
+    cell: Cell | None = None
+    no_cell: str = ""
 
 
 def held_estimate(
@@ -58,7 +67,36 @@ def held_estimate(
         return HeldEstimate(*places, reason=f"it has no names: {type(error).__name__}: {error}")
     status = str(getattr(found, "status", None) or getattr(found, "numbers", {}).get("status") or "ok")
     reason = "" if rows else f"all its numbers are undefined (status {status})"
-    return HeldEstimate(*places, rows, model, status, reason, predictions)
+    cell, no_cell = None, ""
+    if own is not None and place in (places[0] or places[1]):
+        try:
+            cell = _cell(deployment, found, model, predictions, own)
+        except Exception as error:
+            no_cell = f"{type(error).__name__}: {error}"
+    return HeldEstimate(*places, rows, model, status, reason, predictions, cell, no_cell)
+
+
+def _cell(
+    deployment: Deployment,
+    found: Any,
+    model: Mapping[str, object],
+    predictions: Sequence[tuple[str, int, float]],
+    own: Part,
+) -> Cell:
+    """The cell of a fit, as far as it follows from what a place has of the estimate."""
+    plan, network = deployment.plan, deployment.network
+    source, coords = plan.cases[network.case].source, deployment.coords
+    given = found, own.run.fold.train, own.run.spec
+    numbers: dict[str, Scalar] = {"epsilon_claimed": float(found.epsilon_claimed)}
+    if source.measures is not None:
+        numbers |= measure_values(plan.study, "measures", source.measures(*given))
+    examples: Arrays = {}
+    if source.examples is not None and is_example(coords):
+        examples = example_arrays(plan.study, source.examples(*given))
+    ids, held_out, values = zip(*predictions, strict=True) if predictions else ((), (), ())
+    columns = {"predicted": np.array(values, dtype=float)} if predictions else {}
+    report = OwnerReport(np.array(ids, dtype=str), np.array(held_out, dtype=bool), columns, model)
+    return Cell(coords, numbers, examples, None, deployment.names, [], report)
 
 
 def _own_predictions(source: Source, found: object, place: str, own: Part) -> tuple[tuple[str, int, float], ...]:

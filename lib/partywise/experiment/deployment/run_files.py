@@ -22,12 +22,15 @@ from ...federation.publication.estimate import table_of
 from ...federation.publication.files import ESTIMATE
 from ...files import replacing
 from ...privacy.ledger.event import QUESTIONS
+from ..blocks import write_block
 from ..owner_outputs import plain
 from .result import HeldEstimate
 
 # What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
 RECORD, OUTCOME, TRANSCRIPT, EXTRACT = "run.json", "outcome.json", "transcript.csv", "run.jsonl"
 PREDICTIONS = "predictions.csv"
+# A block of one cell: what a cube has of the estimate, without what only the accounts of all parties tell.
+CELL = "cell.npz"
 # Arrays of more entries have files of their own.
 INLINE = 12
 
@@ -95,10 +98,10 @@ def write_extract(folder: Path, rows: bytes) -> None:
 
 
 def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstimate) -> list[str]:
-    """Write ``outcome.json``, what there is of an estimate and of predictions, and a CSV file for each array of some
-    size, to the disk; the names of the last.
+    """Write ``outcome.json``, what there is of an estimate, of predictions and of a cell, and a CSV file for each array
+    of some size, to the disk; the names of the last.
     """
-    for old in (folder / ESTIMATE, folder / PREDICTIONS, *folder.glob("outcome_*.csv")):
+    for old in (folder / ESTIMATE, folder / PREDICTIONS, folder / CELL, *folder.glob("outcome_*.csv")):
         old.unlink(missing_ok=True)
     files: list[str] = []
     held = _plain(outcome.plain_values, folder, files)
@@ -111,7 +114,12 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstim
             temporary.write_bytes(table_of(estimate.rows))
     if estimate.predictions:
         _write_table(folder / PREDICTIONS, ("id", "held_out", "predicted"), estimate.predictions)
-    tables = [*([] if estimate.reason else [ESTIMATE]), *([PREDICTIONS] if estimate.predictions else [])]
+    if estimate.cell is not None:
+        write_block(folder / CELL, [estimate.cell])
+    if estimate.no_cell:
+        told["no cell"] = estimate.no_cell
+    written = {ESTIMATE: not estimate.reason, PREDICTIONS: estimate.predictions, CELL: estimate.cell is not None}
+    tables = [name for name, there in written.items() if there]
     _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "estimate": told, "holds": held})
     for name in (OUTCOME, *tables, *files, ""):
         handle = os.open(folder / name, os.O_RDONLY)

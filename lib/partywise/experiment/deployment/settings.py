@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeVar
 
 from ...checks import Count, Delta, Natural, Positive, Range, check_fields
 from ...errors import ConfigError
+from ..cells import Coords
 from ..configuration.build import build, choices, convert
 from ..plan import Plan
 
@@ -140,6 +141,19 @@ class Deployment:
         """The slot of the grid."""
         given = self.network.epsilon
         return self.plan.epsilons(self.network.case, self.network.method)[0] if given is None else given
+
+    @property
+    def coords(self) -> Coords:
+        """Where the fit stands in a cube."""
+        network = self.network
+        return {
+            "case": network.case,
+            "method": network.method,
+            "replicate": 0,
+            "parties": self.n_parties,
+            "fold": network.fold,
+            "epsilon": self.epsilon,
+        }
 
 
 T = TypeVar("T")

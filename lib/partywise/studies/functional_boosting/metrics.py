@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...attacks.membership import attack_metrics
 from ...attacks.roc import rank_auc
 from ...functional.boosting import fit_joint
-from ...functional.model import Estimate
+from ...functional.model import BasisSpec, Estimate, PublicFacts
 from ...functional.moments import Sums, corrected_moments
 from ...functional.path_options import BoostingOptions
 from ...functional.paths import Penalties
 from .data import FunctionalData
 from .measures import FunctionalExamples, FunctionalMeasures
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
 
 GRID = 101
 OPERATOR_GRID = 25
@@ -30,7 +34,13 @@ def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: o
     A path that diverged may have losses beyond the range of floating-point numbers: they are inf.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _metrics(estimate, data, train)
+        return _metrics(estimate, data, train) | estimate_measures(estimate, train, spec)
+
+
+def estimate_measures(estimate: Estimate, train: np.ndarray, spec: object) -> FunctionalMeasures:
+    """What follows from the estimate and public facts, without a record."""
+    found = FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected_predictors.sum()))
+    return FunctionalMeasures.of(estimate.numbers) | found
 
 
 def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> FunctionalMeasures:
@@ -54,8 +64,7 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> Fun
         risk_truth = float(np.mean(np.sum(truth**2, axis=1)))
         excess = (risk - risk_truth) / (risk_mean - risk_truth) if risk_mean > risk_truth else None
         found |= FunctionalMeasures(excess=excess) | selection(estimate, data)
-    found |= grid_errors(Y, predicted, data) | FunctionalMeasures.of(estimate.numbers)
-    found |= FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected_predictors.sum()))
+    found |= grid_errors(Y, predicted, data)
     if len(data.reference_X):
         references = zip(data.reference_X, data.reference_Y, strict=True)
         attacks = attack_metrics(estimate.predict, (data.X, data.Y), train, references, reference_model)
@@ -127,23 +136,34 @@ def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, sp
     record_label : date as yyyymmdd for day curves, else the number of the record
     record_id : (record_shown, record_character), of own data its name as numbers of characters, cut at 24, then NaN
     """
-    shown = _predictors(data)
-    bx, by = data.basis_x.build(), data.basis_y.build()
-    s = bx.evaluate(np.linspace(*data.basis_x.domain, OPERATOR_GRID)) @ bx.inverse_root
-    t = by.evaluate(np.linspace(*data.basis_y.domain, OPERATOR_GRID)) @ by.inverse_root
+    by = data.basis_y.build()
     curves = by.evaluate(np.linspace(*data.basis_y.domain, CURVE_GRID)) @ by.inverse_root
     test = np.flatnonzero(~train) if not train.all() else np.arange(len(train))
     records = test[np.linspace(0, len(test) - 1, SHOWN + 2).astype(int)[1:-1]]
     predicted = estimate.predict(data.X[records])
     own = getattr(getattr(spec, "source", None), "owner_outputs", None) is not None
-    found = FunctionalExamples(
-        operator=s @ estimate.operators[shown] @ t.T,
-        predictor_shown_index=shown.astype(float),
+    found = kernels(estimate, _predictors(data), data.basis_x, data.basis_y) | FunctionalExamples(
         curve_observed=data.y_offset + data.y_scale * data.Y[records] @ curves.T,
         curve_predicted=data.y_offset + data.y_scale * predicted @ curves.T,
         record_label=np.array([_label(data.record_names[i], i) for i in records]),
     )
     return found | FunctionalExamples(record_id=characters(data.ids[records].tolist())) if own else found
+
+
+def estimate_examples(
+    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> FunctionalExamples:
+    """Kernels of four predictors, as in `example_fits` where no predictor is known to be active."""
+    assert isinstance(spec.public, PublicFacts)
+    return kernels(estimate, _even_choice(len(estimate.operators)), spec.public.basis_x, spec.public.basis_y)
+
+
+def kernels(estimate: Estimate, shown: np.ndarray, basis_x: BasisSpec, basis_y: BasisSpec) -> FunctionalExamples:
+    """Kernels of some predictors on a regular grid."""
+    bx, by = basis_x.build(), basis_y.build()
+    s = bx.evaluate(np.linspace(*basis_x.domain, OPERATOR_GRID)) @ bx.inverse_root
+    t = by.evaluate(np.linspace(*basis_y.domain, OPERATOR_GRID)) @ by.inverse_root
+    return FunctionalExamples(operator=s @ estimate.operators[shown] @ t.T, predictor_shown_index=shown.astype(float))
 
 
 def _predictors(data: FunctionalData) -> np.ndarray:
@@ -152,9 +172,12 @@ def _predictors(data: FunctionalData) -> np.ndarray:
     if data.has_truth and data.active.any() and not data.active.all():
         active, inactive = np.flatnonzero(data.active)[: SHOWN - 1], np.flatnonzero(~data.active)
         chosen = [*active, *inactive[::-1][: SHOWN - len(active)]]
-    else:
-        chosen = list(np.linspace(0, p - 1, SHOWN).astype(int))
-    return np.array((chosen + [chosen[-1]] * SHOWN)[:SHOWN])
+        return np.array((chosen + [chosen[-1]] * SHOWN)[:SHOWN])
+    return _even_choice(p)
+
+
+def _even_choice(p: int) -> np.ndarray:
+    return np.linspace(0, p - 1, SHOWN).astype(int)
 
 
 def _label(name: str, index: int) -> float:

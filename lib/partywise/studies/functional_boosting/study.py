@@ -99,7 +99,7 @@ STUDY = Study(
     sources={
         "simulated": Source(SimulatedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(TableSettings, "curves"),
+        "table": Source.own(TableSettings, "curves", examples="metrics"),
     },
     methods={
         "boosting": Protocol(LocalOptions, file="curves"),

@@ -41,9 +41,10 @@ def metrics(
     """All scalars of one cell, on the rows outside ``train``."""
     X, y = data.testing
     theta, link = estimate.theta, estimate.link
-    found = LabelPrivateMeasures(n_protected=data.n_protected(spec.study.unit))
+    protected = LabelPrivateMeasures(n_protected=data.n_protected(spec.study.unit))
+    found = estimate_measures(estimate, train, spec) | protected
     if not np.all(np.isfinite(theta)):
-        return found | LabelPrivateMeasures(diverged=True) | LabelPrivateMeasures.of(estimate.numbers)
+        return found
     p, loss = predict(X, theta, link), log_loss(X, y, theta, link)
     slope, intercept, error = calibration(p, y)
     found |= LabelPrivateMeasures(
@@ -54,22 +55,35 @@ def metrics(
         calibration_intercept=finite_or_none(intercept),
         calibration_error=error,
         excess_risk=excess(theta, data, link),
-        norm_theta=float(np.linalg.norm(theta)),
-        n_train=int(train.sum()),
-        n_coefficients=X.shape[1],
     )
-    found |= LabelPrivateMeasures.of(estimate.numbers)
-    if (bounds := estimate.intervals.bounds()) is not None:
-        found |= LabelPrivateMeasures(
-            interval_width=float(np.mean(bounds[:, 1] - bounds[:, 0])),
-            interval_coverage=estimate.intervals.coverage(data.theta) if len(data.theta) else None,
-        )
+    if estimate.intervals.bounds() is not None:
+        covered = estimate.intervals.coverage(data.theta) if len(data.theta) else None
+        found |= LabelPrivateMeasures(interval_coverage=covered)
     options = spec.options
     if estimate.plan is not None and estimate.noisy_dot is not None and isinstance(options, WalrOptions):
         return found | release_measures(estimate.theta, estimate.noisy_dot, estimate.plan, data, options)
     if isinstance(options, ReferenceOptions):
         found |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, options.ridge, link))
     return found
+
+
+def estimate_measures(
+    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+) -> LabelPrivateMeasures:
+    """What follows from the estimate and public facts, without a record: how many persons there are is not public."""
+    theta, n, found = estimate.theta, int(train.sum()), LabelPrivateMeasures()
+    if spec.study.unit != "user_label":
+        found |= LabelPrivateMeasures(n_protected=n)
+    if not np.all(np.isfinite(theta)):
+        return found | LabelPrivateMeasures(diverged=True) | LabelPrivateMeasures.of(estimate.numbers)
+    norm = float(np.linalg.norm(theta))
+    found |= LabelPrivateMeasures(norm_theta=norm, n_train=n, n_coefficients=len(theta))
+    if (bounds := estimate.intervals.bounds()) is not None:
+        found |= LabelPrivateMeasures(interval_width=float(np.mean(bounds[:, 1] - bounds[:, 0])))
+    plan, released = estimate.plan, estimate.noisy_dot is not None
+    if plan is not None and released and isinstance(spec.options, WalrOptions) and spec.options.sigma == "classic":
+        found |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
+    return found | LabelPrivateMeasures.of(estimate.numbers)
 
 
 def finite_or_none(value: float) -> float | None:
@@ -107,8 +121,6 @@ def release_measures(
         objective = planned_objective(X, noisy_dot, plan)
         gap = objective.at(theta).value - fit_walr(X, noisy_dot, plan).objective
         found |= LabelPrivateMeasures(objective_gap=gap)
-    if options.sigma == "classic":
-        found |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
     if options.noise_draws:
         found |= noise_measures(data, plan, options.noise_draws, theta, lambda one: excess(one, data, plan.link))
     if options.bounded_draws:

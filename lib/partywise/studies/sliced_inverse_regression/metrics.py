@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_type_hints
 import numpy as np
 
 from ...errors import DataMissing
-from ...inverse_regression.model import Estimate
+from ...inverse_regression.model import Estimate, PublicFacts
 from ...inverse_regression.subspace import (
     angle,
     coordinates,
@@ -35,14 +35,11 @@ def metrics(
 ) -> SlicingMeasures:
     """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
     basis, beta = estimate.basis, data.beta
-    found = SlicingMeasures.of(estimate.numbers) | source_numbers(estimate, spec)
-    together = getattr(spec.options, "shares_noise", False)
-    protected = data.n_protected(spec.study.unit, estimate.clients, together)
-    found |= SlicingMeasures(n_columns=len(basis), n_protected=protected)
+    protected = data.n_protected(spec.study.unit, estimate.clients, _shares_noise(spec))
+    found = estimate_measures(estimate, train, spec) | source_numbers(estimate, spec)
+    found |= SlicingMeasures(n_protected=protected)
     if not np.all(np.isfinite(basis)):
-        return found | SlicingMeasures(diverged=True)
-    if estimate.moments is not None:
-        found |= SlicingMeasures(loss_bound=loss_bound(estimate.moments, basis.shape[1]))
+        return found
     if beta.shape[1]:
         loss = projection_loss(basis, beta)
         worse = loss > random_loss(*beta.shape)
@@ -52,13 +49,31 @@ def metrics(
     else:
         between = separation(data.X, data.public_slices.codes(data.y), basis)
         found |= SlicingMeasures(separation=between, in_sample=True)
+    if estimate.columns is not None and beta.shape[1]:
+        kept = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
+        support, others = kept["support_kept"], kept["false_positives"]
+        found |= SlicingMeasures(support_kept=support, false_positives=others)
+    return found
+
+
+def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]) -> SlicingMeasures:
+    """What follows from the estimate and public facts, without a record: how many persons there are is not public."""
+    assert isinstance(spec.public, PublicFacts)
+    found = SlicingMeasures.of(estimate.numbers) | SlicingMeasures(n_columns=len(estimate.basis))
+    if spec.study.unit != "user":
+        sizes = spec.public.sizes[: estimate.clients]
+        found |= SlicingMeasures(n_protected=sum(sizes) if _shares_noise(spec) else max(sizes))
+    if not np.all(np.isfinite(estimate.basis)):
+        return found | SlicingMeasures(diverged=True)
+    if estimate.moments is not None:
+        found |= SlicingMeasures(loss_bound=loss_bound(estimate.moments, estimate.basis.shape[1]))
     if estimate.columns is not None:
         found |= SlicingMeasures(selected_columns=len(estimate.columns))
-        if beta.shape[1]:
-            kept = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
-            support, others = kept["support_kept"], kept["false_positives"]
-            found |= SlicingMeasures(support_kept=support, false_positives=others)
     return found
+
+
+def _shares_noise(spec: MethodSpec[object, Spec, object]) -> bool:
+    return bool(getattr(spec.options, "shares_noise", False))
 
 
 def random_loss(p: int, d: int) -> float:

@@ -16,6 +16,7 @@ from .measures import GlmExamples
 from .metrics import matrix_of, ridge_of, truth_of
 
 if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
     from ...pca.model import Estimate as PcaEstimate
     from .evaluation.persons import GlmMethodSpec
 
@@ -50,27 +51,39 @@ def example_fits(
     return found | GlmExamples(leaked_messages=counted, leaked_share=share)
 
 
+def estimate_examples(
+    estimate: GlmEstimate | PcaEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> GlmExamples:
+    """What a fit is, without a record."""
+    found = _own_coefficients(estimate) if isinstance(estimate, GlmEstimate) else GlmExamples()
+    matrix, _ = matrix_of(estimate, spec.options)
+    return found if matrix is None else found | GlmExamples(matrix=matrix)
+
+
 def _coefficients(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, spec: GlmMethodSpec) -> GlmExamples:
     """Coefficients and standard errors beside those of the pooled fit; NaN where there are none."""
     exact = exact_fit(data, persons, ridge_of(spec.options))
     undefined = np.full(len(estimate.coefficients), np.nan)
-    intervals = estimate.intervals
-    if estimate.standard_errors is not None:
-        intervals = Intervals(estimate.coefficients, estimate.standard_errors)
-    centres = estimate.coefficients if intervals.centre is None else intervals.centre
-    errors = undefined if intervals.standard_errors is None else intervals.standard_errors
-    found = GlmExamples(
-        coefficients=_finite(estimate.coefficients),
-        interval_centres=_finite(centres),
-        coefficient_errors=_finite(errors),
-        pooled_coefficients=undefined,
-        pooled_errors=undefined,
-    )
+    found = _own_coefficients(estimate) | GlmExamples(pooled_coefficients=undefined, pooled_errors=undefined)
     pooled_errors = exact.errors(getattr(spec.options, "dispersion", "family"))
     if exact.fit is None or pooled_errors is None:
         return found
     return found | GlmExamples(
         pooled_coefficients=_finite(exact.fit.coefficients), pooled_errors=_finite(pooled_errors)
+    )
+
+
+def _own_coefficients(estimate: GlmEstimate) -> GlmExamples:
+    """Coefficients with the middles and standard errors of their intervals; NaN where there are none."""
+    intervals = estimate.intervals
+    if estimate.standard_errors is not None:
+        intervals = Intervals(estimate.coefficients, estimate.standard_errors)
+    centres = estimate.coefficients if intervals.centre is None else intervals.centre
+    errors = intervals.standard_errors
+    return GlmExamples(
+        coefficients=_finite(estimate.coefficients),
+        interval_centres=_finite(centres),
+        coefficient_errors=np.full(len(centres), np.nan) if errors is None else _finite(errors),
     )
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...federation.parties import Party
-from ...glm.diagnostics import aic, aic_published, deviance_r2, sums_of
+from ...glm.diagnostics import Sums, aic, aic_published, deviance_r2, sums_of
 from ...glm.model import Estimate as GlmEstimate
+from ...glm.model import PublicFacts
 from ...glm.noisy_statistics.scaling import constant, radius_of
+from ...models.families import FAMILIES, Family
 from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
 from ...privacy.statistics.geometry import lengths
@@ -24,6 +26,7 @@ from .evaluation.reconstruction import reconstruction_shares
 from .measures import GlmMeasures
 
 if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
     from ...pca.model import Estimate as PcaEstimate
     from .evaluation.persons import GlmMethodSpec
 
@@ -35,7 +38,7 @@ def metrics(estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarra
     """All scalars of one cell; persons outside ``train`` test where records are aligned."""
     persons = used_persons(estimate, data, train, spec)
     n = len(persons)
-    found = GlmMeasures(n_train=n, n_features=data.X.shape[1], n_protected=n, rank=rank(data.X[persons]))
+    found = fit_measures(estimate) | GlmMeasures(n_train=n, n_protected=n, rank=rank(data.X[persons]))
     found |= alignment_measures(estimate, data, spec)
     if isinstance(estimate, GlmEstimate):
         found |= regression(estimate, data, persons, train, spec)
@@ -43,6 +46,31 @@ def metrics(estimate: GlmEstimate | PcaEstimate, data: GlmData, train: np.ndarra
     if matrix is not None:
         found |= matrix_measures(matrix, truth_of(data.X[persons], kind))
     return found | reconstruction_shares(estimate, data, persons, spec) | GlmMeasures.of(estimate.numbers)
+
+
+def estimate_measures(
+    estimate: GlmEstimate | PcaEstimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> GlmMeasures:
+    """What follows from the estimate and public facts, without a record."""
+    assert isinstance(spec.public, PublicFacts)
+    found, n = fit_measures(estimate), int(train.sum())
+    if spec.public.aligned:
+        found |= GlmMeasures(n_train=n, n_protected=n)
+    if isinstance(estimate, GlmEstimate) and np.all(np.isfinite(estimate.coefficients)):
+        found |= explanation_measures(estimate, FAMILIES[spec.public.family])
+    return found | GlmMeasures.of(estimate.numbers)
+
+
+def fit_measures(estimate: GlmEstimate | PcaEstimate) -> GlmMeasures:
+    """Size and course of a fit, as it says itself."""
+    if not isinstance(estimate, GlmEstimate):
+        return GlmMeasures(n_features=len(estimate.matrix))
+    return GlmMeasures(
+        n_features=len(estimate.coefficients) - 1,
+        status=estimate.status if np.all(np.isfinite(estimate.coefficients)) else "diverged",
+        iterations=estimate.iterations,
+        objective_rises=rises(estimate.objective),
+    )
 
 
 def matrix_of(estimate: GlmEstimate | PcaEstimate, options: object) -> tuple[np.ndarray | None, str]:
@@ -69,16 +97,15 @@ def regression(
     estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train: np.ndarray, spec: GlmMethodSpec
 ) -> GlmMeasures:
     """Fit, diagnostics and distance to the pooled fit of the same persons."""
-    found = GlmMeasures(
-        status=estimate.status, iterations=estimate.iterations, objective_rises=rises(estimate.objective)
-    )
+    found = GlmMeasures()
     if not np.all(np.isfinite(estimate.coefficients)):
-        return found | GlmMeasures(status="diverged")
+        return found
     exact = exact_fit(data, persons, ridge_of(spec.options))
     if exact.null is None:
         return found
     with np.errstate(over="ignore"):
-        found |= explanation_measures(estimate, exact)
+        sums = sums_of(exact.response, exact.eta(estimate.coefficients))
+        found |= explanation_measures(estimate, exact.response.family, sums)
         if exact.fit is None:
             return found
         found |= distance(estimate, exact, spec.options)
@@ -123,24 +150,27 @@ def rises(objective: np.ndarray) -> int | None:
     return int(np.sum(~(after <= before + RISE * np.abs(before))))
 
 
-def explanation_measures(estimate: GlmEstimate, exact: ExactFit) -> GlmMeasures:
-    """Deviances, pseudo-R2, both AIC and the dispersion: as the protocol reports them, else of its coefficients."""
-    q, family = len(estimate.coefficients), exact.response.family
-    sums = sums_of(exact.response, exact.eta(estimate.coefficients))
-    deviance = sums.deviance if estimate.deviance is None else estimate.deviance
-    null = sums.null_deviance if estimate.null_deviance is None else estimate.null_deviance
-    likelihood = sums.log_likelihood if estimate.log_likelihood is None else estimate.log_likelihood
-    dispersion = 1.0
-    if estimate.dispersion is not None:
-        dispersion = estimate.dispersion
-    elif family.estimates_dispersion:
+def explanation_measures(estimate: GlmEstimate, family: Family, sums: Sums | None = None) -> GlmMeasures:
+    """Deviances, pseudo-R2, both AIC and the dispersion: as the protocol reports them, else of its coefficients.
+
+    sums : over the records that trained, at the coefficients; without them what no protocol reports is undefined
+    """
+    q, deviance, null = len(estimate.coefficients), estimate.deviance, estimate.null_deviance
+    likelihood, dispersion = estimate.log_likelihood, estimate.dispersion
+    if sums is not None:
+        deviance = sums.deviance if deviance is None else deviance
+        null = sums.null_deviance if null is None else null
+        likelihood = sums.log_likelihood if likelihood is None else likelihood
+    if dispersion is None and not family.estimates_dispersion:
+        dispersion = 1.0
+    elif dispersion is None and sums is not None:
         dispersion = sums.pearson / (sums.n_observations - q)
     return GlmMeasures(
         deviance=finite(deviance),
         null_deviance=finite(null),
-        deviance_r2=finite(deviance_r2(deviance, null)),
-        aic=finite(aic(likelihood, q, family.name)),
-        aic_published=finite(aic_published(deviance, q)),
+        deviance_r2=None if deviance is None or null is None else finite(deviance_r2(deviance, null)),
+        aic=None if likelihood is None else finite(aic(likelihood, q, family.name)),
+        aic_published=None if deviance is None else finite(aic_published(deviance, q)),
         dispersion=finite(dispersion),
     )
 

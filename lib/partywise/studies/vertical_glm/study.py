@@ -47,7 +47,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
-        "table": Source.own(TableSettings, "columns"),
+        "table": Source.own(TableSettings, "columns", examples="examples"),
         "dataset": Source(DatasetSettings),
     },
     methods={

@@ -34,15 +34,25 @@ def metrics(
     estimate: Estimate, data: LinearData, train: np.ndarray, spec: MethodSpec[object, object, object]
 ) -> LinearMeasures:
     """All scalars of one cell; the test rows are those outside ``train``."""
-    n = int(train.sum())
-    found = LinearMeasures(n_train=n, n_features=data.X.shape[1], n_protected=n) | LinearMeasures.of(estimate.numbers)
+    found = estimate_measures(estimate, train, spec)
     if not np.all(np.isfinite(estimate.coefficients)):
-        return found | LinearMeasures(diverged=True)
+        return found
     least = exact_loss(data, train, spec.options)
     model = model_of(spec.options)
     excess = training_loss(estimate.scores(data.X[train]), data, train, model) - least
     found |= LinearMeasures(excess_loss=excess) | prediction_measures(estimate, data, ~train, model)
     return found | pooled_measures(estimate, data, train, spec, least)
+
+
+def estimate_measures(
+    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]
+) -> LinearMeasures:
+    """What follows from the estimate, or from the part of it that one party has, and public facts."""
+    n, known = int(train.sum()), estimate.coefficients
+    found = LinearMeasures(n_train=n, n_features=len(known) - 1, n_protected=n) | LinearMeasures.of(estimate.numbers)
+    if not np.all(np.isfinite(known if estimate.part is None else known[list(estimate.part)])):
+        return found | LinearMeasures(diverged=True)
+    return found
 
 
 def prediction_measures(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> LinearMeasures:

@@ -28,7 +28,7 @@ def metrics(
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
     kept, selection = select_trees(estimate.ensemble, X, y, options, data.criterion)
-    found = TreeMeasures(n_protected=int(train.sum()), n_trees=len(kept.trees)) | selection
+    found = estimate_measures(estimate, train, spec) | TreeMeasures(n_trees=len(kept.trees)) | selection
     scores, numbers = kept.scores(X), TreeMeasures.of(estimate.numbers)
     if not np.isfinite(scores).all():
         return found | numbers | TreeMeasures(diverged=True)
@@ -40,6 +40,14 @@ def metrics(
     if estimate.scores is not None:
         found |= _deployment_measures(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
     return found
+
+
+def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]) -> TreeMeasures:
+    """What follows from the estimate and public facts, without a record."""
+    found = TreeMeasures(n_protected=int(train.sum())) | TreeMeasures.of(estimate.numbers)
+    if options_of(estimate, spec).select_by != "none" and not train.all():
+        return found
+    return found | TreeMeasures(n_trees=len(estimate.ensemble.trees), best_trees=None, selected_on_test=False)
 
 
 def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Spec, RowSettings]) -> TreeMeasures:
@@ -138,11 +146,17 @@ def example_fits(
     """Loss along the trees on training and test rows, and what the fit itself shows (tables with bands)."""
     options, ensemble = options_of(estimate, spec), estimate.ensemble
     shown = TreeExamples(
-        path_trees=steps(ensemble, options).astype(float),
         path_train_loss=along(ensemble, data.X[train], data.y[train], options, data.criterion),
         path_test_loss=along(ensemble, data.X[~train], data.y[~train], options, data.criterion),
     )
-    return shown | shown_tables(ensemble) | TreeExamples.with_dims(estimate.arrays)
+    return shown | estimate_examples(estimate, train, spec)
+
+
+def estimate_examples(estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, object, object]) -> TreeExamples:
+    """What the fit itself shows, without a record."""
+    counts = steps(estimate.ensemble, options_of(estimate, spec)).astype(float)
+    found = TreeExamples(path_trees=counts) | shown_tables(estimate.ensemble)
+    return found | TreeExamples.with_dims(estimate.arrays)
 
 
 def shown_tables(ensemble: Ensemble) -> TreeExamples:

@@ -42,7 +42,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(TableSettings, "columns", predicts=True),
+        "table": Source.own(TableSettings, "columns", predicts=True, examples="metrics"),
     },
     methods={
         "pooled": Protocol(PooledOptions, release=NO_NOISE),
