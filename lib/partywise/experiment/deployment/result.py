@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def held_estimate(
 
 def _cell(
     deployment: Deployment,
-    found: Any,
+    found: object,
     model: Mapping[str, object],
     predictions: Sequence[tuple[str, int, float]],
     own: Part,
@@ -87,7 +87,7 @@ def _cell(
     plan, network = deployment.plan, deployment.network
     source, coords = plan.cases[network.case].source, deployment.coords
     given = found, own.run.fold.train, own.run.spec
-    numbers: dict[str, Scalar] = {"epsilon_claimed": float(found.epsilon_claimed)}
+    numbers: dict[str, Scalar] = {"epsilon_claimed": float(getattr(found, "epsilon_claimed", math.nan))}
     if source.measures is not None:
         numbers |= measure_values(plan.study, "measures", source.measures(*given))
     examples: Arrays = {}
