@@ -63,8 +63,8 @@ assert not [name for name in sys.modules if name.startswith("partywise.studies")
     assert done.returncode == 0, done.stderr
 
 
-def test_pynacl_is_loaded_where_lists_are_intersected_and_nowhere_else():
-    """Not by the programs of all studies, not by aligned records or digests; and one file alone may import it."""
+def test_pynacl_is_loaded_where_lists_are_intersected_or_frames_sealed_and_nowhere_else():
+    """Not by the programs of all studies, not by aligned records or digests; and two files alone may import it."""
     code = """
 import importlib, sys, warnings
 from partywise.experiment.study import available, load
@@ -87,7 +87,7 @@ assert "nacl" in sys.modules
     assert done.returncode == 0, done.stderr
     lib = ROOT / "lib" / "partywise"
     users = [str(path.relative_to(lib)) for path in lib.rglob("*.py") if "nacl" in path.read_text(encoding="utf-8")]
-    assert users == ["federation/exchanges/psi.py"]
+    assert sorted(users) == ["federation/exchanges/psi.py", "federation/transport/relay/sealing.py"]
 
 
 def test_a_fit_loads_nothing_that_writes_tables():

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from partywise.errors import ConfigError
-from partywise.experiment.results.folder import RESULTS, checked_name, name_of
+from partywise.experiment.results.folder import RESULTS, checked_name, result_name
 
 # In the folder of a configuration: whose it is.
 RECORD = "configuration.json"
@@ -76,7 +76,7 @@ def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:
     if not files:
         return Place(checked_name(config.get("name")), "--config")
     path = files[-1].parent.resolve() / files[-1].name
-    name = checked_name(config["name"]) if "name" in config else name_of(path)
+    name = result_name(config, path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return Place(name, os.path.relpath(path, run.resolve()), digest)
 

@@ -8,6 +8,7 @@
 ``check-method``: the contract of a method of your own;
 ``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours;
 ``party``: one party of a run whose parties are processes of their own; ``certificates``: who they are to each other;
+``nvflare-job``: a job by which NVFlare runs them;
 ``result``: what a party has of the estimate in the end; ``union``: what all of them wrote down, together;
 ``register``: sign what is about to be run, before data are opened;
 ``check-release``: a published result, checked without data.
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing
+from .experiment.deployment.nvflare.job import add_nvflare_job, nvflare_job
 from .experiment.deployment.verbs import add_apart, certificates, check, party, register, result, union
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
@@ -28,7 +30,7 @@ from .experiment.register.verb import add_claims, claims
 from .federation.account.verb import add_ledger, ledger
 
 # Verbs of a configuration with a block `network`.
-APART = {"party": party, "certificates": certificates, "register": register}
+APART = {"party": party, "certificates": certificates, "register": register, "nvflare-job": nvflare_job}
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
 
 
@@ -53,6 +55,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add_reference(verbs)
     add_ledger(verbs)
     add_apart(verbs)
+    add_nvflare_job(verbs)
     check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
     check_verb.add_argument(
         "address", help="my_package.my_module:NAME of a protocol or a study, or my_package.my_module for its PROTOCOL"

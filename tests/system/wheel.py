@@ -28,7 +28,7 @@ import partywise
 assert "site-packages" in partywise.__file__, partywise.__file__
 found = {one.metadata["Name"].lower() for one in importlib.metadata.distributions()}
 assert found <= {"partywise", "numpy", "scipy", "pip", "setuptools"}, found
-extras, missing = {"xarray", "netCDF4", "matplotlib", "pandas", "jinja2", "yaml", "aiohttp", "tno"}, set()
+extras, missing = {"xarray", "netCDF4", "matplotlib", "pandas", "jinja2", "yaml", "aiohttp", "tno", "nvflare"}, set()
 for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
     try:
         importlib.import_module(module.name)
@@ -36,7 +36,7 @@ for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
         assert error.name in extras, (module.name, error)
         missing.add(module.name)
 rooms = ("results", "plotting", "tables", "differences", "register", "collect", "verify", "plans", "configuration.text")
-carriers = (".transport.carrier", ".transport.connection", ".transport.pool")
+carriers = (".transport.connection", ".transport.pool", ".relay.nvflare", ".nvflare.site")
 named = (".figures", *carriers, *(f".experiment.{room}" for room in rooms))
 assert all(any(part in name for part in named) for name in missing), missing
 from partywise.studies.sliced_inverse_regression.metrics import printed_table

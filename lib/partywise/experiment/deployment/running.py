@@ -55,6 +55,19 @@ class PartyRunError(RuntimeError):
     """A party's run that ended early, in one sentence."""
 
 
+def connect(network: Network, me: str, certificates: Path, journal: Journal | None = None) -> Transport:
+    """A party's end of the network."""
+    from ...federation.transport.network import PATIENCE
+    from ...federation.transport.network import Network as Connections
+
+    addresses = {name: (one.host, one.port) for name, one in addresses_of(network).items()}
+    patience = min(PATIENCE, network.patience)
+    return Connections(me, addresses, certificates, largest=network.largest_message, patience=patience, journal=journal)
+
+
+Connect = Callable[[Network, str, Path, Journal | None], Transport]
+
+
 @dataclass(frozen=True)
 class Start:
     """Where a party stands.
@@ -63,6 +76,7 @@ class Start:
     account : file of its account over all runs, by default beside its data, or its outputs where it has none
     configuration_file : the shared configuration itself, as it is published
     policy : of its site, where it has one
+    connect : its end of the connections to all others
     """
 
     deployment: Deployment
@@ -74,6 +88,7 @@ class Start:
     account: Path | None = None
     configuration_file: bytes = b""
     policy: SitePolicy | None = None
+    connect: Connect = connect
 
     @property
     def ledger(self) -> Path:
@@ -251,7 +266,7 @@ def _run(start: Start) -> RunReport:
             deployment.plan.methods[network.method].protocol.fit,
             own.run,
             start.me,
-            connect(network, start.me, start.certificates, journal),
+            start.connect(network, start.me, start.certificates, journal),
             configuration=start.configuration,
             account=account,
             patience=network.patience,
@@ -278,16 +293,6 @@ def plan_draws(deployment: Deployment) -> bool:
 def _start_words(start: Start) -> str:
     """What a run is started with, as its journal has it."""
     return f"{start.configuration} {library_digest()} {start.me}"
-
-
-def connect(network: Network, me: str, certificates: Path, journal: Journal | None = None) -> Transport:
-    """A party's end of the network."""
-    from ...federation.transport.network import PATIENCE
-    from ...federation.transport.network import Network as Connections
-
-    addresses = {name: (one.host, one.port) for name, one in addresses_of(network).items()}
-    patience = min(PATIENCE, network.patience)
-    return Connections(me, addresses, certificates, largest=network.largest_message, patience=patience, journal=journal)
 
 
 def _account(start: Start) -> Account:

@@ -18,6 +18,7 @@ from ...errors import AccountError, CertificationError, ConfigError, PartyError,
 if TYPE_CHECKING:
     from ..plan import Plan
     from .joint_results import JointResults
+    from .running import Connect
     from .settings import Deployment
     from .site.policy import SitePolicy
 
@@ -82,37 +83,41 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     together.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
 
 
-def party(config: Mapping[str, object], given: argparse.Namespace) -> int:
-    """Run one party and print its last screen; others are told where the policy of its site forbids it."""
+def party(config: Mapping[str, object], given: argparse.Namespace, connect: Connect | None = None) -> int:
+    """Run one party and print its last screen; others are told where the policy of its site forbids it.
+
+    connect : its end of the connections to all others, by default one of its own over the network
+    """
+    from .running import connect as connect_directly
     from .site.policy import policy_of
 
+    connect = connect or connect_directly
     policy = policy_of(given.site, given.data, given.account)
     try:
         if policy is not None:
             policy.check_configuration(config, given.config)
-        return _party(config, given, policy)
+        return _party(config, given, policy, connect)
     except PolicyError as error:
         print(f"party: {error}", file=sys.stderr, flush=True)
         if not (error.is_told or given.dry_run):
-            _tell_refusal(config, given)
+            _tell_refusal(config, given, connect)
         return 1
 
 
-def _party(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> int:
+def _party(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None, connect: Connect) -> int:
     """As `party`, under a policy."""
     from ...federation.publication.files import encode_json
     from ..plans import plans
-    from ..results.folder import RESULTS, checked_name, name_of
+    from ..results.folder import RESULTS, result_name
     from .running import PartyRunError, Start, dry_run, run
     from .screen import SEEDED, foresight, screen
     from .settings import digest
 
-    deployment = _network(config, plans(config), given.config)
+    deployment = deployment_in_file(config, plans(config), given.config)
     data = given.data or Path() if policy is None else policy.folder
-    name = checked_name(config["name"]) if "name" in config else name_of(given.config)
-    into = given.into or Path(RESULTS) / name / "parties" / given.me
+    into = given.into or Path(RESULTS) / result_name(config, given.config) / "parties" / given.me
     folders = data, given.certificates, into, given.account
-    start = Start(deployment, digest(config), given.me, *folders, encode_json(dict(config)), policy)
+    start = Start(deployment, digest(config), given.me, *folders, encode_json(dict(config)), policy, connect)
     if deployment.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
@@ -143,16 +148,15 @@ def _log(verbose: bool) -> Iterator[None]:
         LOG.removeHandler(handler)
 
 
-def _tell_refusal(config: Mapping[str, object], given: argparse.Namespace) -> None:
+def _tell_refusal(config: Mapping[str, object], given: argparse.Namespace, connect: Connect) -> None:
     """Tell the others that the site refuses, as far as they can be reached."""
     from ...federation.deployment.party import tell_refusal
     from ..configuration.build import build
-    from .running import connect
     from .settings import KEY, Network
 
     with suppress(ImportError, OSError, ValueError, PartyError):
         network = build(Network, config.get(KEY), KEY)
-        with closing(connect(network, given.me, given.certificates)) as transport:
+        with closing(connect(network, given.me, given.certificates, None)) as transport:
             tell_refusal(transport, network.patience)
 
 
@@ -167,7 +171,7 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
     if isinstance(block, Mapping):
         kept = {key: value for key, value in block.items() if key != "budget"}
         config = {**config, "network": {**kept, "mode": "experiment"}}
-    deployment = _network(config, plans(config), given.config)
+    deployment = deployment_in_file(config, plans(config), given.config)
     try:
         make(given.into, deployment.names)
     except (OSError, ValueError, ImportError) as error:
@@ -192,7 +196,7 @@ def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
     from ..plans import plans
     from .settings import digest
 
-    deployment = _network(config, plans(config), given.config)
+    deployment = deployment_in_file(config, plans(config), given.config)
     if given.me not in deployment.holders:
         raise ConfigError(f"--me is {given.me!r}: data holders register, {', '.join(deployment.holders)}.")
     path = given.into / f"{given.me}.json"
@@ -264,7 +268,7 @@ def certified(found: JointResults) -> str:
     )
 
 
-def _network(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> Deployment:
+def deployment_in_file(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> Deployment:
     from .settings import deployment_of
 
     found = deployment_of(config, plans)

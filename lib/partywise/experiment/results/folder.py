@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...errors import ConfigError
@@ -23,6 +24,11 @@ def checked_name(name: object) -> str:
             f"name is {name!r}: the folder of the results takes at most 60 of a-z, 0-9 and _, a letter first."
         )
     return name
+
+
+def result_name(config: Mapping[str, object], path: Path) -> str:
+    """The name that a configuration gives itself, or that of its file."""
+    return checked_name(config["name"]) if "name" in config else name_of(path)
 
 
 def name_of(path: Path) -> str:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import PartyError
-from .tls import AUTHORITY
+from .tls import AUTHORITY, site_name
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -90,7 +90,7 @@ def signature_problem(name: str, told: bytes, head: Mapping[str, Any], authority
     try:
         chain = x509.load_pem_x509_certificates(head["certificate"].encode())
         names = chain[0].subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-        if [one.value for one in names] != [name]:
+        if [one.value for one in names] not in ([name], [site_name(name)]):
             return "is signed with the certificate of another party"
         if authority and not _is_issued(chain, x509.load_pem_x509_certificates(authority.encode()), failed):
             return f"is signed with a certificate that is not of the authority in {AUTHORITY}.pem"

@@ -15,6 +15,8 @@ AUTHORITY = "authority"
 PLAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 # What begins so has bytes written as two hexadecimal digits after a hyphen.
 WRITTEN = "x--"
+# What a project of NVFlare calls its own server.
+SERVERS = ("server", "server_parent")
 # X.509 has 64 characters for a common name, DNS 63 for what stands between two dots.
 COMMON, LABEL = 64, 63
 # Codes of OpenSSL's verification.
@@ -29,10 +31,21 @@ def host_name(name: str) -> str:
     Another name for every name: bytes (UTF-8) that DNS does not tell apart or does not know are written as two digits,
     after ``x--`` at the beginning: "klinik a" is ``x--klinik-20a``.
     """
-    if PLAIN.fullmatch(name) and not name.startswith(WRITTEN):
-        return name
+    return name if PLAIN.fullmatch(name) and not name.startswith(WRITTEN) else written_name(name)
+
+
+def written_name(name: str) -> str:
+    """A name in small letters, digits and hyphens, which no plain name begins as."""
     letters = (chr(byte) if re.fullmatch(rb"[a-z0-9]", bytes([byte])) else f"-{byte:02x}" for byte in name.encode())
     return WRITTEN + "".join(letters)
+
+
+def site_name(name: str) -> str:
+    """The name of a party's site in a project of NVFlare, and the common name of the certificate that it has there.
+
+    As `host_name`, but for names that NVFlare keeps for its own server.
+    """
+    return written_name(name) if name in SERVERS else host_name(name)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -47,6 +60,9 @@ def check_names(names: Sequence[str]) -> None:
             problem = f"a certificate has room for {COMMON} characters and {LABEL} of {host_name(name)!r}; shorten it"
         if problem:
             raise ValueError(f"name={name!r} of a party: {problem}.")
+    own = {form: name for name in names for form in (host_name(name), written_name(name)) if form != name}
+    if taken := sorted(own.keys() & set(names)):
+        raise ValueError(f"name={taken[0]!r} of a party is how that of {own[taken[0]]!r} is written: choose another.")
     twice = {name for name in names if [other.lower() for other in names].count(name.lower()) > 1}
     if twice:
         raise ValueError(f"names={sorted(twice)} of parties are the same, or differ in capitals alone: choose others.")

@@ -1,0 +1,83 @@
+"""A job for NVFlare: the shared configuration as it is, who runs it, and no code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from ....errors import ConfigError
+from ....federation.transport.tls import site_name
+from ...plans import FILE, plans, read_file
+from ..settings import Deployment
+from ..verbs import deployment_in_file
+
+APP, FORMAT = "app", 2
+SITE = "partywise.experiment.deployment.nvflare.site"
+
+
+def add_nvflare_job(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verb."""
+    job = verbs.add_parser("nvflare-job", help="a job by which NVFlare runs the parties of a network")
+    job.add_argument("config", type=Path, metavar="FILE", help="the configuration that all parties share")
+    job.add_argument("--into", type=Path, required=True, help="a new folder, to be submitted to NVFlare")
+
+
+def nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
+    """Write a job for NVFlare."""
+    sites = write_job(deployment_in_file(config, plans(config), given.config), given.config, given.into)
+    print(
+        f"{given.into}: a job for the sites {', '.join(sites.values())}. Submit it: nvflare job submit -j {given.into}"
+    )
+    for name, site in sites.items():
+        if name != site:
+            print(f"  {name!r} is the site {site}")
+    return 0
+
+
+def write_job(deployment: Deployment, file: Path, into: Path) -> dict[str, str]:
+    """Write a job into a new folder; the site of every party.
+
+    ConfigError if the folder is there, or the configuration names files of studies, which a job would not bring.
+    """
+    studies = read_file(file).get("studies")
+    for name, block in studies.items() if isinstance(studies, dict) else ():
+        if isinstance(block, str) or FILE in block:
+            raise ConfigError(f"studies.{name} of {file} is in a file of its own: a job has one file, so put it in.")
+    if into.exists():
+        raise ConfigError(f"--into is {into}, which is there already: name a new folder.")
+    sites = {name: site_name(name) for name in deployment.names}
+    meta = {
+        "name": re.sub(r"[^A-Za-z0-9_-]", "-", file.stem),
+        "resource_spec": {},
+        "deploy_map": {APP: ["server", *sites.values()]},
+        "min_clients": len(sites),
+        "mandatory_clients": list(sites.values()),
+    }
+    server = {
+        "format_version": FORMAT,
+        "workflows": [
+            {"id": "parties", "path": f"{SITE}.PartyController", "args": {"sites": list(sites.values())}},
+        ],
+        "components": [],
+    }
+    executor = {"path": f"{SITE}.PartyExecutor", "args": {"configuration": file.name}}
+    client = {
+        "format_version": FORMAT,
+        "executors": [{"tasks": ["party"], "executor": executor}],
+        "components": [],
+        "task_data_filters": [],
+        "task_result_filters": [],
+    }
+    config = into / APP / "config"
+    config.mkdir(parents=True)
+    for path, told in (
+        (into / "meta.json", meta),
+        (config / "config_fed_server.json", server),
+        (config / "config_fed_client.json", client),
+    ):
+        path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    (config / file.name).write_bytes(file.read_bytes())
+    return sites
