@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from partywise.errors import ConfigError
-from partywise.experiment.deployment.settings import deployment_of
+from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plan import Plan
 
 
 def check_network(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> None:
     """Raise :class:`ConfigError` for the first key of the block ``network`` that is wrong: it runs nothing here."""
-    deployment_of(config, plans)
+    deployments_of(config, plans)
 
 
 def check_files(plans: Mapping[str, Plan], folder: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from own_data_sets import write_csv
-from partywise.experiment.deployment.settings import Deployment, deployment_of
+from partywise.experiment.deployment.settings import Deployment, deployments_of
 from partywise.experiment.plans import plans
 from partywise.randomness import stream
 
@@ -61,11 +61,14 @@ class Apart:
         return {"root_seed": 5, "studies": {self.study: block}, "network": self.network}
 
     def deployment(self) -> Deployment:
-        """The checked block."""
-        config = self.config
-        found = deployment_of(config, plans(config))
-        assert found is not None
+        """The checked block of one fit."""
+        [found] = self.deployments()
         return found
+
+    def deployments(self) -> tuple[Deployment, ...]:
+        """The fits of the checked block."""
+        config = self.config
+        return deployments_of(config, plans(config))
 
     def write(self, folder: Path) -> Path:
         """``whole`` with all files, and the folder of each party with its own; the place of the former."""

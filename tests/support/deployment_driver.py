@@ -9,7 +9,7 @@ from typing import Any
 
 from partywise.federation.account.reading import cost_digest
 from partywise.federation.deployment.outcome import Outcome
-from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.deployment.union import ReceivedMessage, ReservedRow, SentMessage
 from partywise.federation.run import Run
 from partywise.federation.transport.interface import Transport
@@ -75,7 +75,7 @@ def threads(
             name: value[me] if isinstance(value, Mapping) else value for name, value in options.items()
         }
         try:
-            found[me] = run_party(fit, runs[me], me, ends[me], **given)
+            [found[me]] = run_party([Program(fit=fit, run=runs[me])], me, ends[me], **given)
         except BaseException as error:
             found[me] = error
 

@@ -17,7 +17,7 @@ import numpy as np
 from deployment_driver import CONFIGURATION, Notes
 from partywise.errors import PartyError
 from partywise.federation.deployment.outcome import Outcome, estimate_of
-from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.deployment.platforms import platform_of_process
 from partywise.federation.deployment.session import library_digest
 from partywise.federation.deployment.union import union
@@ -113,7 +113,8 @@ def _place(
                 object.__setattr__(party, "block", {key: _gone(array) for key, array in party.block.items()})
         notes, end = Notes(name), mesh.end(name)
         given = {"configuration": CONFIGURATION, "account": notes, "patience": patience}
-        outcome = run_party(fit, run, name, end if through is None else through(end), **given)
+        transport = end if through is None else through(end)
+        [outcome] = run_party([Program(fit=fit, run=run)], name, transport, **given)
         pipe.send(("done", (outcome, notes.rows)))
     except PartyError as error:
         pipe.send(("ended", str(error)))

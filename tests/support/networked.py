@@ -29,7 +29,7 @@ from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account
 from partywise.federation.codec import decode, encode
 from partywise.federation.deployment.outcome import Outcome
-from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.deployment.union import union
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
@@ -132,7 +132,7 @@ def _party(me: str, request: Mapping[str, Any]) -> tuple[Outcome, list[str]]:
     network = Network(me, places, request["certificates"])
     with Account(folder / f"{me}.jsonl", party=me) as account:
         given = {"configuration": hashlib.sha256(text).hexdigest(), "account": account, "patience": PATIENCE}
-        outcome = run_party(watched, run, me, network, **given)
+        [outcome] = run_party([Program(fit=watched, run=run)], me, network, **given)
     return outcome, sorted(opened)
 
 

@@ -19,7 +19,7 @@ from network_driver import addresses
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
 from partywise.federation.deployment.outcome import outcomes
-from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.deployment.union import union
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -100,7 +100,8 @@ def _party(
         network = Network(name, places, certificates, journal=given.get("journal"))
         end = mortal(network, life) if life else network
         try:
-            said = run_party(fit, run, name, end, **given).digest
+            [outcome] = run_party([Program(fit=fit, run=run)], name, end, **given)
+            said = outcome.digest
             if journals is not None:
                 journal.discard()
         except Exception as error:

@@ -9,8 +9,8 @@ import pytest
 
 from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, simulation
-from partywise.experiment.deployment.part import part
-from partywise.experiment.deployment.settings import deployment_of, digest
+from partywise.experiment.deployment.part import parts
+from partywise.experiment.deployment.settings import deployments_of, digest
 from partywise.experiment.plans import plans
 from pipeline import ROOT
 from verbs.demo_network import CASES
@@ -40,12 +40,12 @@ def test_every_record_is_dealt_once(dealt):
 
 def test_a_party_gets_its_file_and_certificate_and_no_other(dealt, tmp_path):
     case = deal(dealt, tmp_path)
-    assert len(case.names) == 4 and deployment_of(dealt.config, plans(dealt.config)) is not None
+    assert len(case.names) == 4 and len(deployments_of(dealt.config, plans(dealt.config))) == 1
     for name in case.names:
         own = {path.name for path in (tmp_path / name).rglob("*") if path.is_file()}
         file = {dealt.files[name][0]} if name in dealt.files else set()
         assert own == {"mine.yaml", "authority.pem", f"{name}.pem", f"{name}.key"} | file
-        assert part(case, digest(dealt.config), name, tmp_path / name).run.names == case.names
+        assert parts((case,), digest(dealt.config), name, tmp_path / name)[0].run.names == case.names
     channel, digests = simulation(case, tmp_path)
     assert len(channel.messages) > 4 and set(digests) == set(case.names)
 

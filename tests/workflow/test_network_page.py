@@ -12,7 +12,7 @@ import yaml
 from partywise.__main__ import main
 from partywise.errors import BudgetExceeded
 from partywise.experiment.deployment.part import whole
-from partywise.experiment.deployment.settings import Deployment, Network, deployment_of
+from partywise.experiment.deployment.settings import Deployment, Network, deployments_of
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.account.spending import Budget, Spending, spent_of
 from partywise.federation.run import simulate
@@ -35,7 +35,7 @@ def first_cells(heading: str) -> list[str]:
 
 def test_the_configuration_of_the_page_is_one_that_parties_share():
     config = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])
-    found = deployment_of(config, plans(config))
+    [found] = deployments_of(config, plans(config))
     assert found.names == ("north", "river", "server")
     assert set(found.names) == set(config["network"]["parties"])
 
@@ -91,7 +91,7 @@ def test_the_screens_of_the_page_are_what_its_examples_cost():
 
 def paid_by(name: str, config: dict[str, Any]) -> tuple[list[int], list[tuple[str, Event]], Deployment]:
     """Bytes of the messages of a party of an example, what it pays in one run, and the block."""
-    found = deployment_of(config, plans(config))
+    [found] = deployments_of(config, plans(config))
     run, *_ = whole(found, name, ROOT)
     simulate(found.plan.methods[found.network.method].protocol.fit, run)
     sent = [row["bytes"] for row in run.channel.transcript() if row["sender"] == name]

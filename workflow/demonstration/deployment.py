@@ -20,7 +20,7 @@ from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import JointResults
 from partywise.experiment.deployment.screen import screen
-from partywise.experiment.deployment.settings import Deployment, deployment_of
+from partywise.experiment.deployment.settings import Deployment, deployments_of
 from partywise.experiment.plans import plans
 from partywise.federation.channel import Channel
 from partywise.federation.deployment.outcome import outcomes
@@ -59,8 +59,7 @@ def deal(case: Dealt, folder: Path) -> Deployment:
     for name, (file, content) in case.files.items():
         for place in (name, "whole"):
             (folder / place / file).write_bytes(content)
-    found = deployment_of(case.config, plans(case.config))
-    assert found is not None
+    [found] = deployments_of(case.config, plans(case.config))
     return found
 
 

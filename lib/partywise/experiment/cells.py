@@ -149,7 +149,12 @@ def run(
 
 def execution(plan: Plan, case: str, method: str, n_parties: int, fold: int, epsilon: float, data: Replicate) -> Run:
     """The run of one fit of replicate 0, not begun: what its cell in the cube is computed by."""
-    return _Fits(plan, case, method, n_parties, 0, data, noise_of(plan, case, 0)).execution(fold, epsilon)
+    return executions(plan, case, method, n_parties, data)(fold, epsilon)
+
+
+def executions(plan: Plan, case: str, method: str, n_parties: int, data: Replicate) -> Callable[[int, float], Run]:
+    """`execution` of a method by fold and epsilon: the data are divided among parties once."""
+    return _Fits(plan, case, method, n_parties, 0, data, noise_of(plan, case, 0)).execution
 
 
 class _Fits:

@@ -17,13 +17,13 @@ from partywise.datasets.own.remote.placeholders import column_of
 from partywise.errors import DataMissing
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.part import Part, part
+from partywise.experiment.deployment.part import Part, parts
 
 GLM, CLIENTS, LABELS, CURVES = "vertical_glm", "sliced_inverse_regression", "label_private", "functional_boosting"
 
 
 def own(case: Apart, me: str, folder: Path) -> Part:
-    return part(case.deployment(), "salt", me, folder / me)
+    return parts((case.deployment(),), "salt", me, folder / me)[0]
 
 
 def equal_to_the_simulation(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch, fold: bool = True) -> None:
@@ -77,7 +77,7 @@ def test_one_file_with_a_column_of_clients(tmp_path, monkeypatch):
     with pytest.raises(
         DataMissing, match=r"all.csv: site is 'south' in row 82, and this is the file of 'north': where"
     ):
-        part(case.deployment(), "salt", "north", tmp_path / "whole")
+        parts((case.deployment(),), "salt", "north", tmp_path / "whole")
 
 
 def test_records_that_arrive_unaligned_need_no_common_ids(tmp_path, monkeypatch):
@@ -163,5 +163,5 @@ def test_the_own_file_is_needed_and_no_other_is_looked_for(tmp_path):
     case.write(tmp_path)
     assert own(case, "shop", tmp_path).run.parties[0].block
     with pytest.raises(DataMissing, match=r"nowhere.shop.csv cannot be read \(No such file or directory\)"):
-        part(case.deployment(), "salt", "shop", tmp_path / "nowhere")
+        parts((case.deployment(),), "salt", "shop", tmp_path / "nowhere")
     assert own(case, "analyst", tmp_path).run.parties[0].block == {}

@@ -11,7 +11,7 @@ import pytest
 from deployment_cases import STUDIES, Apart
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
-from partywise.experiment.deployment.part import part
+from partywise.experiment.deployment.part import parts
 from partywise.experiment.deployment.settings import digest
 from partywise.federation.codec import encode
 from partywise.federation.deployment.outcome import plain
@@ -44,7 +44,7 @@ def test_a_party_apart_knows_what_is_public(study, tmp_path, monkeypatch):
     assert deployment.names == whole.names == case.names
     monkeypatch.chdir(tmp_path)
     for me in whole.names:
-        own = part(deployment, "salt", me, tmp_path / me).run
+        own = parts((deployment,), "salt", me, tmp_path / me)[0].run
         assert public(own) == expected, me
         for mine, theirs in zip(own.parties, whole.parties, strict=True):
             if mine.name != me:
@@ -61,23 +61,21 @@ def test_holders_of_the_same_records_say_so(study, tmp_path):
     case = Apart(study)
     case.write(tmp_path)
     deployment = case.deployment()
-    facts = {me: part(deployment, "salt", me, tmp_path / me).facts for me in deployment.names}
+    facts = {me: parts((deployment,), "salt", me, tmp_path / me)[0].facts for me in deployment.names}
     if study == "sliced_inverse_regression":
         assert not any(facts.values())
         return
     said = {facts[me]["list of records"] for me in deployment.holders}
     assert len(said) == 1 and not any(facts[me] for me in deployment.places)
-    assert (
-        part(deployment, "other", deployment.holders[0], tmp_path / deployment.holders[0]).facts["list of records"]
-        not in said
-    )
+    [other] = parts((deployment,), "other", deployment.holders[0], tmp_path / deployment.holders[0])
+    assert other.facts["list of records"] not in said
     # One record more at one party.
     file, (_, rows) = next(iter(case.files[deployment.holders[1]].items()))
     with (tmp_path / deployment.holders[1] / file).open("a") as handle:
         handle.write(",".join(["zz", *rows[-1][1:]]) + "\n")
     case.network.pop("rows", None) if not deployment.places else None
     if not deployment.places:
-        other = part(case.deployment(), "salt", deployment.holders[1], tmp_path / deployment.holders[1]).facts
+        other = parts((case.deployment(),), "salt", deployment.holders[1], tmp_path / deployment.holders[1])[0].facts
         assert other["list of records"] not in said
 
 

@@ -63,7 +63,7 @@ def test_what_is_wrong_with_a_configuration(case, capsys):
     del without["network"]
     Path("wrong.yaml").write_text(yaml.safe_dump(without))
     for words in (party(config="wrong.yaml"), ("certificates", "--config", "wrong.yaml")):
-        assert "wrong.yaml has no block network: say there which fit is run" in told(capsys, *words)
+        assert "wrong.yaml has no block network: say there which fits are run" in told(capsys, *words)
 
 
 def test_who_is_nobody_has_no_certificate_or_no_place_to_listen(case, capsys):
@@ -129,7 +129,7 @@ def test_the_account_lies_with_the_data_whatever_the_configuration_is_called(tmp
     deployment = SimpleNamespace(holders=("north", "south"))
     for name in ("study", "copy"):
         into = tmp_path / "results" / name
-        start = Start(deployment, "c" * 64, "north", tmp_path / "data", tmp_path, into)
+        start = Start((deployment,), "c" * 64, "north", tmp_path / "data", tmp_path, into)
         assert start.ledger == tmp_path / "data" / FILE
         assert replace(start, me="server").ledger == into / FILE
         assert replace(start, account=tmp_path).ledger == tmp_path / FILE

@@ -10,7 +10,7 @@ import pytest
 from config_check import check_network
 from deployment_cases import STUDIES, Apart
 from partywise.errors import ConfigError
-from partywise.experiment.deployment.settings import deployment_of
+from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plans import plans
 
 Change = Callable[[Apart], Any]
@@ -118,7 +118,7 @@ def test_a_name_is_that_of_a_certificate_and_of_a_folder():
     with pytest.raises(
         ConfigError, match=r"network.parties has a name='../shop' of a party: it names files: leave out"
     ):
-        deployment_of(config, plans(config))
+        deployments_of(config, plans(config))
 
 
 def test_one_file_of_two_parties_is_refused_where_columns_are_split():
@@ -126,7 +126,7 @@ def test_one_file_of_two_parties_is_refused_where_columns_are_split():
     case.settings["tables"][1]["file"] = "shop.csv"
     config = case.config
     with pytest.raises(ConfigError, match=r"settings.file 'shop.csv' has columns of 'shop' and of 'bank': where part"):
-        deployment_of(config, plans(config))
+        deployments_of(config, plans(config))
 
 
 def test_a_case_of_generated_data_does_not_run_apart():
@@ -139,12 +139,12 @@ def test_a_case_of_generated_data_does_not_run_apart():
     }
     config["network"]["case"] = "made"
     with pytest.raises(ConfigError, match=r"network.case is 'made': its source 'generated' makes the data of all part"):
-        deployment_of(config, plans(config))
+        deployments_of(config, plans(config))
 
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_configuration_without_the_block_has_none(study):
     config = Apart(study).config
-    assert deployment_of(config, plans(config)) is not None
+    assert len(deployments_of(config, plans(config))) == 1
     del config["network"]
-    assert deployment_of(config, plans(config)) is None
+    assert deployments_of(config, plans(config)) == ()

@@ -356,9 +356,7 @@ def test_what_an_owner_says_of_its_account_is_no_function_of_what_nobody_paid_fo
     case = Apart("sliced_inverse_regression")
     event = IntegerGaussian(mu=0.5)(whole(np.array([3]), 4, 1.0, "slice sums"), SecureRandom(), owner="north").event
     credential = Credential(published / "certificates", "north")
-    session = SimpleNamespace(
-        run="second", transport=SimpleNamespace(credential=credential), choose=lambda _, make: make()
-    )
+    second = SimpleNamespace(id="second", credential=credential, choose=lambda _, make: make())
     found = []
     for held in ("a", "b"):
         with Account(tmp_path / f"{held}.jsonl", party="north") as account:
@@ -370,7 +368,7 @@ def test_what_an_owner_says_of_its_account_is_no_function_of_what_nobody_paid_fo
                     account.record_end(held * 64)
             given = account, tmp_path, 60, None, "2026-01-01T00:00:00Z", {}
             part = publishing.Publication(case.deployment(), b"", "north", *given)
-            found.append(part._account_facts(session))
+            found.append(part._account_facts(second))
     commitments = [one["account"].pop("commitment") for one in found]
     assert found[0] == found[1] and len(set(commitments)) == 2
     assert found[0]["runs"]["begun"] == 2 and found[0]["runs"]["epsilon"] > found[0]["account"]["paid"] > 0

@@ -15,10 +15,11 @@ from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment import rehearsal, running
+from partywise.experiment.deployment import screen as screens
 from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
 from partywise.experiment.deployment.result import HeldEstimate
-from partywise.experiment.deployment.running import RunReport, Start
+from partywise.experiment.deployment.running import FitReport, RunReport, Start
 from partywise.experiment.deployment.screen import screen
 from partywise.experiment.study import EXACT, NO_NOISE, available, load
 from partywise.federation.cipher import Cipher
@@ -132,22 +133,24 @@ def test_a_rehearsal_says_what_the_messages_look_like(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("noise", "lines"), [(False, 1), (True, 0)])
-def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines, tmp_path):
+def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines, tmp_path, monkeypatch):
     case = Apart("vertical_trees")
     deployment = case.deployment()
     deployment = replace(deployment, network=replace(deployment.network, mode="release"))
-    start = Start(deployment, "c" * 64, case.names[0], tmp_path, tmp_path, tmp_path)
+    start = Start((deployment,), "c" * 64, case.names[0], tmp_path, tmp_path, tmp_path)
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
-    told = screen(start, RunReport(outcome, HELD, (), {}, {}, None, "", (), noise))
+    monkeypatch.setattr(screens, "plan_draws", lambda one: noise)
+    told = screen(start, RunReport((FitReport(start, outcome, HELD, (), ()),), {}, {}, None, ""))
     assert sum("nothing here may be published" in line for line in told) == lines
 
 
 def test_the_screen_says_what_coalitions_can_learn(tmp_path):
     deployment = Apart("vertical_trees").deployment()
-    start = Start(deployment, "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
+    start = Start((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
     against = {"outsiders": 1.5768, "any other single party": 2.0, "hill and river together": 3.0186}
-    told = screen(start, RunReport(outcome, HELD, (), {}, {}, None, "", (), True, "1/2 of it", against))
+    fit = FitReport(start, outcome, HELD, (), ())
+    told = screen(start, RunReport((fit,), {}, {}, None, "", "1/2 of it", against))
     assert any(
         "epsilon 1.577 against outsiders, 2.000 against any other single party, 3.019 against hill and river" in line
         for line in told
@@ -198,11 +201,12 @@ def test_what_would_protect_next_to_nothing_is_refused():
 
 def test_the_screen_says_who_is_trusted(tmp_path):
     deployment = newton(trusted={"aggregator": "Statistics Office"}).deployment()
-    start = Start(deployment, "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
+    start = Start((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
     outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
-    told = screen(start, RunReport(outcome, HELD, (), {}, {}, None, "", (), True, "", {}))
+    report = RunReport((FitReport(start, outcome, HELD, (), ()),), {}, {}, None, "")
+    told = screen(start, report)
     named = replace(deployment, network=replace(deployment.network, trusted={"analyst": "Bureau"}))
-    other = screen(replace(start, deployment=named), RunReport(outcome, HELD, (), {}, {}, None, "", (), True, "", {}))
+    other = screen(replace(start, deployments=(named,)), report)
     assert "Bureau runs the analyst, which may know the noise or the records: epsilon inf against it" in other
     assert "Statistics Office runs the aggregator, which sees every record: epsilon inf against it" in told
 
@@ -221,9 +225,9 @@ def test_records_go_to_the_place_that_is_trusted_with_them_and_to_nobody_else():
 
 
 def test_what_costs_too_much_or_trusts_nobody_by_name_is_refused_before_data_are_opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "part", lambda *given: pytest.fail("opened data"))
+    monkeypatch.setattr(running, "parts", lambda *given: pytest.fail("opened data"))
     named = {"trusted": {"aggregator": "Statistics Office"}}
     for given, words in (({}, "say who runs it"), (named | {"largest_epsilon": 1.5}, "network.largest_epsilon")):
-        start = Start(newton(**given).deployment(), "c" * 64, "shop", tmp_path, tmp_path, tmp_path)
+        start = Start(newton(**given).deployments(), "c" * 64, "shop", tmp_path, tmp_path, tmp_path)
         with pytest.raises(running.PartyRunError, match=words):
             running.run(start)

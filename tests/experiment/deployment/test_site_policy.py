@@ -16,9 +16,9 @@ from deployment_cases import STUDIES, Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.errors import ConfigError, PolicyError
-from partywise.experiment.deployment.part import Part, part, whole
+from partywise.experiment.deployment.part import Part, parts, whole
 from partywise.experiment.deployment.release_folder import NOBODY
-from partywise.experiment.deployment.settings import deployment_of
+from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.deployment.site.account import SiteAccount
 from partywise.experiment.deployment.site.policy import policy_of
 from partywise.experiment.plans import plans, read_configuration
@@ -39,7 +39,7 @@ def read(case: Apart, me: str, folder: Path, **changed: Any) -> Part:
     # What was read before is read again.
     whole(case.deployment(), NOBODY, Path())
     with found.reading():
-        own = part(case.deployment(), "c" * 64, me, found.folder)
+        own = parts((case.deployment(),), "c" * 64, me, found.folder)[0]
     found.check_records(own, me)
     return own
 
@@ -66,11 +66,11 @@ def test_the_site_of_the_example_lets_its_party_take_part(monkeypatch):
     monkeypatch.chdir(ROOT)
     file = Path("config/network_clients.example.yaml")
     config = read_configuration(file)
-    deployment, found = deployment_of(config, plans(config)), policy_of(SITE, None, None)
+    (deployment,), found = deployments_of(config, plans(config)), policy_of(SITE, None, None)
     found.check_configuration(config, file)
     found.check_deployment(deployment, "north", "")
     with found.reading():
-        found.check_records(part(deployment, "c" * 64, "north", found.folder), "north")
+        found.check_records(parts((deployment,), "c" * 64, "north", found.folder)[0], "north")
 
 
 def test_patterns_of_columns_are_those_of_the_shell(tmp_path):
@@ -241,7 +241,7 @@ def test_a_cell_has_so_many_persons_where_one_has_several_records(tmp_path):
         found.check_deployment(case.deployment(), "north", "")
         whole(case.deployment(), NOBODY, Path())
         with nullcontext() if not refused else pytest.raises(PolicyError, match="smoker of"), found.reading():
-            part(case.deployment(), "c" * 64, "north", found.folder)
+            parts((case.deployment(),), "c" * 64, "north", found.folder)[0]
 
 
 def event(mu: float, name: str) -> Event:

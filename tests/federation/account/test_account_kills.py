@@ -17,7 +17,7 @@ from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, paid_events, runs_of
 from partywise.federation.deployment import watch
-from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.party import Program, run_party
 from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
 from partywise.federation.transport.pipes import Mesh
@@ -66,7 +66,8 @@ def place(name: str, mesh: Mesh, folder: Path, number: int, last: int, before: b
     with Account(folder / name / FILE, party=name) as account:
         end = Mortal(mesh.end(name), marks, last, before)
         try:
-            run_party(program, run(), name, end, configuration=CONFIGURATION, account=account, patience=20.0)
+            given = {"configuration": CONFIGURATION, "account": account, "patience": 20.0}
+            run_party([Program(fit=program, run=run())], name, end, **given)
         except PartyError:
             os._exit(3)
     os._exit(0)

@@ -34,13 +34,11 @@ def event(name: str, **terms) -> Event:
 def link():
     """The link of the server, and what p1 would have to put to it."""
     ends = connected(NAMES)
-    session = Session(ends["server"], "c" * 64, patience=0.2)
-    session.run = "f" * 64
-    return SessionLink(session, NAMES, Notes("server")), ends["p1"]
+    return SessionLink(Session(ends["server"], "c" * 64, patience=0.2).run(0), NAMES, Notes("server")), ends["p1"]
 
 
 def put(end, payload, row, step=0, name="x"):
-    address = Address("f" * 64, step, "p1", "server", name)
+    address = Address(Session(end, "c" * 64).run(0).id, step, "p1", "server", name)
     end.put("server", address.tag, encode_frame(address, payload, row))
 
 
@@ -164,7 +162,7 @@ def test_lists_without_entries_and_shapes_may_differ(link):
 def test_what_a_rehearsal_had_is_compared_with_the_first_message(link):
     server, end = link
     rehearsed = {("server", "x"): form_of(Public(1.0, because="a setting"))}
-    server = SessionLink(server._session, NAMES, Notes("server"), forms=rehearsed)
+    server = SessionLink(server._run, NAMES, Notes("server"), forms=rehearsed)
     put(end, Public("1.0", because="a setting"), "")
     with pytest.raises(RefusalError, match=r"it is public \(str\) where the program has public \(float64\)"):
         server.get(0, "p1", "server", "x")

@@ -187,7 +187,7 @@ def test_a_party_with_other_code_is_refused_by_all():
 @pytest.mark.parametrize("lie", [rb'"\u001b[2J\n\u202e"', b"[" * 400 + b"]" * 400, b"1e400", b"null"])
 @pytest.mark.parametrize("tag", ["hello", "ready", "done"])
 def test_what_a_party_says_of_itself_is_shown_without_what_a_terminal_obeys(tag, lie):
-    field = {"hello": b"library", "ready": b"run", "done": b"run"}[tag]
+    field = {"hello": b"library", "ready": b"session", "done": b"run"}[tag]
 
     def lies(receiver, name, data):
         yield name, re.sub(rb'("%s": )"[^"]*"' % field, lambda found: found[1] + lie, data) if name == tag else data

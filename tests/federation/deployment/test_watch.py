@@ -120,7 +120,7 @@ def test_a_notice_that_cannot_be_read_is_refused(ends, data):
 
 
 def test_the_places_of_frames_are_those_of_the_program():
-    tags = ["ready", "message/0", "message/9", "message/10", "done"]
+    tags = ["ready", "message/0", "message/9", "message/10", "done", "1/message/0", "1/done", "10/message/0"]
     assert sorted(reversed(tags), key=place_of) == tags
     assert place_of("message/" + "9" * 5000) == place_of("message/-1") == place_of("ready")
-    assert place_of("message/x") == place_of("") == place_of("hello") == -1
+    assert place_of("message/x") == place_of("") == place_of("hello") == (0, -1)

@@ -188,7 +188,7 @@ def _delta(published: Published) -> str:
 
 def _program(published: Published) -> str:
     told, given = published.statement, published.files
-    deployment = deployment_in(given[files.CONFIGURATION])
+    deployment = deployment_in(given[files.CONFIGURATION], told)
     if set(published.owners) != set(deployment.holders):
         raise Failure(f"the statement is of {list(published.owners)}, the configuration of {list(deployment.holders)}")
     beside = {name: digest for name, digest in told["files"].items() if name.startswith(f"{files.REGISTRATION}/")}

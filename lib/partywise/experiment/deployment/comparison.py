@@ -11,7 +11,7 @@ from ...errors import ConfigError
 from ...federation.publication import files
 from ..plans import plans
 from .release_folder import Rebuilt
-from .settings import Deployment, deployment_of
+from .settings import Deployment, deployments_of
 
 # How far a number may be from the one that is computed again: of an estimate, and of a cost.
 ESTIMATE, COST = 1e-8, 1e-9
@@ -19,14 +19,15 @@ ESTIMATE, COST = 1e-8, 1e-9
 ADDRESSES = ("address", "protocol", "source")
 
 
-def deployment_in(configuration: bytes) -> Deployment:
-    """The block ``network`` of a published configuration."""
+def deployment_in(configuration: bytes, statement: Mapping[str, Any]) -> Deployment:
+    """The fit of the block ``network`` of a published configuration that a statement is of."""
     config = files.decode_json(files.CONFIGURATION, configuration)
     _refuse_foreign_code(config)
-    found = deployment_of(config, plans(config))
-    if found is None or found.network.mode != "release":
-        raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release.")
-    return found
+    told = statement["method"], statement["options"]["epsilon"], statement["options"]["fold"]
+    for one in deployments_of(config, plans(config)):
+        if one.network.mode == "release" and (one.network.method, one.network.epsilon, one.network.fold) == told:
+            return one
+    raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release and the fit of the statement.")
 
 
 def _refuse_foreign_code(config: Any) -> None:

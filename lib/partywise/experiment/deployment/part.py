@@ -1,9 +1,9 @@
-"""One party's part of a fit: its own block, and of the others nothing but what is public."""
+"""One party's part of fits: its own block, and of the others nothing but what is public."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
 from ...randomness import Streams
-from ..cells import execution
+from ..cells import executions
 from ..data import generate
 from .settings import Deployment
 
@@ -31,50 +31,67 @@ class Part:
     ids: tuple[str, ...] = ()
 
 
-def part(
-    deployment: Deployment, configuration: str, me: str, folder: Path, resources: Path = Path("resources")
-) -> Part:
-    """The run of a data holder or a place without data, from its own files in ``folder``.
+def parts(
+    deployments: Sequence[Deployment], configuration: str, me: str, folder: Path, resources: Path = Path("resources")
+) -> list[Part]:
+    """The runs of a data holder or a place without data, from its own files in ``folder``, which are read once.
 
-    ``configuration`` is the digest of the shared one, the salt of that of the records.
+    ``deployments`` are fits of one block; ``configuration`` is the digest of the shared one, the salt of that of the
+    records.
     """
-    run, agreed, ids = whole(deployment, me, folder, resources)
-    parties = [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties]
-    facts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}
-    own = Run(
-        parties,
-        epsilon=run.epsilon,
-        fold=run.fold,
-        rng_for=run.rng_for,
-        spec=run.spec,
-        extra=deployment.places,
-        real=run.channel.real,
-        trusted=run.channel.trusted,
-    )
-    return Part(own, facts, ids)
+    runs, agreed, ids = wholes(deployments, me, folder, resources)
+    facts, found = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}, list[Part]()
+    for run in runs:
+        own = Run(
+            [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties],
+            epsilon=run.epsilon,
+            fold=run.fold,
+            rng_for=run.rng_for,
+            spec=run.spec,
+            extra=deployments[0].places,
+            real=run.channel.real,
+            trusted=run.channel.trusted,
+        )
+        found.append(Part(own, facts, ids))
+    return found
 
 
 def whole(
     deployment: Deployment, me: str, folder: Path, resources: Path = Path("resources")
 ) -> tuple[Run, tuple[tuple[str, ...], ...], tuple[str, ...]]:
     """The run with the block of a party and what stands in place of those of the others; what must be agreed; ids."""
-    network, case = deployment.network, deployment.plan.cases[deployment.network.case]
+    (run,), agreed, ids = wholes((deployment,), me, folder, resources)
+    return run, agreed, ids
+
+
+def wholes(
+    deployments: Sequence[Deployment], me: str, folder: Path, resources: Path = Path("resources")
+) -> tuple[list[Run], tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """As `whole`, of fits of one block: the data are read once."""
+    first = deployments[0]
+    network, case = first.network, first.plan.cases[first.network.case]
     assert case.source.apart is not None
-    placed = case.source.apart(case.settings, me, deployment.rows, folder)
+    placed = case.source.apart(case.settings, me, first.rows, folder)
     # What a program may read of the settings is what all parties have.
-    plan = replace(deployment.plan, cases={case.name: replace(case, settings=placed.settings)})
+    plan = replace(first.plan, cases={case.name: replace(case, settings=placed.settings)})
+    runs, begun = list[Run](), dict[str, Callable[[int, float], Run]]()
     with placed.read():
         data = generate(plan, case.name, [0], resources)[0]
-        run = execution(plan, case.name, network.method, deployment.n_parties, network.fold, deployment.epsilon, data)
-    run.spec = replace(run.spec, settings=case.settings)
-    if network.mode == "release":
-        assert isinstance(run.rng_for, Streams)
-        secret: Any = SecureStreams(run.rng_for)
-        run.rng_for, run.channel.real, run.channel.trusted = secret, True, frozenset(network.trusted)
+        for one in deployments:
+            method = one.network.method
+            if method not in begun:
+                begun[method] = executions(plan, case.name, method, first.n_parties, data)
+            runs.append(begun[method](one.network.fold, one.epsilon))
+    for run in runs:
+        run.spec = replace(run.spec, settings=case.settings)
+        if network.mode == "release":
+            assert isinstance(run.rng_for, Streams)
+            secret: Any = SecureStreams(run.rng_for)
+            run.rng_for, run.channel.real, run.channel.trusted = secret, True, frozenset(network.trusted)
     if not placed.common:
-        return run, (), ()
+        return runs, (), ()
     assert hasattr(data, "ids")
-    return run, placed.common, tuple(map(str, data.ids))
+    return runs, placed.common, tuple(map(str, data.ids))
 
 
 def _digest(salt: str, lists: Sequence[Sequence[str]]) -> str:

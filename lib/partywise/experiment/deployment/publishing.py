@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from ...federation.account.reading import paid_events, runs_of
 from ...federation.account.spending import spent_of
 from ...federation.codec import decode, encode
 from ...federation.deployment.outcome import Outcome
-from ...federation.deployment.session import Session, library_digest
+from ...federation.deployment.session import SessionRun, library_digest
 from ...federation.publication import files
 from ...federation.publication.gate import publish
 from ...federation.publication.measurements import Recorder, values_in
@@ -67,32 +67,41 @@ class Publication:
     recorder: Recorder = field(default_factory=Recorder)
     summary: str = ""
 
-    def conclude(self, session: Session, outcome: Outcome) -> None:
+    def record(self, fit: Callable[[object], object]) -> Callable[[object], object]:
+        """A program whose draws are kept."""
+
+        def recorded(placed: object) -> object:
+            with self.recorder.watching():
+                return fit(placed)
+
+        return recorded
+
+    def conclude(self, run: SessionRun, outcome: Outcome) -> None:
         """Take part; the publisher writes the folder in the end."""
         publisher, owners = publisher_of(self.deployment), self.deployment.holders
         own: dict[str, Any] = {"values": dict(self.recorder.values)}
         if self.me in owners:
-            own |= self._account_facts(session)
+            own |= self._account_facts(run)
         if self.me == publisher:
             others = [name for name in self.deployment.names if name != self.me]
-            told = {name: decode(session.watch.get(name, "publishing")) for name in others}
+            told = {name: decode(run.get(name, "publishing")) for name in others}
             told |= {self.me: own}
-            self._publish(session, outcome, told)
+            self._publish(run, outcome, told)
             return
-        session.watch.put(publisher, "publishing", encode(own))
+        run.put(publisher, "publishing", encode(own))
         if self.me in owners:
-            sent = decode(session.watch.get(publisher, "statement"))
+            sent = decode(run.get(publisher, "statement"))
             if not sent:
                 self.summary = f"{publisher} publishes nothing: its screen says why"
                 return
-            session.watch.put(publisher, "signature", json.dumps(self._sign(session, sent, own)).encode())
+            run.put(publisher, "signature", json.dumps(self._sign(run, sent, own)).encode())
             self.summary = f"signed what {publisher} writes"
 
-    def _account_facts(self, session: Session) -> dict[str, Any]:
+    def _account_facts(self, run: SessionRun) -> dict[str, Any]:
         """What an owner says of its account, in which the row of publishing stands first."""
-        run, rows = session.run, self.account.rows()
-        nonce = bytes.fromhex(session.choose("nonce of the account", lambda: secrets.token_hex(32)))
-        events = [event for name, event in paid_events(rows) if name == run and event.mechanism != "none"]
+        rows = self.account.rows()
+        nonce = bytes.fromhex(run.choose("nonce of the account", lambda: secrets.token_hex(32)))
+        events = [event for name, event in paid_events(rows) if name == run.id and event.mechanism != "none"]
         self.account.record_publication(publication_row(self.me, events), nonce)
         network, plan = self.deployment.network, self.deployment.plan
         delta, group = self.deployment.delta, plan.rows_per_user(network.case)
@@ -103,26 +112,26 @@ class Publication:
             return spent_of(payments, delta, group, party=self.me)[plan.spec.unit].epsilon
 
         return {
-            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({run})},
+            "account": {"commitment": files.commitment(nonce, self.account.head[1]), "paid": total_paid({run.id})},
             "runs": {"begun": len(same & set(runs_of(rows))), "epsilon": total_paid(same)},
             "opened": self.start_time,
-            "fingerprint": Credential.fingerprint(self._credential(session).certificate),
+            "fingerprint": Credential.fingerprint(self._credential(run).certificate),
         }
 
-    def _credential(self, session: Session) -> Credential:
-        if session.transport.credential is None:
+    def _credential(self, run: SessionRun) -> Credential:
+        if run.credential is None:
             raise PartyError("nobody has a certificate here to sign a statement with.")
-        return session.transport.credential
+        return run.credential
 
-    def _publish(self, session: Session, outcome: Outcome, told: Mapping[str, Mapping[str, Any]]) -> None:
+    def _publish(self, run: SessionRun, outcome: Outcome, told: Mapping[str, Mapping[str, Any]]) -> None:
         """Make all files, have them signed, and write them."""
         owners, values = self.deployment.holders, dict[str, np.ndarray]()
         for one in told.values():
             values |= one["values"]
         facts = RunFacts(
-            run=session.run,
+            run=run.id,
             began=min(told[name]["opened"] for name in owners),
-            end_day=session.choose("last day", lambda: files.now()[:10]),
+            end_day=run.choose("last day", lambda: files.now()[:10]),
             code=library_digest(),
             accounts={name: told[name]["account"] for name in owners},
             runs={name: told[name]["runs"] for name in owners},
@@ -136,7 +145,7 @@ class Publication:
             self.summary = f"nothing is published: what was measured does not make the program run again ({error})"
             for name in owners:
                 if name != self.me:
-                    session.watch.put(name, "statement", encode({}))
+                    run.put(name, "statement", encode({}))
             return
         shown = made.files.get(files.ESTIMATE)
         if shown is not None and estimate_differs(shown.value, estimate):
@@ -144,21 +153,21 @@ class Publication:
         sent = {name: one.value for name, one in made.files.items()}
         for name in owners:
             if name != self.me:
-                session.watch.put(name, "statement", encode(sent))
+                run.put(name, "statement", encode(sent))
         words, signatures = files.statement_words(sent[files.STATEMENT]), dict[str, dict[str, str]]()
         for name in owners:
-            signed = self._credential(session).sign(words) if name == self.me else _signature(session, name)
-            problem = signature_problem(name, words, signed, self._credential(session).authority)
+            signed = self._credential(run).sign(words) if name == self.me else _signature(run, name)
+            problem = signature_problem(name, words, signed, self._credential(run).authority)
             if problem:
                 raise PartyError(f"the statement {problem}: {name!r} has not signed it.")
             signatures[name] = signed
-        self._write(session, made, signatures)
+        self._write(run, made, signatures)
 
     def _rebuild(self, values: Mapping[str, np.ndarray], facts: RunFacts, estimate: bytes) -> Rebuilt:
         beside = {f"{files.REGISTRATION}/{n}.json": files.digest_of(data) for n, data in self.registrations.items()}
         return rebuild(self.deployment, self.configuration, values, facts, beside, self.n, estimate)
 
-    def _sign(self, session: Session, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
+    def _sign(self, run: SessionRun, sent: Mapping[str, bytes], own: Mapping[str, Any]) -> dict[str, str]:
         """Sign files that are those that this party makes itself; PartyError for others."""
         told = files.decode_json(files.STATEMENT, sent[files.STATEMENT])
         values, facts = values_in(sent[files.MEASUREMENTS]), facts_of(told)
@@ -175,14 +184,14 @@ class Publication:
             if not problem and told[key].get(self.me) != own[name]:
                 problem = f"{files.STATEMENT} has other {key} of this party"
         days = [told["began"][:10], told["end_day"], files.now()[:10]]
-        same = told["run"] == session.run and told["code"] == library_digest()
+        same = told["run"] == run.id and told["code"] == library_digest()
         if not problem and not (same and told["began"] <= self.start_time and days == sorted(days)):
             problem = f"{files.STATEMENT} is of another run, code or time"
         if problem:
             raise PartyError(f"{self.me!r} does not sign: {problem}.")
-        return self._credential(session).sign(files.statement_words(sent[files.STATEMENT]))
+        return self._credential(run).sign(files.statement_words(sent[files.STATEMENT]))
 
-    def _write(self, session: Session, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
+    def _write(self, run: SessionRun, made: Rebuilt, signatures: Mapping[str, Mapping[str, str]]) -> None:
         """All files; those that are made of data by the gate alone."""
         folder, unprotected = self.into / FOLDER, self.deployment.network.unprotected_units
         if folder.exists():
@@ -191,7 +200,7 @@ class Publication:
             publish(value, folder / name, unprotected)
         plain = {files.SIGNATURES: files.encode_json({name: one["signature"] for name, one in signatures.items()})}
         plain |= {f"{files.CERTIFICATES}/{n}.pem": one["certificate"].encode() for n, one in signatures.items()}
-        plain |= {f"{files.CERTIFICATES}/{files.AUTHORITY}": self._credential(session).authority.encode()}
+        plain |= {f"{files.CERTIFICATES}/{files.AUTHORITY}": self._credential(run).authority.encode()}
         plain |= {f"{files.REGISTRATION}/{name}.json": data for name, data in self.registrations.items()}
         for name, data in plain.items():
             with replacing(folder / name) as temporary:
@@ -229,8 +238,8 @@ def publication_row(owner: str, events: list[Event]) -> Event | None:
     return derived_event(f"{ROW} of {owner}", owner, paid, "*") if paid else None
 
 
-def _signature(session: Session, name: str) -> dict[str, str]:
-    told = files.decode_json("signature", session.watch.get(name, "signature"))
+def _signature(run: SessionRun, name: str) -> dict[str, str]:
+    told = files.decode_json("signature", run.get(name, "signature"))
     if not isinstance(told, dict) or {type(one) for one in told.values()} != {str}:
         raise PartyError(f"{name!r} sent no signature.")
     return told

@@ -153,8 +153,8 @@ def estimate_ahead(deployment: Deployment, run: Run, n: int) -> str:
     return "" if places is None else holders_in_words(*places)
 
 
-def foresee(deployment: Deployment, me: str, n: int) -> tuple[Sequence[Message], list[Event]]:
-    """Messages of all, and what one party would pay, of the method on made-up records; ``n``, seconds as in `rehearse`.
+def foresee(deployment: Deployment, me: str, n: int, seconds: float = PATIENT) -> tuple[Sequence[Message], list[Event]]:
+    """Messages of all, and what one party would pay, of the method on made-up records; ``n`` as in `rehearse`.
 
     What was seen until then, where it takes longer.
     """
@@ -180,7 +180,7 @@ def foresee(deployment: Deployment, me: str, n: int) -> tuple[Sequence[Message],
 
     vars(placed)["charge"], vars(placed.channel)["send"] = keep_and_charge, send_and_keep
     placed.charge_to(DrawsOfMe())
-    with warnings.catch_warnings(), suppress(_Enough), _at_most(PATIENT):
+    with warnings.catch_warnings(), suppress(_Enough), _at_most(seconds):
         warnings.simplefilter("ignore")
         deployment.plan.methods[deployment.network.method].protocol.fit(placed)
     return placed.channel.messages, paid

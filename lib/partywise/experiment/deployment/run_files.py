@@ -41,6 +41,7 @@ class Record:
 
     run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel
     study, case, method, epsilon, fold, mode : of the block ``network``; unit, delta, rows_per_user : of its totals
+    n_parties, replicate : where the fit stands in the grid of its case
     outcome : digest of what the party holds; steps : messages and reserved rows of the whole run
     """
 
@@ -53,17 +54,31 @@ class Record:
     method: str
     epsilon: float | None
     fold: int
+    n_parties: int
     mode: str
     unit: str
     delta: float
     rows_per_user: int | None
     outcome: str
     steps: int
+    replicate: int = 0
 
 
 def write_record(folder: Path, record: Record) -> None:
     """Write ``run.json``, the last of the files of a run."""
     _write(folder / RECORD, asdict(record))
+
+
+def fit_folders(folder: Path) -> list[Path]:
+    """A folder with the record of a fit, and those inside it, in the order of a grid; those of the verb ``party``."""
+    found = [one for one in (folder, *folder.glob("*/")) if (one / RECORD).is_file()]
+    records = {one: read_record(one) for one in found}
+
+    def place(one: Path) -> tuple[bool, str, int, float]:
+        record = records[one]
+        return one != folder, record.method, record.fold, math.inf if record.epsilon is None else record.epsilon
+
+    return sorted(found, key=place)
 
 
 def read_record(folder: Path) -> Record:
@@ -84,7 +99,7 @@ def _check(record: Record) -> None:
     texts = [getattr(record, field.name) for field in fields(Record) if field.type == "str"]
     if not all(isinstance(text, str) and text.isprintable() for text in (*texts, *record.names)):
         raise ValueError("a word that is none")
-    counts = [record.steps, record.fold, 1 if record.rows_per_user is None else record.rows_per_user]
+    counts = [record.steps, record.fold, record.n_parties, record.replicate, record.rows_per_user or 0]
     if not all(type(count) is int and count >= 0 for count in counts):
         raise ValueError("a number that is none")
     if record.unit not in QUESTIONS or not isinstance(record.delta, float) or not 0 <= record.delta < 1:

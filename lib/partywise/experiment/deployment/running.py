@@ -1,4 +1,4 @@
-"""One party's process: from the shared configuration and its own file to a run with all others, and its files."""
+"""One party's process: from the shared configuration and its own file to fits with all others, and their files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -23,11 +23,20 @@ from ...errors import (
     PolicyError,
 )
 from ...federation.account.account import FILE, Account
+from ...federation.account.chain import Row
 from ...federation.account.reading import charged_event, extract_of, messages_of, opened_account, paid_events
-from ...federation.account.spending import Budget, Spending, UnitCost, coalitions_in_words, shares_in_words, spent_of
+from ...federation.account.spending import (
+    Budget,
+    Spending,
+    UnitCost,
+    coalitions_in_words,
+    costs_in_words,
+    shares_in_words,
+    spent_of,
+)
 from ...federation.channel import Message
 from ...federation.deployment.outcome import Outcome
-from ...federation.deployment.party import run_party
+from ...federation.deployment.party import Program, own_error, run_party, tell_end
 from ...federation.deployment.session import library_digest
 from ...federation.deployment.union import SentMessage
 from ...federation.publication.files import digest_of, now
@@ -35,12 +44,12 @@ from ...federation.transport.interface import Transport
 from ...federation.transport.journal import Journal
 from ...privacy.ledger.event import Event
 from ..configuration.build import choices
-from .part import Part, part
+from .part import Part, parts
 from .publishing import Publication, registrations_of
-from .rehearsal import estimate_ahead, floating_point, foresee, rehearse
+from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee, rehearse
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
-from .run_files import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
+from .run_files import TRANSCRIPT, Record, read_record, write_extract, write_outcome, write_record, write_rows
 from .settings import Deployment, Network, addresses_of
 from .site.account import SiteAccount, cap_spendings
 from .site.policy import SitePolicy
@@ -72,14 +81,15 @@ Connect = Callable[[Network, str, Path, Journal | None], Transport]
 class Start:
     """Where a party stands.
 
-    configuration : digest of the shared configuration; me : its name; data, certificates, into : folders
+    deployments : the fits of the configuration that all share, in their order
+    configuration : digest of it; me : its name; data, certificates, into : folders
     account : file of its account over all runs, by default beside its data, or its outputs where it has none
     configuration_file : the shared configuration itself, as it is published
     policy : of its site, where it has one
     connect : its end of the connections to all others
     """
 
-    deployment: Deployment
+    deployments: tuple[Deployment, ...]
     configuration: str
     me: str
     data: Path
@@ -91,11 +101,31 @@ class Start:
     connect: Connect = connect
 
     @property
+    def deployment(self) -> Deployment:
+        """The first fit: what all of them have alike."""
+        return self.deployments[0]
+
+    @property
+    def fits(self) -> tuple[Start, ...]:
+        """The start of each fit alone; of several each has a folder of its own in that of all."""
+        if len(self.deployments) == 1:
+            return (self,)
+        return tuple(
+            replace(self, deployments=(one,), into=self.into / one.label, account=self.ledger)
+            for one in self.deployments
+        )
+
+    @property
     def ledger(self) -> Path:
         """The file of its account."""
         if self.account is not None:
             return self.account / FILE if self.account.is_dir() else self.account
         return (self.data if self.me in self.deployment.holders else self.into) / FILE
+
+    @property
+    def delta(self) -> float:
+        """delta at which its costs are told: of several fits the smallest."""
+        return min(one.delta for one in self.deployments)
 
     @property
     def where(self) -> str:
@@ -104,44 +134,74 @@ class Start:
 
 
 @dataclass(frozen=True)
-class RunReport:
-    """What came of a party's run that has ended for all.
+class FitReport:
+    """What came of a fit that has ended for all.
 
-    estimate : what the party has of it
-    messages : what it sent; costs : of this run, by unit, at the delta of the case; spending : of all runs of the
-        account; budget : of all runs; room : what it leaves for another one, in words; files : with its arrays
-    noise : whether the method draws any; shares : what each party adds of the noise of a sum, in words
-    against : epsilon of this run of what its own unit is, by the words of who joins, where noise comes in shares
-    published : what came of publishing, in words
+    start : of it alone; estimate : what the party has of it
+    messages : what it sent; files : with its arrays; published : what came of publishing, in words
     """
 
+    start: Start
     outcome: Outcome
     estimate: HeldEstimate
     messages: tuple[SentMessage, ...]
-    costs: dict[str, UnitCost]
-    spending: dict[str, UnitCost]
-    budget: Budget | None
-    room: str
     files: tuple[str, ...]
-    noise: bool
-    shares: str = ""
-    against: Mapping[str, float] = field(default_factory=dict)
     published: str = ""
 
 
 @dataclass(frozen=True)
-class Foresight:
-    """What a run would be, from made-up records and the account as it is.
+class RunReport:
+    """What came of a party's fits that have ended for all.
 
-    estimate : who would have what of it, in words, empty where that shows in the end
-    messages : of all; events : what this party would pay, as they count in the mode of the run
-    left : what is left of its budget and of the caps of its site, and whether the run fits, in words
+    fits : but for those that had ended in a process before this one
+    costs : of all fits, by unit, at the delta of the case; spending : of all runs of the account; budget : of all runs
+    room : what it leaves for another one, in words
+    shares : what each party adds of the noise of a sum, in words
+    against : epsilon of these fits of what its own unit is, by the words of who joins, where noise comes in shares
     """
 
-    estimate: str
+    fits: tuple[FitReport, ...]
+    costs: dict[str, UnitCost]
+    spending: dict[str, UnitCost]
+    budget: Budget | None
+    room: str
+    shares: str = ""
+    against: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What fits would be, from made-up records and the account as it is.
+
+    estimates : by method, who would have what of it, in words, empty where that shows in the end
+    messages : of all parties and fits; events : by fit, what this party would pay, as it counts in the mode of the run
+    left : what is left of its budget and of the caps of its site, and whether all fits fit, in words
+    """
+
+    estimates: Mapping[str, str]
     messages: tuple[Message, ...]
-    events: tuple[Event, ...]
+    events: tuple[tuple[Event, ...], ...]
     left: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What there is before a party connects: by fit its part and forms of messages, of all fits the rest.
+
+    registrations : files of all owners by name; opened : when the first process of this party opened data
+    estimates : as of `Foresight`
+    """
+
+    parts: list[Part]
+    forms: list[dict[tuple[str, str], str] | None]
+    registrations: dict[str, bytes]
+    opened: str
+    estimates: dict[str, str]
+
+    @property
+    def n(self) -> int:
+        """Records of the party's part."""
+        return len(self.parts[0].run.fold.of)
 
 
 def run(start: Start) -> RunReport:
@@ -181,27 +241,49 @@ def _end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
         ) from error
 
 
-def _prepare(start: Start) -> tuple[Part, dict[tuple[str, str], str] | None, dict[str, bytes], str, str]:
-    """All before a party connects: its part, forms of messages, registrations, when data were opened first, and who
-    will have the estimate.
-    """
-    deployment, network, policy = start.deployment, start.deployment.network, start.policy
-    if start.me not in deployment.names:
-        raise ConfigError(f"--me is {start.me!r}: {choices(start.me, deployment.names)}.")
+def _prepare(start: Start) -> Preparation:
+    """All before a party connects; every fit is refused that the site, or the mode, does not allow."""
+    deployment, policy, me = start.deployment, start.policy, start.me
+    if me not in deployment.names:
+        raise ConfigError(f"--me is {me!r}: {choices(me, deployment.names)}.")
     if policy is not None:
-        policy.check_deployment(deployment, start.me, _publisher(deployment))
-    release, forms = network.mode == "release", None
+        for one in start.deployments:
+            policy.check_deployment(one, me, _publisher(one))
     # What is refused is refused before data are opened, but where only they say how many records there are.
-    if release and deployment.rows:
-        forms = rehearse(deployment, 0)
-    opened_now, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
+    ahead = deployment.network.mode == "release" and bool(deployment.rows)
+    forms = _rehearse(start.deployments, 0) if ahead else None
+    opened, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
     with nullcontext() if policy is None else policy.reading():
-        own = part(deployment, start.configuration, start.me, start.data)
+        own = parts(start.deployments, start.configuration, me, start.data)
     if policy is not None:
-        policy.check_records(own, start.me)
-    if release and forms is None:
-        forms = rehearse(deployment, len(own.run.fold.of))
-    return own, forms, registrations, opened_now, estimate_ahead(deployment, own.run, len(own.run.fold.of))
+        for part in own:
+            policy.check_records(part, me)
+    n = len(own[0].run.fold.of)
+    if deployment.network.mode == "release" and forms is None:
+        forms = _rehearse(start.deployments, n)
+    estimates = dict[str, str]()
+    for one, part in zip(start.deployments, own, strict=True):
+        if one.network.method not in estimates:
+            estimates[one.network.method] = estimate_ahead(one, part.run, n)
+    return Preparation(own, forms or [None] * len(own), registrations, opened, estimates)
+
+
+def _rehearse(deployments: Sequence[Deployment], n: int) -> list[dict[tuple[str, str], str] | None]:
+    """Forms of the messages of every fit; those that differ in their fold alone are rehearsed once."""
+    seen = {(one.network.method, one.network.epsilon): one for one in reversed(deployments)}
+    forms = {key: rehearse(one, n) for key, one in reversed(seen.items())}
+    return [forms[one.network.method, one.network.epsilon] for one in deployments]
+
+
+def _foresee(start: Start, n: int, seconds: float) -> list[tuple[Sequence[Message], tuple[Event, ...]]]:
+    """What would cross in every fit, and what this party would pay; fits that differ in their fold alone are alike."""
+    seen = dict[tuple[str, float | None], tuple[Sequence[Message], tuple[Event, ...]]]()
+    for one in start.deployments:
+        key = one.network.method, one.network.epsilon
+        if key not in seen:
+            messages, paid = foresee(one, start.me, n, seconds)
+            seen[key] = messages, tuple(charged_event(event, one.network.mode) for event in paid)
+    return [seen[one.network.method, one.network.epsilon] for one in start.deployments]
 
 
 def _publisher(deployment: Deployment) -> str:
@@ -211,78 +293,152 @@ def _publisher(deployment: Deployment) -> str:
 
 
 def _dry_run(start: Start) -> Foresight:
-    deployment, me = start.deployment, start.me
-    own, _, _, _, estimate = _prepare(start)
-    messages, paid = foresee(deployment, me, len(own.run.fold.of))
-    events = tuple(charged_event(event, deployment.network.mode) for event in paid)
-    rows, budget = opened_account(start.ledger).rows if start.ledger.exists() else (), _budget(deployment)
-    spendings = {} if budget is None else {"network.budget": Spending(budget, paid_events(rows), party=me)}
+    ready = _prepare(start)
+    seen = _foresee(start, ready.n, PATIENT)
+    rows = opened_account(start.ledger).rows if start.ledger.exists() else ()
+    messages, events = [one for messages, _ in seen for one in messages], tuple(events for _, events in seen)
     if start.policy is not None:
         for message in messages:
-            if message.sender == me:
+            if message.sender == start.me:
                 start.policy.check_receiver(message.receiver, message.kind)
-        caps = cap_spendings(start.policy.site, rows, me)
-        spendings |= {f"{start.policy.path} epsilon[{k}]": spending for k, spending in enumerate(caps)}
-    left = list[str]()
-    for name, spending in spendings.items():
-        room, fits = spending.room, "has room for"
-        try:
-            spending.require("", events)
-        except BudgetExceeded:
-            fits = "REFUSES"
-        left.append(f"{name} ({spending.budget}) {fits} this run: {room} is left before it")
-    return Foresight(estimate, tuple(messages), events, tuple(left))
+    left = tuple(line for line, _ in _rooms(start, rows, events))
+    return Foresight(ready.estimates, tuple(messages), events, left)
+
+
+def _rooms(
+    start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]
+) -> Iterator[tuple[str, type[Exception] | None]]:
+    """What is left of every limit of this party and whether all fits fit, in words; the error where they do not."""
+    budget, what = _budget(start.deployment), "this run" if len(events) == 1 else f"these {len(events)} fits"
+    limits = list[tuple[str, Spending, type[Exception]]]()
+    if budget is not None:
+        limits.append(("network.budget", Spending(budget, paid_events(rows), party=start.me), BudgetExceeded))
+    if start.policy is not None:
+        caps = enumerate(cap_spendings(start.policy.site, rows, start.me))
+        limits += [(f"{start.policy.path} epsilon[{k}]", spending, PolicyError) for k, spending in caps]
+    for name, spending, error in limits:
+        room, fits = spending.room, 0
+        with suppress(BudgetExceeded):
+            for one in events:
+                spending.require(f"fit {fits}", one)
+                fits += 1
+        whole = fits == len(events)
+        words = "has room for" if whole else "REFUSES"
+        beyond = "" if whole or len(events) == 1 else f"; the first {fits} would fit"
+        before = "it" if len(events) == 1 else "them"
+        line = f"{name} ({spending.budget}) {words} {what}: {room} is left before {before}{beyond}"
+        yield line, None if whole else error
+
+
+def _require_room(start: Start, account: Account, ready: Preparation) -> None:
+    """Say what all fits would cost; BudgetExceeded, told to the others, or PolicyError where that does not fit."""
+    network, count = start.deployment.network, len(start.deployments)
+    if network.mode == "experiment":
+        if count > 1:
+            _say(f"plan: {count} fits, mode experiment: what is released costs infinity")
+        return
+    limited = network.budget is not None or (start.policy is not None and start.policy.site.epsilon)
+    if count == 1 and not limited:
+        return
+    events = [events for _, events in _foresee(start, ready.n, ENOUGH)]
+    if count > 1:
+        _say(f"plan: {count} fits; {start.me} would pay {cost_in_words(start, events)}")
+    for line, error in _rooms(start, account.rows(), events):
+        if error is PolicyError:
+            raise PolicyError(f"{line}; take fewer fits or more noise, or ask whoever answers for the file.")
+        if error is not None:
+            with suppress(PartyError), closing(start.connect(network, start.me, start.certificates, None)) as transport:
+                tell_end(transport, own_error(start.me), network.patience)
+            raise error(f"{line}; take fewer fits or more noise, or state a larger budget.")
+
+
+def cost_in_words(start: Start, events: Sequence[Sequence[Event]]) -> str:
+    """What a party would pay for fits, by unit; ``events`` by fit."""
+    delta, group = start.delta, start.deployment.plan.rows_per_user(start.deployment.network.case)
+    paid = [(f"fit {k}", event) for k, one in enumerate(events) for event in one]
+    return costs_in_words(spent_of(paid, delta, group, party=start.me), delta)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
 
 
 def _run(start: Start) -> RunReport:
-    deployment, network, policy = start.deployment, start.deployment.network, start.policy
-    release, files = network.mode == "release", list[str]()
-    own, forms, registrations, opened_now, ahead = _prepare(start)
-    told = f"method {network.method} gives {ahead}" if ahead else "who has it shows when the run has ended"
-    print(f"estimate: {told}", file=sys.stderr, flush=True)
-    _folder(start.into)
-    with _account(start) as account, ExitStack() as watched:
+    network, policy = start.deployment.network, start.policy
+    release, reports = network.mode == "release", list[FitReport]()
+    ready = _prepare(start)
+    for method, ahead in ready.estimates.items():
+        told = f"method {method} gives {ahead}" if ahead else "who has it shows when the run has ended"
+        _say(f"estimate: {told}")
+    for fit in (start, *start.fits):
+        _folder(fit.into)
+    with _account(start) as account, ExitStack() as opened_files:
         path = start.ledger.with_suffix(".journal")
-        # Once a run, however often it goes on: before its journal is there.
-        if policy is not None and policy.site.epsilon and not path.exists():
-            account.record_time(opened_now)
-        journal = watched.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
-        opened = journal.choose("opened", lambda: opened_now)
-        if registrations and not journal.goes_on:
-            account.record_registrations({name: digest_of(data) for name, data in registrations.items()})
-        publication = None
-        if _publisher(deployment):
-            n = len(own.run.fold.of)
-            given = start.configuration_file, start.me, account, start.into, n, own.run.spec, opened, registrations
-            publication = Publication(deployment, *given)
-            watched.enter_context(publication.recorder.watching())
-        kept = list[HeldEstimate]()
-
-        def keep(outcome: Outcome) -> None:
-            kept.append(held_estimate(deployment, outcome.value, start.me, own.run.spec, own))
-            files.extend(write_outcome(start.into, outcome, network.mode, kept[0]))
-
-        outcome = run_party(
-            deployment.plan.methods[network.method].protocol.fit,
-            own.run,
+        # Once, however often it goes on: before its journal is there.
+        if not path.exists():
+            _require_room(start, account, ready)
+            if policy is not None and policy.site.epsilon:
+                account.record_time(ready.opened)
+        journal = opened_files.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
+        opened = journal.choose("opened", lambda: ready.opened)
+        if ready.registrations and not journal.goes_on:
+            account.record_registrations({name: digest_of(data) for name, data in ready.registrations.items()})
+        fits = zip(start.fits, ready.parts, ready.forms, strict=True)
+        run_party(
+            [_program(*fit, account, opened, ready.registrations, reports) for fit in fits],
             start.me,
             start.connect(network, start.me, start.certificates, journal),
             configuration=start.configuration,
             account=account,
             patience=network.patience,
-            facts=own.facts,
-            forms=forms,
+            facts=ready.parts[0].facts,
             same_platform=network.same_platform,
             fingerprints=network.certificates,
-            study=network.study,
-            conclude=None if publication is None else publication.conclude,
-            keep=keep,
             journal=journal,
             deadline=network.deadline or math.inf,
         )
-        report = _write_files(start, account, outcome, kept[0], files)
+        report = _report(start, account, reports)
         journal.discard()
-        return report if publication is None else replace(report, published=publication.summary)
+        return report
+
+
+def _program(
+    start: Start,
+    own: Part,
+    forms: Mapping[tuple[str, str], str] | None,
+    account: Account,
+    opened: str,
+    registrations: Mapping[str, bytes],
+    reports: list[FitReport],
+) -> Program:
+    """One fit as a party takes part in it: its files are on disk and it is among the reports when it has ended."""
+    deployment, publication, kept = start.deployment, None, list[tuple[HeldEstimate, list[str]]]()
+    fit: Callable[[object], object] = deployment.plan.methods[deployment.network.method].protocol.fit
+    if _publisher(deployment):
+        n = len(own.run.fold.of)
+        given = start.configuration_file, start.me, account, start.into, n, own.run.spec, opened, registrations
+        publication = Publication(deployment, *given)
+        fit = publication.record(fit)
+
+    def keep(outcome: Outcome) -> None:
+        held = held_estimate(deployment, outcome.value, start.me, own.run.spec, own)
+        kept.append((held, write_outcome(start.into, outcome, deployment.network.mode, held)))
+
+    def finish(outcome: Outcome) -> None:
+        [(held, files)] = kept
+        sent, published = _write_files(start, account, outcome), "" if publication is None else publication.summary
+        reports.append(FitReport(start, outcome, held, sent, tuple(files), published))
+
+    return Program(
+        label=deployment.label,
+        fit=fit,
+        run=own.run,
+        forms=forms,
+        study=deployment.network.study,
+        conclude=None if publication is None else publication.conclude,
+        keep=keep,
+        finish=finish,
+    )
 
 
 def plan_draws(deployment: Deployment) -> bool:
@@ -329,13 +485,9 @@ def _folder(into: Path) -> Path:
     return into
 
 
-def _write_files(
-    start: Start, account: Account, outcome: Outcome, estimate: HeldEstimate, files: list[str]
-) -> RunReport:
-    """Write the files of the run beside those of its outcome; what the screen tells of it."""
+def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[SentMessage, ...]:
+    """Write the files of a fit beside those of its outcome; the messages that the party sent."""
     deployment, network = start.deployment, start.deployment.network
-    plan, delta = deployment.plan, deployment.delta
-    group = plan.rows_per_user(network.case)
     rows = account.rows()
     messages = messages_of(rows, outcome.run)
     write_rows(start.into / TRANSCRIPT, messages)
@@ -351,26 +503,31 @@ def _write_files(
         case=network.case,
         method=network.method,
         fold=network.fold,
+        n_parties=deployment.n_parties,
         mode=network.mode,
-        unit=plan.spec.unit,
-        delta=delta,
-        rows_per_user=group,
+        unit=deployment.plan.spec.unit,
+        delta=deployment.delta,
+        rows_per_user=deployment.plan.rows_per_user(network.case),
         epsilon=network.epsilon,
     )
     write_record(start.into, record)
-    paid = [(owner, event) for owner, event in paid_events(rows) if owner == outcome.run]
-    sent = tuple(row for row in messages if isinstance(row, SentMessage))
+    return tuple(row for row in messages if isinstance(row, SentMessage))
+
+
+def _report(start: Start, account: Account, reports: Sequence[FitReport]) -> RunReport:
+    """What the screen tells of all fits when the last one has ended."""
+    plan, delta = start.deployment.plan, start.delta
+    runs, group = {read_record(fit.into).run for fit in start.fits}, plan.rows_per_user(start.deployment.network.case)
+    paid = [(run, event) for run, event in paid_events(account.rows()) if run in runs]
     against = "declared" if account.budget is None else account.budget.against
-    costs = dict(spent_of(paid, delta, group, party=start.me, against=against))
-    noise = plan_draws(deployment)
-    spent = dict(account.costs_by_unit())
     events = [event for _, event in paid]
     joined = {
         words: spent_of(paid, delta, group, party=start.me, against=view)[plan.spec.unit].epsilon
         for words, view in coalitions_in_words(events, start.me).items()
     }
-    beside = noise, shares_in_words(events), joined
-    return RunReport(outcome, estimate, sent, costs, spent, account.budget, account.room, tuple(files), *beside)
+    costs = dict(spent_of(paid, delta, group, party=start.me, against=against))
+    spent, shares = dict(account.costs_by_unit()), shares_in_words(events)
+    return RunReport(tuple(reports), costs, spent, account.budget, account.room, shares, joined)
 
 
 @contextmanager

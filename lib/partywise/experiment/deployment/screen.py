@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 
-from ...federation.account.spending import UnitCost, spent_of
+from ...federation.account.spending import costs_in_words
 from ...federation.channel import Message
 from ...federation.publication.files import ESTIMATE
 from .rehearsal import knowledge_of
-from .run_files import EXTRACT, OUTCOME, PREDICTIONS, RECORD, TRANSCRIPT, read_estimate, read_record
-from .running import Foresight, RunReport, Start
+from .run_files import EXTRACT, OUTCOME, PREDICTIONS, RECORD, TRANSCRIPT, fit_folders, read_estimate, read_record
+from .running import FitReport, Foresight, RunReport, Start, cost_in_words, plan_draws
 
 # Lines of the screen; so many receivers have one each.
 MOST, RECEIVERS = 20, 6
@@ -24,35 +24,60 @@ UNPROTECTED = "this method draws no noise: nothing here may be published"
 
 
 def screen(start: Start, report: RunReport) -> list[str]:
-    """At most `MOST` lines."""
-    network = start.deployment.network
-    target = "" if network.epsilon is None else f", epsilon {network.epsilon:g}"
+    """At most `MOST` lines, and one for each of several fits."""
+    network, deployment = start.deployment.network, start.deployment
     registered = ""
     if network.mode == "release" and network.registration:
-        registered = f"; registered by {', '.join(start.deployment.holders)} before any data were opened"
-    lines = [
-        f"{start.me}: {network.study}, {network.case}, {network.method}{target}, fold {network.fold}, mode "
-        f"{network.mode}; run {report.outcome.run[:12]}{registered}"
-    ]
+        registered = f"; registered by {', '.join(deployment.holders)} before any data were opened"
+    lines = [f"{start.me}: {_what(start)}, mode {network.mode}{_which(report)}{registered}"]
+    silent = [one.network.method for one in start.deployments if not plan_draws(one)]
     if network.mode == "experiment":
         lines.append(f"WARNING: {SEEDED}.")
-    elif not report.noise:
-        lines.append(f"WARNING: {UNPROTECTED}.")
+    elif silent:
+        of = "" if len(start.deployments) == 1 else f" ({_enumerate(list(dict.fromkeys(silent)))})"
+        lines.append(f"WARNING: {UNPROTECTED}{of}.")
     for place, name in network.trusted.items():
         lines.append(f"{name} runs the {place}, which {knowledge_of(place)}: epsilon inf against it")
-    if report.outcome.platforms:
-        lines.append(f"platforms differ, so last bits may: {report.outcome.platforms}")
+    platforms = {fit.outcome.platforms for fit in report.fits} - {""}
+    lines += [f"platforms differ, so last bits may: {one}" for one in platforms]
     lines += _message_lines(start, report)
     lines += _cost_lines(start, report)
-    lines += [report.published] * bool(report.published)
-    arrays = (
-        f" and {_count(len(report.files), 'array')} ({', '.join(report.files[:3])}{', ...' * (len(report.files) > 3)})"
-    )
-    lines.append(f"estimate: {_estimate(report)}")
-    lines.append(f"holds: {OUTCOME}{arrays * bool(report.files)}, digest {report.outcome.digest[:12]}")
+    if len(start.deployments) > 1:
+        return [*lines, *_fit_lines(start, report), f"account of all runs: {start.ledger}"]
+    [fit] = report.fits
+    lines += [fit.published] * bool(fit.published)
+    arrays = f" and {_count(len(fit.files), 'array')} ({', '.join(fit.files[:3])}{', ...' * (len(fit.files) > 3)})"
+    lines.append(f"estimate: {_estimate(fit)}")
+    lines.append(f"holds: {OUTCOME}{arrays * bool(fit.files)}, digest {fit.outcome.digest[:12]}")
     lines.append(
         f"files in {start.into}: {TRANSCRIPT}, {OUTCOME}, {EXTRACT}, {RECORD}; account of all runs: {start.ledger}"
     )
+    return lines
+
+
+def _what(start: Start) -> str:
+    """Which fits of which case."""
+    network = start.deployment.network
+    if len(start.deployments) > 1:
+        return f"{network.study}, {network.case}, {len(start.deployments)} fits"
+    target = "" if network.epsilon is None else f", epsilon {network.epsilon:g}"
+    return f"{network.study}, {network.case}, {network.method}{target}, fold {network.fold}"
+
+
+def _which(report: RunReport) -> str:
+    """The run of one fit."""
+    return f"; run {report.fits[0].outcome.run[:12]}" if len(report.fits) == 1 else ""
+
+
+def _fit_lines(start: Start, report: RunReport) -> list[str]:
+    """One line for each of several fits, with its folder."""
+    ended = {fit.start.into: fit for fit in report.fits}
+    lines = []
+    for one in start.fits:
+        fit = ended.get(one.into)
+        told = "had ended before" if fit is None else f"run {fit.outcome.run[:12]}, estimate: {_estimate(fit)}"
+        published = f"; {fit.published}" if fit is not None and fit.published else ""
+        lines.append(f"{one.into}: {told}{published}")
     return lines
 
 
@@ -62,28 +87,29 @@ def foresight(start: Start, seen: Foresight) -> list[str]:
     ways = dict[tuple[str, str], list[Message]]()
     for message in seen.messages:
         ways.setdefault((message.sender, message.receiver), []).append(message)
+    several = len(start.deployments) > 1
+    what = _what(start) if several else f"{network.study}, {network.case}, {network.method}"
     lines = [
-        f"{start.me}: {network.study}, {network.case}, {network.method}, mode {network.mode}; dry run: nobody was met, "
-        "nothing is paid",
+        f"{start.me}: {what}, mode {network.mode}; dry run: nobody was met, nothing is paid",
         f"places: {_enumerate(deployment.holders)}; without data {_enumerate(deployment.places)}",
-        f"estimate: {seen.estimate or 'who has it shows in the end'}",
     ]
+    lines += [f"fits: {_enumerate([one.label for one in start.deployments])}"] * several
+    for method, told in seen.estimates.items():
+        of = f" of {method}" * several
+        lines.append(f"estimate{of}: {told or 'who has it shows in the end'}")
     for (sender, receiver), found in sorted(ways.items(), key=lambda way: way[0][0] != start.me):
         kinds = dict.fromkeys(f"{message.name} ({message.kind})" for message in found)
         shown = _enumerate(list(kinds)[:RECEIVERS]) + ", ..." * (len(kinds) > RECEIVERS)
         size = sum(message.bytes for message in found)
         lines.append(f"{sender} to {receiver}: {_count(len(found), 'message')}, {size:,} bytes: {shown}")
-    delta, group = deployment.delta, deployment.plan.rows_per_user(network.case)
-    costs = spent_of([("", event) for event in seen.events], delta, group, party=start.me)
-    paid = [f"{unit} {_epsilon(one)}" for unit, one in costs.items() if one.amount or one.n_unproved]
-    lines.append(f"{start.me} would pay: {_enumerate(paid)}" + f" (epsilon at delta {delta:g}, by unit)" * bool(paid))
+    lines.append(f"{start.me} would pay: {cost_in_words(start, seen.events)}")
     lines += seen.left or ["budget: none was stated (network.budget)"]
     return [*lines, "rehearsed on made-up records: own ones may steer a method to other messages, sizes and costs"]
 
 
-def _estimate(report: RunReport) -> str:
+def _estimate(fit: FitReport) -> str:
     """What the party has of the estimate."""
-    held = report.estimate
+    held = fit.estimate
     if held.reason:
         return f"none here: {held.reason}"
     marked = "" if held.status == "ok" else f" ({held.status})"
@@ -93,7 +119,11 @@ def _estimate(report: RunReport) -> str:
 
 
 def result(folder: Path) -> list[str]:
-    """What a party has of the estimate, from the files of its run: a line a number."""
+    """What a party has of the estimate, from the files of its fits: a line a number."""
+    return [line for one in fit_folders(folder) or (folder,) for line in _result(one)]
+
+
+def _result(folder: Path) -> list[str]:
     record = read_record(folder)
     rows, about = read_estimate(folder, record)
     target = "" if record.epsilon is None else f", epsilon {record.epsilon:g}"
@@ -115,7 +145,7 @@ def _number_line(row: Mapping[str, str], width: int) -> str:
 def _message_lines(start: Start, report: RunReport) -> list[str]:
     """Messages and bytes by receiver."""
     totals: dict[str, tuple[int, int]] = {}
-    for message in report.messages:
+    for message in (message for fit in report.fits for message in fit.messages):
         count, size = totals.get(message.receiver, (0, 0))
         totals[message.receiver] = count + 1, size + message.size
     if not totals:
@@ -134,24 +164,19 @@ def _message_lines(start: Start, report: RunReport) -> list[str]:
 
 def _cost_lines(start: Start, report: RunReport) -> list[str]:
     """What the run cost each unit, and what is left of the budget."""
-    costs = [f"{unit} {_epsilon(one)}" for unit, one in report.costs.items() if one.amount or one.n_unproved]
-    delta = start.deployment.delta
+    delta = start.delta
     joined = [f"{epsilon:.3f} against {words}" for words, epsilon in report.against.items()]
     unit = start.deployment.plan.spec.unit
     lines = [f"your records (unit {unit}, delta {delta:g}): epsilon {', '.join(joined)}"] if joined else []
     if report.shares:
         lines.append(f"noise: {report.shares}")
-    lines += [f"paid: {_enumerate(costs)}" + (f" (epsilon at delta {delta:g}, by unit)" if costs else "")]
+    lines.append(f"paid: {costs_in_words(report.costs, delta)}")
     budget = report.budget
     if budget is None:
         return [*lines, "budget: none was stated (network.budget)"]
     spent = report.spending[budget.unit]
     told = f"unit {budget.unit}, delta {budget.delta:g}, {spent.rule}; left for another run: {report.room}"
-    return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} ({told})"]
-
-
-def _epsilon(spent: UnitCost) -> str:
-    return "without limit" if spent.n_unproved else f"{spent.epsilon:.6g}"
+    return [*lines, f"budget: epsilon {spent} of {budget.epsilon:g} ({told})"]
 
 
 def _count(count: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""The block ``network`` of a configuration: who runs which fit of it apart, where everybody is, and what may be spent.
+"""The block ``network`` of a configuration: who runs which fits of it apart, where everybody is, and what may be spent.
 
 All parties have the same file. ``./run --configfile`` of it simulates the study and checks this block, no more.
 """
@@ -8,18 +8,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal, TypeVar
 
 from ...checks import Count, Delta, Natural, Positive, Range, check_fields
 from ...errors import ConfigError
 from ..cells import Coords
 from ..configuration.build import build, choices, convert
-from ..plan import Plan
+from ..plan import CasePlan, Plan
 
 KEY = "network"
 Questions = Literal["row", "label", "features", "user", "user_label"]
+Target = Annotated[float, Range(0, ends="(]", finite=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +57,24 @@ class Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fit:
+    """One of several fits. method, epsilon, fold : as in `Network`"""
+
+    method: str
+    epsilon: Target | None = None
+    fold: Natural = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Network:
     """The keys of the block.
 
     study, case, method, epsilon, fold : the fit that is run, of replicate 0; epsilon where the method has a target
+    fits : in place of method, epsilon and fold: several, run one after the other in one session, or ``grid`` for all of
+        the case with these parties, in the order of ``./run``
     mode : ``experiment`` (all draw from streams of ``root_seed``, so that a simulation has the same numbers, and each
         could compute the noise of the others: it costs infinity) or ``release`` (what is secret comes from the
         operating system)
@@ -82,9 +97,10 @@ class Network:
 
     study: str
     case: str
-    method: str
-    epsilon: Annotated[float, Range(0, ends="(]", finite=False)] | None = None
+    method: str = ""
+    epsilon: Target | None = None
     fold: Natural = 0
+    fits: Literal["grid"] | tuple[Fit, ...] | None = None
     mode: Literal["experiment", "release"]
     rows: Count | dict[str, object] | None = None
     patience: Annotated[float, Range(1, 86400)] = 60.0
@@ -102,6 +118,13 @@ class Network:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not self.method and self.fits is None:
+            raise ValueError("method is missing: name that of the one fit that is run, or give several in fits.")
+        for key, given in (("method", self.method), ("epsilon", self.epsilon), ("fold", self.fold)):
+            if self.fits is not None and given not in ("", None, 0):
+                raise ValueError(f"{key} is {given!r} beside fits: it is a key of each of the fits; leave it out.")
+        if self.fits == ():
+            raise ValueError("fits is empty: give at least one, or 'grid'.")
         if self.mode == "experiment" and self.budget is not None:
             raise ValueError(
                 "budget is given with mode experiment: all parties know the seeds of its noise, so that no budget "
@@ -111,8 +134,9 @@ class Network:
 
 @dataclass(frozen=True)
 class Deployment:
-    """The block with what it names.
+    """One fit of the block with what it names.
 
+    network : the block, as that of this fit alone
     n_parties : as the grid counts them
     holders : data holders in the order of the protocol; places : those without data
     addresses : of all of them; rows : records of the holders, as far as they are public
@@ -130,6 +154,12 @@ class Deployment:
     def names(self) -> tuple[str, ...]:
         """Everybody, as on the channel."""
         return (*self.holders, *self.places)
+
+    @property
+    def label(self) -> str:
+        """What the fit is called among others of its case: a name of a folder."""
+        target = "" if self.network.epsilon is None else f"_epsilon{self.network.epsilon}"
+        return f"{self.network.method}{target}_fold{self.network.fold}"
 
     @property
     def delta(self) -> float:
@@ -167,15 +197,47 @@ def digest(config: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def deployment_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> Deployment | None:
-    """The block of a configuration, checked against its plans; None where there is none."""
+def deployments_of(config: Mapping[str, object], plans: Mapping[str, Plan]) -> tuple[Deployment, ...]:
+    """The fits of the block of a configuration in their order, checked against its plans; none where there is none."""
     if KEY not in config:
-        return None
+        return ()
     network = build(Network, config[KEY], KEY)
     plan = _lookup("study", network.study, plans)
     case = _lookup("case", network.case, plan.cases)
-    method = _lookup("method", network.method, {label: plan.methods[label] for label in case.methods})
-    _check_cell(network, plan)
+    given = tuple(_grid(plan, case)) if network.fits == "grid" else network.fits
+    if given is None or isinstance(given, str):
+        given, places = (Fit(method=network.method, epsilon=network.epsilon, fold=network.fold),), [KEY]
+    else:
+        places = [f"{KEY}.fits[{k}]" for k in range(len(given))]
+    found = dict[str, Deployment]()
+    for where, fit in zip(places, given, strict=True):
+        method = _lookup("method", fit.method, {label: plan.methods[label] for label in case.methods}, where)
+        first = plan.methods[given[0].method]
+        if method.places != first.places:
+            raise ConfigError(
+                f"{where}.method is {fit.method!r}, with the places without data {', '.join(method.places) or 'none'}, "
+                f"and {given[0].method!r} has {', '.join(first.places) or 'none'}: all fits of one session have the "
+                "same; run them by two configurations."
+            )
+        one = _deployment(replace(network, **vars(fit), fits=None), plan, where)
+        if one.label in found:
+            raise ConfigError(f"{where} is {one.label}, which stands before it: one fit, one payment; leave it out.")
+        found[one.label] = one
+    return tuple(found.values())
+
+
+def _grid(plan: Plan, case: CasePlan) -> Iterator[Fit]:
+    """The fits of a case for one number of parties, in the order of `partywise.experiment.cells.compute`."""
+    for method in plan.methods:
+        for fold in range(case.folds if method in case.methods else 0):
+            for slot in plan.epsilons(case.name, method):
+                yield Fit(method=method, epsilon=slot if plan.methods[method].uses_epsilon else None, fold=fold)
+
+
+def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
+    """One fit, checked against its plan; ``where`` it stands."""
+    method = plan.methods[network.method]
+    _check_cell(network, plan, where)
     _check_evaluator(network, method.options)
     n_parties, holders = _holders(network, plan, method.places)
     addresses = addresses_of(network)
@@ -195,24 +257,26 @@ def addresses_of(network: Network) -> dict[str, Address]:
     return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())}
 
 
-def _lookup(key: str, name: str, allowed: Mapping[str, T]) -> T:
+def _lookup(key: str, name: str, allowed: Mapping[str, T], where: str = KEY) -> T:
     if name not in allowed:
-        raise ConfigError(f"{KEY}.{key} is {name!r}: {choices(name, allowed)}.")
+        raise ConfigError(f"{where}.{key} is {name!r}: {choices(name, allowed)}.")
     return allowed[name]
 
 
-def _check_cell(network: Network, plan: Plan) -> None:
+def _check_cell(network: Network, plan: Plan, where: str) -> None:
     """Raise for a fold or an epsilon that is not in the grid of the case, and a unit without a bound on persons."""
     case, slots = plan.cases[network.case], plan.epsilons(network.case, network.method)
     if network.fold >= case.folds:
-        raise ConfigError(f"{KEY}.fold is {network.fold}: case {network.case} has the folds 0 to {case.folds - 1}.")
+        raise ConfigError(f"{where}.fold is {network.fold}: case {network.case} has the folds 0 to {case.folds - 1}.")
     if plan.methods[network.method].uses_epsilon and network.epsilon not in slots:
         raise ConfigError(
-            f"{KEY}.epsilon is {network.epsilon!r}: method {network.method} has a target; take one of the grid's, "
+            f"{where}.epsilon is {network.epsilon!r}: method {network.method} has a target; take one of the grid's, "
             f"{', '.join(f'{slot:g}' for slot in slots)}."
         )
     if not plan.methods[network.method].uses_epsilon and network.epsilon is not None:
-        raise ConfigError(f"{KEY}.epsilon is {network.epsilon!r}: method {network.method} has no target; leave it out.")
+        raise ConfigError(
+            f"{where}.epsilon is {network.epsilon!r}: method {network.method} has no target; leave it out."
+        )
     if network.budget and network.budget.unit.startswith("user") and plan.rows_per_user(network.case) is None:
         raise ConfigError(
             f"{KEY}.budget.unit is {network.budget.unit!r}: case {network.case} does not say how many records a person "

@@ -74,9 +74,9 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--fingerprint", action="append", default=[], metavar="NAME=SHA256", help="of an owner's certificate; repeat it"
     )
     held = verbs.add_parser("result", help="what a party has of the estimate: names, numbers, noise and intervals")
-    held.add_argument("folder", type=Path, help="what --into was")
+    held.add_argument("folder", type=Path, help="what --into was, or the folder of one fit in it")
     together = verbs.add_parser("union", help="transcript, ledger and certified total of the folders of all parties")
-    together.add_argument("folders", type=Path, nargs="+", help="what --into was of every party")
+    together.add_argument("folders", type=Path, nargs="+", help="what --into was of every party, or one fit in each")
     together.add_argument(
         "--authority", type=Path, help="authority.pem that must have issued what accounts are signed with"
     )
@@ -113,12 +113,12 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     from .screen import SEEDED, foresight, screen
     from .settings import digest
 
-    deployment = deployment_in_file(config, plans(config), given.config)
+    deployments = deployments_in_file(config, plans(config), given.config)
     data = given.data or Path() if policy is None else policy.folder
     into = given.into or Path(RESULTS) / result_name(config, given.config) / "parties" / given.me
     folders = data, given.certificates, into, given.account
-    start = Start(deployment, digest(config), given.me, *folders, encode_json(dict(config)), policy, connect)
-    if deployment.network.mode == "experiment":
+    start = Start(deployments, digest(config), given.me, *folders, encode_json(dict(config)), policy, connect)
+    if start.deployment.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
         if given.dry_run:
@@ -150,14 +150,14 @@ def _log(verbose: bool) -> Iterator[None]:
 
 def _tell_refusal(config: Mapping[str, object], given: argparse.Namespace, connect: Connect) -> None:
     """Tell the others that the site refuses, as far as they can be reached."""
-    from ...federation.deployment.party import tell_refusal
+    from ...federation.deployment.party import refusal, tell_end
     from ..configuration.build import build
     from .settings import KEY, Network
 
     with suppress(ImportError, OSError, ValueError, PartyError):
         network = build(Network, config.get(KEY), KEY)
         with closing(connect(network, given.me, given.certificates, None)) as transport:
-            tell_refusal(transport, network.patience)
+            tell_end(transport, refusal(given.me), network.patience)
 
 
 def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:
@@ -171,7 +171,7 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
     if isinstance(block, Mapping):
         kept = {key: value for key, value in block.items() if key != "budget"}
         config = {**config, "network": {**kept, "mode": "experiment"}}
-    deployment = deployment_in_file(config, plans(config), given.config)
+    deployment, *_ = deployments_in_file(config, plans(config), given.config)
     try:
         make(given.into, deployment.names)
     except (OSError, ValueError, ImportError) as error:
@@ -196,7 +196,7 @@ def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
     from ..plans import plans
     from .settings import digest
 
-    deployment = deployment_in_file(config, plans(config), given.config)
+    deployment, *_ = deployments_in_file(config, plans(config), given.config)
     if given.me not in deployment.holders:
         raise ConfigError(f"--me is {given.me!r}: data holders register, {', '.join(deployment.holders)}.")
     path = given.into / f"{given.me}.json"
@@ -227,14 +227,26 @@ def result(given: argparse.Namespace) -> int:
 
 
 def union(given: argparse.Namespace) -> int:
-    """Print what all parties of a run wrote down."""
+    """Print what all parties of a run wrote down, or of each run of a session."""
     from .joint_results import join_results
+    from .run_files import fit_folders
 
+    names = dict.fromkeys(one.relative_to(folder) for folder in given.folders for one in fit_folders(folder))
+    fits = [[one for folder in given.folders if (one := folder / name).is_dir()] for name in names] or [given.folders]
+    if given.transcript is not None and len(fits) > 1:
+        print(f"union: --transcript is of one run, and these folders hold {len(fits)}: name one.", file=sys.stderr)
+        return 1
     try:
-        found = join_results(given.folders, given.authority)
+        for folders in fits:
+            _print_union(join_results(folders, given.authority), given.transcript)
     except (AccountError, CertificationError, PartyError) as error:
         print(f"union: {error}", file=sys.stderr)
         return 1
+    return 0
+
+
+def _print_union(found: JointResults, transcript: Path | None) -> None:
+    """One run, and the rows of its transcript into a file, if there is one."""
     record, channel = next(iter(found.records.values())), found.channel
     print(
         f"run {record.run}: {record.study}, {record.case}, {record.method}, mode {record.mode}; parties "
@@ -246,14 +258,13 @@ def union(given: argparse.Namespace) -> int:
     print(certified(found))
     for name, one in found.records.items():
         print(f"outcome of {name}: {one.outcome}")
-    if given.transcript is not None:
+    if transcript is not None:
         rows = channel.transcript()
-        with given.transcript.open("w", newline="", encoding="utf-8") as handle:
+        with transcript.open("w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, list(rows[0]) if rows else ["step"], lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-        print(f"all rows: {given.transcript}")
-    return 0
+        print(f"all rows: {transcript}")
 
 
 def certified(found: JointResults) -> str:
@@ -268,12 +279,13 @@ def certified(found: JointResults) -> str:
     )
 
 
-def deployment_in_file(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> Deployment:
-    from .settings import deployment_of
+def deployments_in_file(config: Mapping[str, object], plans: Mapping[str, Plan], file: Path) -> tuple[Deployment, ...]:
+    """The fits of the block of a file, at least one."""
+    from .settings import deployments_of
 
-    found = deployment_of(config, plans)
-    if found is None:
+    found = deployments_of(config, plans)
+    if not found:
         raise ConfigError(
-            f"{file} has no block network: say there which fit is run and where the parties are (docs/network.md)."
+            f"{file} has no block network: say there which fits are run and where the parties are (docs/network.md)."
         )
     return found

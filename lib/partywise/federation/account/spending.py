@@ -243,6 +243,9 @@ class UnitCost:
     amount: float
     currency: str
 
+    def __str__(self) -> str:
+        return "without limit" if self.n_unproved else f"{self.epsilon:.6g}"
+
 
 def spent_of(
     paid: Sequence[tuple[str, Event]],
@@ -286,6 +289,12 @@ def _unit_cost(
         pure = math.inf if count.pure is None or count.filter.tv else float(count.pure)
         epsilon = min(float(by_filter), pure)
     return UnitCost(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])
+
+
+def costs_in_words(costs: Mapping[str, UnitCost], delta: float) -> str:
+    """What was paid, by unit, at a delta."""
+    told = [f"{unit} {one}" for unit, one in costs.items() if one.amount or one.n_unproved]
+    return f"{', '.join(told)} (epsilon at delta {delta:g}, by unit)" if told else "nothing"
 
 
 def coalitions_in_words(events: Sequence[Event], party: str) -> dict[str, str | Collection[str]]:

@@ -19,16 +19,16 @@ from ..payloads import Payload, measure, strip_value
 from ..transport.frames import Address, decode_frame, encode_frame
 from .account import Account
 from .forms import Forms
-from .session import Session
+from .session import SessionRun
 from .watch import LOG
 
 
 class SessionLink:
-    """Messages of one party, over a session that has begun.
+    """Messages of one party, in a run of a session that has begun.
 
     Parameters
     ----------
-    session : Session
+    run : SessionRun
     names : sequence of str
         Everyone on the channel, in the order of the run.
     account : Account
@@ -41,7 +41,7 @@ class SessionLink:
 
     def __init__(
         self,
-        session: Session,
+        run: SessionRun,
         names: Sequence[str],
         account: Account,
         *,
@@ -50,7 +50,7 @@ class SessionLink:
         forms: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
         self.channel, self._forms = Channel((), tuple(names), real=real, trusted=trusted), Forms(forms)
-        self._session, self._account = session, account
+        self._run, self._account = run, account
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
         """Account for a message, write it down, and send it.
@@ -69,16 +69,16 @@ class SessionLink:
         known = len(self.channel.ledger)
         row = self.channel.enter(sender, receiver, name, payload, shape, size)
         self._pay(known)
-        address = Address(self._session.run, step, sender, receiver, name)
+        address = Address(self._run.id, step, sender, receiver, name)
         frame = encode_frame(address, payload, row.event)
         self._account.record_sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
         LOG.debug("message %d to %s: %s, %d bytes", step, receiver, name, len(frame))
-        self._session.watch.put(receiver, address.tag, frame)
+        self._run.put(receiver, address.tag, frame)
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Payload:
         """The payload of a message, checked in all that this party can know; Refused names what is not right."""
-        address = Address(self._session.run, step, sender, receiver, name)
-        frame = self._session.watch.get(sender, address.tag)
+        address = Address(self._run.id, step, sender, receiver, name)
+        frame = self._run.get(sender, address.tag)
         LOG.debug("message %d from %s: %s, %d bytes", step, sender, name, len(frame))
         payload, header = decode_frame(frame, address, self.channel.names)
         problem = self._forms.problem(sender, receiver, name, payload)

@@ -1,12 +1,13 @@
-"""One party of a run whose parties are processes of their own: the program, its link, and an end that all learn of."""
+"""One party of runs whose parties are processes of their own: programs, their links, and ends that all learn of."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import cast
 
@@ -24,13 +25,34 @@ from .account import EXPERIMENT, RELEASE, Account
 from .guard import PrepaidCosts
 from .link import SessionLink
 from .outcome import Outcome
-from .session import Session
-from .watch import PULSE
+from .session import Session, SessionRun
+from .watch import LOG, PULSE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """One run of a session, as one party takes part in it.
+
+    fit, run : the program, and the party's part of its start, which nobody has begun; label : what it is called
+    forms : of messages by (receiver, name), as a rehearsal of it had them
+    study : whose it is
+    conclude : what the parties do together after the program and before the run has ended for all
+    keep : puts what this party holds on disk before it says that it is done
+    finish : what it does when the run has ended for all, before the next one begins
+    """
+
+    fit: Callable[[object], object]
+    run: Run
+    label: str = ""
+    forms: Mapping[tuple[str, str], str] | None = None
+    study: str = ""
+    conclude: Callable[[SessionRun, Outcome], None] | None = None
+    keep: Callable[[Outcome], None] | None = None
+    finish: Callable[[Outcome], None] | None = None
 
 
 def run_party(
-    fit: Callable[[object], object],
-    run: Run,
+    programs: Sequence[Program],
     me: str,
     transport: Transport,
     *,
@@ -38,23 +60,19 @@ def run_party(
     account: Account,
     patience: float = 60.0,
     facts: Mapping[str, str] | None = None,
-    forms: Mapping[tuple[str, str], str] | None = None,
     same_platform: bool = False,
     fingerprints: Mapping[str, str] | None = None,
-    study: str = "",
-    conclude: Callable[[Session, Outcome], None] | None = None,
-    keep: Callable[[Outcome], None] | None = None,
     journal: Journal | None = None,
     deadline: float = math.inf,
-) -> Outcome:
-    """Run one party's part of a protocol together with the processes of all others.
+) -> list[Outcome]:
+    """Run one party's part of protocols, one after the other, together with the processes of all others.
 
-    ``conclude`` is what the parties do together after the program and before the run has ended for all; ``keep`` puts
-    what this one holds on disk before it says that it is done. With a ``journal``, that of the transport, another
-    process goes on where this one is killed; the journal is discarded where nobody can go on. ``deadline`` is in
-    seconds, from the moment that all have met.
+    All parties have the same ``programs`` in the same order. With a ``journal``, that of the transport, another process
+    goes on where this one is killed, without the runs that had ended, whose outcomes are left out of what is returned;
+    the journal is discarded where nobody can go on. ``deadline`` is in seconds, from the moment that all have met.
     """
-    _check(run, me, transport)
+    for program in programs:
+        _check(program.run, me, transport)
     session = Session(
         transport,
         configuration,
@@ -64,33 +82,26 @@ def run_party(
         journal=journal,
         deadline=deadline,
     )
+    again = journal is not None and journal.goes_on
     try:
-        if journal is not None and isinstance(run.rng_for, SecureStreams):
-            key = bytes.fromhex(journal.choose("key", lambda: os.urandom(KEY_BYTES).hex()))
-            run.rng_for = cast(Callable[..., np.random.Generator], run.rng_for.of_run(key))
-        mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
-        account.began(session.begin(), configuration, mode, study, again=journal is not None and journal.goes_on)
-        channel = run.channel
-        link = SessionLink(session, run.names, account, real=channel.real, trusted=channel.trusted, forms=forms)
-        placed = PlacedRun(run, [me], link, whole=False)
-        known = session.run if mode == RELEASE else run.identity.run
-        placed.identity = Identity(known, configuration, fingerprints or {}, transport.credential)
-        # Whoever has data draws on its own; another place draws on what others were told of.
-        placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
-        value = fit(placed)
-        outcome = Outcome(me, value, session.run, placed.steps, session.platforms)
-        if conclude is not None:
-            conclude(session, outcome)
-        if keep is not None:
-            keep(outcome)
-        account.record_heads(session.end(placed.steps, account.head))
-        account.record_end(outcome.digest)
-        return outcome
+        session.begin()
+        found = list[Outcome]()
+        for number, program in enumerate(programs):
+            ended = f"run {number} ended"
+            if journal is not None and journal.is_chosen(ended):
+                continue
+            if len(programs) > 1:
+                LOG.info("fit %d of %d: %s", number + 1, len(programs), program.label)
+            identity = Identity("", configuration, fingerprints or {}, transport.credential)
+            found.append(_run(program, session.run(number), account, identity, again=again))
+            # The last one has ended when the journal is gone.
+            if number + 1 < len(programs):
+                session.choose(ended, lambda: found[-1].digest)
+        return found
     except BaseException as error:
-        begun = session.run or (journal is not None and journal.goes_on)
-        over = session.watch.over or not begun or not _is_passing(error)
+        over = session.watch.over or not (session.id or again) or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
-        own = f"{me!r} ended with an error of its own; its output says which."
+        own = own_error(me)
         if isinstance(error, PolicyError):
             own, error.is_told = refusal(me), True
         session.abort(str(error) if isinstance(error, PartyError) else own, over=over)
@@ -101,14 +112,46 @@ def run_party(
         transport.close()
 
 
+def _run(program: Program, own: SessionRun, account: Account, identity: Identity, *, again: bool) -> Outcome:
+    """One party's part of one run."""
+    run, me = program.run, own.me
+    if isinstance(run.rng_for, SecureStreams):
+        key = bytes.fromhex(own.choose("key", lambda: os.urandom(KEY_BYTES).hex()))
+        run.rng_for = cast(Callable[..., np.random.Generator], run.rng_for.of_run(key))
+    mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
+    account.began(own.id, identity.configuration, mode, program.study, again=again)
+    channel = run.channel
+    link = SessionLink(own, run.names, account, real=channel.real, trusted=channel.trusted, forms=program.forms)
+    placed = PlacedRun(run, [me], link, whole=False)
+    placed.identity = replace(identity, run=own.id if mode == RELEASE else run.identity.run)
+    # Whoever has data draws on its own; another place draws on what others were told of.
+    placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
+    value = program.fit(placed)
+    outcome = Outcome(me, value, own.id, placed.steps, own.platforms)
+    if program.conclude is not None:
+        program.conclude(own, outcome)
+    if program.keep is not None:
+        program.keep(outcome)
+    account.record_heads(own.end(placed.steps, account.head))
+    account.record_end(outcome.digest)
+    if program.finish is not None:
+        program.finish(outcome)
+    return outcome
+
+
+def own_error(me: str) -> str:
+    """All that others hear of what went wrong at a party by itself."""
+    return f"{me!r} ended with an error of its own; its output says which."
+
+
 def refusal(me: str) -> str:
     """All that others hear of what the policy of a site forbids."""
     return f"{me!r} refuses by the policy of its site."
 
 
-def tell_refusal(transport: Transport, patience: float) -> None:
-    """Tell all others that this party refuses, each when it has come, for so many seconds; or until one knows."""
-    notice = json.dumps({"sentence": refusal(transport.me), "over": False}).encode()
+def tell_end(transport: Transport, sentence: str, patience: float) -> None:
+    """Tell all others why this party does not begin, each when it has come, for so many seconds; or until one knows."""
+    notice = json.dumps({"sentence": sentence, "over": False}).encode()
     untold, deadline = list(transport.peers), monotonic() + patience
     while untold and monotonic() < deadline:
         for peer in tuple(untold):

@@ -1,9 +1,10 @@
-"""One run between processes: who takes part and that all run the same, until all are done or all know why not.
+"""One session between processes: who takes part and that all run the same, until all are done or all know why not.
 
 hello: digests of the configuration and of the library's code, a random nonce, facts that parties must have alike, and
-the platform, whose difference is told. ready: digests of all hellos, and the id of the run, a digest of them. done: as
-many steps as everybody, and how the account of each ends then, signed where parties have certificates. abort: the one
-sentence that ended the run. Whoever waits watches the others (`watch`).
+the platform, whose difference is told. ready: digests of all hellos, and the id of the session, a digest of them. Then
+one or more runs, one after the other, each with an id of its own. done, of each: as many steps as everybody, and how
+the account of each ends then, signed where parties have certificates. abort: the one sentence that ended the session.
+Whoever waits watches the others (`watch`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Hello(TypedDict):
 
 
 class Session:
-    """One party's side of a run.
+    """One party's side of a session: what is once for all its runs.
 
     Parameters
     ----------
@@ -66,6 +67,8 @@ class Session:
 
     Attributes
     ----------
+    id : str
+        Once they have met.
     platforms : str
         How the platforms of the parties differ, once they have met; empty where they do not.
     """
@@ -82,7 +85,7 @@ class Session:
         deadline: float = math.inf,
     ) -> None:
         self.watch = Watch(transport, patience, returning=journal is not None, deadline=deadline)
-        self.transport, self.run = transport, ""
+        self.transport, self.id = transport, ""
         self._journal = journal
         self.me, self.peers = transport.me, transport.peers
         self.platforms, self._same_platform = "", same_platform
@@ -98,11 +101,11 @@ class Session:
         }
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
-        """What this party chooses in this run: made once, though its process may be killed and another goes on."""
+        """What this party chooses in this session: made once, though its process may be killed and another goes on."""
         return make() if self._journal is None else self._journal.choose(name, make)
 
     def begin(self) -> str:
-        """Meet all parties and agree on the run; its id. PartyError names who did not come, or what differs there."""
+        """Meet all parties and agree on the session; its id. PartyError: who did not come, or what differs there."""
         said = json.dumps(self._hello)
         if self.choose("hello", lambda: said) != said:
             raise PartyError(
@@ -114,42 +117,18 @@ class Session:
             self._check(peer, hello)
         self._compare_platforms(hellos)
         lines = sorted(f"{peer} {digest}" for peer, digest in self._digests.items())
-        self.run = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
-        self._all("ready", {"hellos": self._digests, "run": self.run})
+        self.id = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
+        self.say_and_hear("ready", {"hellos": self._digests, "session": self.id})
         self.watch.start_clock()
-        LOG.info("all parties are there: run %s", self.run[:12])
-        return self.run
+        LOG.info("all parties are there: session %s", self.id[:12])
+        return self.id
 
-    def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, object]]:
-        """Wait until all parties are done after ``steps``, the account of this one having so many rows and this digest.
-
-        By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
-        parties have no certificates. PartyError if a party is not done, took another number of steps, or signed
-        something else.
-        """
-        own: dict[str, object] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
-        credential = self.transport.credential
-        if credential is not None:
-            own |= credential.sign(statement(self.run, self.me, own))
-        told = self._all("done", {"run": self.run, "steps": steps}, {"head": own})
-        return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
-
-    def _head(self, peer: str, told: object) -> dict[str, object]:
-        """What a peer says of the end of its account; RefusalError unless signed where parties have certificates."""
-        kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
-        if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
-            raise RefusalError(
-                f"{peer!r} ends without the end of its account: it is not a party of this version.", peer, "done"
-            )
-        head = {name: told[name] for name in kinds}
-        credential = self.transport.credential
-        problem = credential and credential.problem(peer, statement(self.run, peer, head), head)
-        if problem:
-            raise RefusalError(f"the end of the account of {peer!r} {problem}.", peer, "done")
-        return head
+    def run(self, number: int) -> SessionRun:
+        """One of its runs, from 0."""
+        return SessionRun(self, number)
 
     def abort(self, sentence: str, *, over: bool = True) -> None:
-        """Tell all others why the run has ended, for good or until all start again; whoever is gone is not told."""
+        """Tell all others why the session has ended, for good or until all start again, but for who is gone."""
         notice = json.dumps({"sentence": self.watch.notice or sentence, "over": over}).encode()
 
         def tell(peer: str) -> None:
@@ -238,7 +217,7 @@ class Session:
                 "or let last bits differ."
             )
 
-    def _all(
+    def say_and_hear(
         self, tag: str, notice: Mapping[str, object], own: Mapping[str, object] | None = None
     ) -> dict[str, dict[str, object]]:
         """Say something to all and hear the same from all, each with something of its own beside it: what was heard.
@@ -290,6 +269,60 @@ class Session:
                 )
         self._said[peer] = found
         return True
+
+
+class SessionRun:
+    """One run of a session, as one party sees it.
+
+    Attributes
+    ----------
+    id : str
+        That of the session and its number make it.
+    """
+
+    def __init__(self, session: Session, number: int) -> None:
+        self.id = hashlib.sha256(f"{session.id} {number}".encode()).hexdigest()
+        self.me, self.credential, self.platforms = session.me, session.transport.credential, session.platforms
+        self._session, self._prefix = session, f"{number}/" if number else ""
+
+    def choose(self, name: str, make: Callable[[], str]) -> str:
+        """As `Session.choose`, in this run."""
+        return self._session.choose(self._prefix + name, make)
+
+    def put(self, receiver: str, tag: str, data: bytes) -> None:
+        """Hand a frame of this run to a peer; errors as of `Watch.put`."""
+        self._session.watch.put(receiver, self._prefix + tag, data)
+
+    def get(self, sender: str, tag: str) -> bytes:
+        """The frame of a peer in this run; errors as of `Watch.get`."""
+        return self._session.watch.get(sender, self._prefix + tag)
+
+    def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, object]]:
+        """Wait until all parties are done after ``steps``, the account of this one having so many rows and this digest.
+
+        By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
+        parties have no certificates. PartyError if a party is not done, took another number of steps, or signed
+        something else.
+        """
+        own: dict[str, object] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
+        if self.credential is not None:
+            own |= self.credential.sign(statement(self.id, self.me, own))
+        said = {"run": self.id, "steps": steps}
+        told = self._session.say_and_hear(f"{self._prefix}done", said, {"head": own})
+        return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
+
+    def _head(self, peer: str, told: object) -> dict[str, object]:
+        """What a peer says of the end of its account; RefusalError unless signed where parties have certificates."""
+        kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
+        if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
+            raise RefusalError(
+                f"{peer!r} ends without the end of its account: it is not a party of this version.", peer, "done"
+            )
+        head = {name: told[name] for name in kinds}
+        problem = self.credential and self.credential.problem(peer, statement(self.id, peer, head), head)
+        if problem:
+            raise RefusalError(f"the end of the account of {peer!r} {problem}.", peer, "done")
+        return head
 
 
 def _check_hellos(theirs: Mapping[str, object], own: Mapping[str, str], peer: str, me: str) -> None:

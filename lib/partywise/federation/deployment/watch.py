@@ -16,7 +16,7 @@ from contextlib import suppress
 from time import monotonic
 
 from ...errors import NoRoomError, PartyError, RefusalError, Unreachable
-from ..transport.interface import Transport
+from ..transport.interface import LONG, Transport, split_tag
 
 PULSE = 1.0
 # Seconds of one wait until the log says for whom it is, and between two such lines.
@@ -24,10 +24,10 @@ QUIET, EVERY = 3.0, 30.0
 LOG = logging.getLogger(__name__)
 # A frame that is not a message is short.
 LARGEST_NOTICE = 2**16
-# Signs of a sentence of others that are shown, and of the number of a step.
-LONGEST, LONG = 600, 16
+# Signs of a sentence of others that are shown.
+LONGEST = 600
 # What a party waits for, in words.
-WORDS = {"hello": "to start", "ready": "to agree on the run", "done": "to be done"}
+WORDS = {"hello": "to start", "ready": "to agree on the session", "done": "to be done"}
 
 
 class Watch:
@@ -168,7 +168,9 @@ class Watch:
             self._wait, self._line = tag, monotonic() + QUIET
         elif monotonic() >= self._line:
             self._line = monotonic() + EVERY
-            LOG.info("waiting for %s (%s)", ", ".join(names), WORDS.get(tag, tag.replace("/", " ")))
+            number, kind, step = split_tag(tag)
+            fit = f" of fit {number + 1}" * bool(number)
+            LOG.info("waiting for %s (%s%s)", ", ".join(names), WORDS.get(kind, f"{kind} {step}".strip()), fit)
 
     def tell(self, tag: str) -> None:
         """Say to all, from time to time, at which step this party waits."""
@@ -179,8 +181,8 @@ class Watch:
             with suppress(Unreachable):
                 self.transport.put(peer, "waiting", notice)
 
-    def waits_at(self, peer: str) -> float | None:
-        """The step at which a peer last said that it waits, None if it has not said so since it was asked."""
+    def waits_at(self, peer: str) -> tuple[int, float] | None:
+        """The place at which a peer last said that it waits, None if it has not said so since it was asked."""
         data = self.poll(peer, "waiting", 0.0)
         return None if data is None else place_of(str(read_notice(peer, "waiting", data).get("at")))
 
@@ -203,14 +205,14 @@ class Watch:
         return PartyError(f"{peer!r} is gone: {self.me!r} found it so while it waited for {tag!r}.")
 
 
-def place_of(tag: str) -> float:
-    """Where in the program a frame is waited for: messages by their step, after what comes first, before the end."""
-    kind, _, step = tag.partition("/")
+def place_of(tag: str) -> tuple[int, float]:
+    """Where in a session a frame is waited for: by its run, then its step, after what comes first, before the end."""
+    number, kind, step = split_tag(tag)
     if kind == "message" and step.isdecimal() and len(step) < LONG:
-        return int(step)
+        return number, int(step)
     # After the last message, and one after the other.
     late = {"publishing": 1e18, "statement": 2e18, "signature": 3e18, "done": math.inf}
-    return late.get(kind, -1.0)
+    return number, late.get(kind, -1.0)
 
 
 def read_notice(peer: str, tag: str, data: bytes) -> dict[str, object]:

@@ -9,10 +9,20 @@ if TYPE_CHECKING:
 
 # Bytes of the largest frame that is read where nobody says another number.
 LARGEST = 2**28
+# Signs of a number in a tag.
+LONG = 16
+
+
+def split_tag(tag: str) -> tuple[int, str, str]:
+    """Number of the run in its session, kind and step: "3/message/17" is (3, "message", "17"); run 0 has no number."""
+    head, _, rest = tag.partition("/")
+    numbered = head.isdecimal() and len(head) < LONG
+    kind, _, step = (rest if numbered else tag).partition("/")
+    return int(head) if numbered else 0, kind, step
 
 
 class Transport(Protocol):
-    """One party's end of the connections to all others, for one run.
+    """One party's end of the connections to all others, for one session.
 
     me : name of this party; peers : names of all others
     credential : the certificate by which others know it, to sign with; None where parties have none
@@ -20,9 +30,9 @@ class Transport(Protocol):
     Notes
     -----
     Whoever implements it knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read
-    from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort". Another frame
-    under a tag is a replay, whether the first was taken or not; the very same one is one that got no answer. Of
-    "waiting" the last one counts.
+    from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort", and of a later
+    run of the session "3/message/17" (`split_tag`). Another frame under a tag is a replay, whether the first was taken
+    or not; the very same one is one that got no answer. Of "waiting" the last one counts.
     """
 
     @property

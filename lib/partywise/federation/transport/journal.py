@@ -23,7 +23,7 @@ PASSING = ("waiting", "abort")
 
 
 class Journal:
-    """The file of one run of one party; it is gone when the run has ended.
+    """The file of one session of one party; it is gone when the last run of the session has ended.
 
     Parameters
     ----------
@@ -81,6 +81,10 @@ class Journal:
                 self._chosen[name] = made = make()
                 self._write({"chosen": name, "value": made}, sync=True)
             return self._chosen[name]
+
+    def is_chosen(self, name: str) -> bool:
+        """Whether this party has chosen something of that name in this session."""
+        return name in self._chosen
 
     def keep(self, sender: str, tag: str, data: bytes) -> None:
         """Keep a frame that has come."""

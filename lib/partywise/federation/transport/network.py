@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...errors import PartyError
 from .credential import Credential
 from .inbox import Inbox
-from .interface import LARGEST
+from .interface import LARGEST, split_tag
 from .journal import PASSING, Journal
 from .tls import check_names, client_context, own_problem, server_context
 
@@ -150,7 +150,7 @@ class Network:
         if self._journal is None or tag in PASSING:
             self._ask(self._pool.send(receiver, data, tag))
         elif not self._journal.is_delivered(receiver, tag):
-            sent = data if tag.startswith("message/") else self._journal.notice(receiver, tag, data)
+            sent = data if split_tag(tag)[1] == "message" else self._journal.notice(receiver, tag, data)
             self._ask(self._pool.send(receiver, sent, tag))
             self._journal.deliver(receiver, tag)
 

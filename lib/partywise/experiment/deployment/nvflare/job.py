@@ -12,7 +12,7 @@ from ....errors import ConfigError
 from ....federation.transport.tls import site_name
 from ...plans import FILE, plans, read_file
 from ..settings import Deployment
-from ..verbs import deployment_in_file
+from ..verbs import deployments_in_file
 
 APP, FORMAT = "app", 2
 SITE = "partywise.experiment.deployment.nvflare.site"
@@ -27,7 +27,7 @@ def add_nvflare_job(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
     """Write a job for NVFlare."""
-    sites = write_job(deployment_in_file(config, plans(config), given.config), given.config, given.into)
+    sites = write_job(deployments_in_file(config, plans(config), given.config)[0], given.config, given.into)
     print(
         f"{given.into}: a job for the sites {', '.join(sites.values())}. Submit it: nvflare job submit -j {given.into}"
     )

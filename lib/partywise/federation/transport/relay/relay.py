@@ -15,7 +15,7 @@ from typing import Protocol
 from ....errors import NoRoomError, PartyError, RefusalError, Unreachable
 from ...identity import Identity, join_parts
 from ..inbox import Inbox
-from ..interface import LARGEST
+from ..interface import LARGEST, split_tag
 from ..journal import PASSING, Journal
 from .sealing import NONCE, Seal, split_parts
 
@@ -89,7 +89,7 @@ class Relay:
         if self._journal is None or tag in PASSING:
             self._hand(receiver, tag, data)
         elif not self._journal.is_delivered(receiver, tag):
-            self._hand(receiver, tag, data if tag.startswith("message/") else self._journal.notice(receiver, tag, data))
+            self._hand(receiver, tag, data if split_tag(tag)[1] == "message" else self._journal.notice(receiver, tag, data))
             self._journal.deliver(receiver, tag)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
