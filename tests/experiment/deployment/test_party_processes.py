@@ -156,7 +156,7 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     assert float(left[1]) == pytest.approx(5 - float(paid[1]), abs=1e-5)
     before = read_record(tmp_path / "out" / "shop")
     third = parties.all()
-    assert "Of the budget over all runs (epsilon = 5" in sentence(third["shop"])
+    assert "network.budget (epsilon = 5, delta = 1e-05 of unit features by rule gdp) REFUSES" in sentence(third["shop"])
     assert "ended with an error of its own" in sentence(third["bank"])
     assert read_record(tmp_path / "out" / "shop") == before
 
@@ -224,7 +224,7 @@ def test_a_copy_of_the_configuration_under_another_name_has_no_fresh_budget(star
     parties = started(case)
     assert {one.code for one in parties.all("first").values()} == {0}
     parties.configs = {name: {"name": "copy", **config} for name, config in parties.configs.items()}
-    assert "Of the budget over all runs (epsilon = 3" in sentence(parties.all("second")["shop"])
+    assert "network.budget (epsilon = 3, " in sentence(parties.all("second")["shop"])
 
 
 def test_union_refuses_folders_of_different_runs_and_a_missing_one(started, tmp_path, capsys):
@@ -390,7 +390,7 @@ def test_what_is_estimated_is_on_disk_before_anybody_says_done_and_the_next_star
     """The party with the estimate is killed at the end: nothing is lost, and nothing is paid twice."""
     case = Apart(CLIENTS)
     case.network["patience"] = 5.0
-    parties, end = started(case), session.Session.end
+    parties, end = started(case), session.SessionRun.end
 
     def dying_end(self, *given):
         if self.me == "server" and moment == "before all are done":
@@ -401,7 +401,7 @@ def test_what_is_estimated_is_on_disk_before_anybody_says_done_and_the_next_star
         return heads
 
     with monkeypatch.context() as patched:
-        patched.setattr(session.Session, "end", dying_end)
+        patched.setattr(session.SessionRun, "end", dying_end)
         told = parties.all()
     assert told["server"].code == -signal.SIGKILL
     held = json.loads((tmp_path / "out" / "server" / "outcome.json").read_text())["digest"]

@@ -381,4 +381,5 @@ def test_parties_under_sites_that_allow_a_run_end_it_well(tmp_path):
     again = parties.all()
     assert {one.code for one in again.values()} == {1}
     errors = " ".join(one.err for one in again.values())
-    assert "site.yaml forbids it: the cap epsilon[0] of 365 days: " in errors and "is spent: " in errors
+    assert "site.yaml forbids it: " in errors and "site.yaml epsilon[0] (epsilon = 2.2, " in errors
+    assert "REFUSES this run: mu squared 0" in errors

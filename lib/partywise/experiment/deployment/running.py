@@ -345,11 +345,12 @@ def _require_room(start: Start, account: Account, ready: Preparation) -> None:
         _say(f"plan: {count} fits; {start.me} would pay {cost_in_words(start, events)}")
     for line, error in _rooms(start, account.rows(), events):
         if error is PolicyError:
-            raise PolicyError(f"{line}; take fewer fits or more noise, or ask whoever answers for the file.")
+            assert start.policy is not None
+            raise PolicyError(f"{start.policy.path} forbids it: {line}; ask whoever answers for the file.")
         if error is not None:
             with suppress(PartyError), closing(start.connect(network, start.me, start.certificates, None)) as transport:
                 tell_end(transport, own_error(start.me), network.patience)
-            raise error(f"{line}; take fewer fits or more noise, or state a larger budget.")
+            raise error(f"{line}; use more noise, run fewer fits, or state a larger budget.")
 
 
 def cost_in_words(start: Start, events: Sequence[Sequence[Event]]) -> str:

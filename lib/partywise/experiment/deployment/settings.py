@@ -58,7 +58,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """One of several fits. method, epsilon, fold : as in `Network`"""
+    """One of several fits. method, epsilon, fold : of replicate 0; epsilon where the method has a target"""
 
     method: str
     epsilon: Target | None = None

@@ -231,13 +231,12 @@ def union(given: argparse.Namespace) -> int:
     from .joint_results import join_results
     from .run_files import fit_folders
 
-    names = dict.fromkeys(one.relative_to(folder) for folder in given.folders for one in fit_folders(folder))
-    fits = [[one for folder in given.folders if (one := folder / name).is_dir()] for name in names] or [given.folders]
-    if given.transcript is not None and len(fits) > 1:
-        print(f"union: --transcript is of one run, and these folders hold {len(fits)}: name one.", file=sys.stderr)
-        return 1
     try:
-        for folders in fits:
+        names = dict.fromkeys(one.relative_to(folder) for folder in given.folders for one in fit_folders(folder))
+        fits = [[one for folder in given.folders if (one := folder / name).is_dir()] for name in names]
+        if given.transcript is not None and len(fits) > 1:
+            raise PartyError(f"--transcript is of one run, and these folders hold {len(fits)}: name those of one.")
+        for folders in fits or [given.folders]:
             _print_union(join_results(folders, given.authority), given.transcript)
     except (AccountError, CertificationError, PartyError) as error:
         print(f"union: {error}", file=sys.stderr)
