@@ -28,6 +28,16 @@ def both(*changes: Change) -> Change:
     return lambda case: [change(case) for change in changes]
 
 
+def fits(*entries: dict[str, Any]) -> Change:
+    """Several fits in place of the one."""
+
+    def change(case: Apart) -> None:
+        del case.network["method"], case.network["epsilon"]
+        case.network["fits"] = list(entries)
+
+    return change
+
+
 def party(name: str, **keys: Any) -> Change:
     return lambda case: case.network["parties"].setdefault(name, {}).update(keys)
 
@@ -46,6 +56,15 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, lambda case: case.network.pop("epsilon"), "network.epsilon is None: method m has a target; take one of"),
     ("vertical_linear", key(epsilon=1.0), "network.epsilon is 1.0: method m has no target; leave it out."),
     (GLM, key(fold=1), "network.fold is 1: case own has the folds 0 to 0."),
+    (GLM, lambda case: case.network.pop("method"), "network.method is missing: name that of the one fit that is run, o"),
+    (GLM, key(fits="grid"), "network.method is 'm' beside fits: it is a key of each of the fits; leave it out."),
+    (GLM, fits(), "network.fits is empty: give at least one, or 'grid'."),
+    (GLM, key(fits="all"), "network.fits is 'all': it must be one of grid or a list of blocks of keys or null."),
+    (GLM, fits({"epsilon": 2.0}), "network.fits[0].method is missing: give text."),
+    (GLM, fits({"method": "m", "epsilon": 2.0}, {"method": "n"}), "network.fits[1].method is 'n': allowed here: m."),
+    (GLM, fits({"method": "m", "epsilon": 3.0}), "network.fits[0].epsilon is 3.0: method m has a target; take one of"),
+    (GLM, fits({"method": "m", "epsilon": 2.0, "fold": 1}), "network.fits[0].fold is 1: case own has the folds 0 to 0."),
+    (GLM, fits(*2 * [{"method": "m", "epsilon": 2.0}]), "network.fits[1] is m_epsilon2.0_fold0, which stands before it"),
     (GLM, key(fold="a"), "network.fold is 'a': it must be a whole number."),
     (GLM, key(patience=0.5), "network.patience is 0.5: it must lie in [1, 86400]."),
     (GLM, key(largest_message=10), "network.largest_message is 10: it must lie in [10000, 1.09951e+12]."),
@@ -95,6 +114,20 @@ def test_a_mistake_is_one_sentence(study, change, sentence):
         check_network(config, plans(config))
     told = str(found.value)
     assert sentence in told and told.endswith(".") and "\n" not in told
+
+
+def test_fits_with_other_places_are_no_session():
+    """Moments whose noise a dealer draws, and steps between owners that ask an analyst alone."""
+    case = Apart(GLM)
+    fits({"method": "m", "epsilon": 2.0}, {"method": "n"})(case)
+    config = case.config
+    config["studies"][GLM]["methods"]["n"] = {"protocol": "bcd"}
+    config["studies"][GLM]["cases"]["own"]["grid"]["methods"] = ["m", "n"]
+    with pytest.raises(
+        ConfigError,
+        match=r"fits\[1\].method is 'n', with the places without data analyst, and 'm' has analyst, dealer: all",
+    ):
+        check_network(config, plans(config))
 
 
 @pytest.mark.parametrize("mode", ["experiment", "release"])

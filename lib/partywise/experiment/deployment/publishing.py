@@ -70,11 +70,11 @@ class Publication:
     def record(self, fit: Callable[[object], object]) -> Callable[[object], object]:
         """A program whose draws are kept."""
 
-        def recorded(placed: object) -> object:
+        def fit_and_keep(placed: object) -> object:
             with self.recorder.watching():
                 return fit(placed)
 
-        return recorded
+        return fit_and_keep
 
     def conclude(self, run: SessionRun, outcome: Outcome) -> None:
         """Take part; the publisher writes the folder in the end."""

@@ -188,14 +188,14 @@ class Foresight:
 class Preparation:
     """What there is before a party connects: by fit its part and forms of messages, of all fits the rest.
 
-    registrations : files of all owners by name; opened : when the first process of this party opened data
+    registrations : files of all owners by name; start_time : when this process was about to open data
     estimates : as of `Foresight`
     """
 
     parts: list[Part]
     forms: list[dict[tuple[str, str], str] | None]
     registrations: dict[str, bytes]
-    opened: str
+    start_time: str
     estimates: dict[str, str]
 
     @property
@@ -379,9 +379,9 @@ def _run(start: Start) -> RunReport:
         if not path.exists():
             _require_room(start, account, ready)
             if policy is not None and policy.site.epsilon:
-                account.record_time(ready.opened)
+                account.record_time(ready.start_time)
         journal = opened_files.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
-        opened = journal.choose("opened", lambda: ready.opened)
+        opened = journal.choose("opened", lambda: ready.start_time)
         if ready.registrations and not journal.goes_on:
             account.record_registrations({name: digest_of(data) for name, data in ready.registrations.items()})
         fits = zip(start.fits, ready.parts, ready.forms, strict=True)

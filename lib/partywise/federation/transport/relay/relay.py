@@ -89,7 +89,9 @@ class Relay:
         if self._journal is None or tag in PASSING:
             self._hand(receiver, tag, data)
         elif not self._journal.is_delivered(receiver, tag):
-            self._hand(receiver, tag, data if split_tag(tag)[1] == "message" else self._journal.notice(receiver, tag, data))
+            self._hand(
+                receiver, tag, data if split_tag(tag)[1] == "message" else self._journal.notice(receiver, tag, data)
+            )
             self._journal.deliver(receiver, tag)
 
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:

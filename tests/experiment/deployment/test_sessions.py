@@ -1,0 +1,166 @@
+"""Many fits in one session: each is the one run alone, a plan that does not fit is refused whole, a kill costs none."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deployment_cases import Apart
+from deployment_processes import Parties
+from partywise.__main__ import main
+from partywise.experiment.batches import blocks
+from partywise.experiment.cells import compute, execution
+from partywise.experiment.data import generate
+from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.run_files import fit_folders, read_record
+from partywise.experiment.deployment.settings import Deployment, deployments_of
+from partywise.experiment.jobs import Timings
+from partywise.experiment.plans import plans
+from partywise.federation.account.account import FILE
+from partywise.federation.account.reading import opened_account, paid_events, runs_of
+from partywise.federation.deployment import session
+from partywise.federation.deployment.outcome import outcomes
+
+CLIENTS, TREES = "sliced_inverse_regression", "vertical_trees"
+
+
+def several(study: str = CLIENTS, **keys: Any) -> Apart:
+    """A case that is run with three targets, the largest first."""
+    case = Apart(study)
+    case.grid["epsilon"] = [1.0, 2.0, 4.0]
+    for name in ("method", "epsilon"):
+        del case.network[name]
+    case.network |= {"fits": [{"method": "m", "epsilon": target} for target in (4.0, 1.0, 2.0)], **keys}
+    return case
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """Parties of a case in a folder, which is the working folder."""
+    monkeypatch.chdir(tmp_path)
+    made: list[Parties] = []
+
+    def start(case: Apart) -> Parties:
+        case.write(tmp_path)
+        made.append(Parties(case, tmp_path))
+        return made[-1]
+
+    yield start
+    for process in (process for parties in made for process in parties.processes.values()):
+        process.kill()
+        process.join()
+
+
+def check_simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Transcript, ledger and what each place holds of every fit are those of its own simulation."""
+    deployments: tuple[Deployment, ...] = case.deployments()
+    first = deployments[0]
+    with monkeypatch.context() as patched:
+        patched.chdir(folder / "whole")
+        data = generate(first.plan, first.network.case, [0], "resources")[0]
+    for one in deployments:
+        network = one.network
+        run = execution(one.plan, network.case, network.method, one.n_parties, network.fold, one.epsilon, data)
+        held = outcomes(one.plan.methods[network.method].protocol.fit, run)
+        found = join_results([folder / "out" / name / one.label for name in case.names])
+        assert found.channel.transcript() == run.channel.transcript()
+        assert found.channel.ledger.digest == run.channel.ledger.digest
+        assert {name: record.outcome for name, record in found.records.items()} == {
+            name: outcome.digest for name, outcome in held.items()
+        }
+
+
+def accounts(case: Apart, folder: Path) -> dict[str, Any]:
+    """Rows of the accounts of all parties."""
+    places = {name: folder / name if name in case.files else folder / "out" / name for name in case.names}
+    return {name: opened_account(place / FILE).rows for name, place in places.items()}
+
+
+def test_fits_of_a_session_are_those_of_the_simulation(started, tmp_path, monkeypatch, capsys):
+    case = several()
+    told = started(case).all()
+    assert {one.code for one in told.values()} == {0}, told
+    check_simulated(case, tmp_path, monkeypatch)
+    labels = [f"m_epsilon{target}_fold0" for target in ("1.0", "2.0", "4.0")]
+    folders = [tmp_path / "out" / name for name in case.names]
+    for name, folder in zip(case.names, folders, strict=True):
+        assert [one.name for one in fit_folders(folder)] == labels
+        assert all(f"out/{name}/{label}: run " in told[name].out for label in labels)
+        assert told[name].err.count("all parties are there") == 1 and "fit 3 of 3: m_epsilon2.0" in told[name].err
+    assert "sent to server: 6 messages" in told["north"].out
+    assert main(["union", *map(str, folders)]) == 0
+    assert capsys.readouterr().out.count("certified for the unit user") == 3
+    assert main(["union", *(str(folder / labels[0]) for folder in folders)]) == 0
+    assert main(["union", "--transcript", "all.csv", *map(str, folders)]) == 1
+    assert "--transcript is of one run, and these folders hold 3" in capsys.readouterr().err
+    assert main(["result", str(folders[-1])]) == 0
+    assert capsys.readouterr().out.count("server: sliced_inverse_regression, own, m, epsilon") == 3
+    assert {len(runs_of(rows)) for rows in accounts(case, tmp_path).values()} == {3}
+
+
+@pytest.mark.parametrize("moment", ["before all are done", "after all are done"])
+def test_a_killed_session_goes_on_with_the_fit_that_had_not_ended(started, tmp_path, moment, monkeypatch):
+    """The server dies at the end of the second fit of three."""
+    case = several(patience=3.0)
+    parties, end = started(case), session.SessionRun.end
+
+    def dying_end(self, *given):
+        dies = self.me == "server" and self._prefix == "1/"
+        if dies and moment == "before all are done":
+            os.kill(os.getpid(), signal.SIGKILL)
+        heads = end(self, *given)
+        if dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return heads
+
+    with monkeypatch.context() as patched:
+        patched.setattr(session.SessionRun, "end", dying_end)
+        told = parties.all()
+    assert told["server"].code == -signal.SIGKILL and told["north"].code == 1
+    first = tmp_path / "out" / "server" / case.deployments()[0].label
+    before = read_record(first), (first / "run.json").stat().st_mtime_ns
+    again = parties.all()
+    assert {one.code for one in again.values()} == {0}, again
+    assert (read_record(first), (first / "run.json").stat().st_mtime_ns) == before
+    assert f"{first.relative_to(tmp_path)}: had ended before" in again["server"].out
+    check_simulated(case, tmp_path, monkeypatch)
+    for rows in accounts(case, tmp_path).values():
+        assert len(runs_of(rows)) == 3 and sum(row.kind == "ended" for row in rows) == 3
+        paid = [(run, event.release_id) for run, event in paid_events(rows)]
+        assert len(paid) == len(set(paid))
+    assert not list(tmp_path.rglob("*.journal"))
+
+
+def test_a_plan_that_does_not_fit_into_the_budget_is_refused_whole(started, tmp_path, capsys):
+    budget = {"epsilon": 6.0, "delta": 1e-5, "unit": "features"}
+    case = several(TREES, mode="release", budget=budget, patience=5.0)
+    parties = started(case)
+    told = parties.all()
+    assert {one.code for one in told.values()} == {1}
+    assert "plan: 3 fits; shop would pay " in told["shop"].err
+    assert "network.budget (epsilon = 6, delta = 1e-05 of unit features by rule gdp) REFUSES these" in told["shop"].err
+    assert "the first 2 would fit; use more noise, run fewer fits, or state a larger budget" in told["shop"].err
+    assert "'shop' ended with an error of its own; its output says which" in told["bank"].err
+    assert not runs_of(opened_account(tmp_path / "shop" / FILE).rows)
+    words = ["party", "--config", "shop.yaml", "--me", "shop", "--data", "shop", "--into", "dry", "--dry-run"]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "fits: m_epsilon4.0_fold0, m_epsilon1.0_fold0, m_epsilon2.0_fold0" in said
+    assert "REFUSES these 3 fits" in said and "shop would pay: row 7" in said
+
+
+def test_the_grid_of_a_case_has_the_order_of_the_cells_of_its_jobs(tmp_path, monkeypatch):
+    case = several(TREES, fits="grid")
+    case.grid |= {"folds": 2, "epsilon": [2.0, 1.0], "methods": ["n", "m"]}
+    config = case.config
+    config["studies"][TREES]["methods"]["n"] = dict(case.method)
+    made = plans(config)
+    monkeypatch.chdir(case.write(tmp_path))
+    data = generate(made[TREES], "own", [0], "resources")
+    shares = [share for block in blocks(made[TREES]).values() for share in block.plain()]
+    cells = [cell for share in shares for cell in compute(made[TREES], share, lambda _, k: data[k], Timings())]
+    assert len(cells) == 8 and [one.coords for one in deployments_of(config, made)] == [cell.coords for cell in cells]
