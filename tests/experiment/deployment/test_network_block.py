@@ -64,7 +64,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, fits({"method": "m", "epsilon": 2.0}, {"method": "n"}), "network.fits[1].method is 'n': allowed here: m."),
     (GLM, fits({"method": "m", "epsilon": 3.0}), "network.fits[0].epsilon is 3.0: method m has a target; take one of"),
     (GLM, fits({"method": "m", "epsilon": 2.0, "fold": 1}), "network.fits[0].fold is 1: case own has the folds 0 to 0."),
-    (GLM, fits(*2 * [{"method": "m", "epsilon": 2.0}]), "network.fits[1] is m_epsilon2.0_fold0, which stands before it"),
+    (GLM, fits(*2 * [{"method": "m", "epsilon": 2.0}]), "network.fits[1] is m_epsilon2.0_fold0, which stands before i"),
     (GLM, key(fold="a"), "network.fold is 'a': it must be a whole number."),
     (GLM, key(patience=0.5), "network.patience is 0.5: it must lie in [1, 86400]."),
     (GLM, key(largest_message=10), "network.largest_message is 10: it must lie in [10000, 1.09951e+12]."),

@@ -20,14 +20,18 @@ ADDRESSES = ("address", "protocol", "source")
 
 
 def deployment_in(configuration: bytes, statement: Mapping[str, Any]) -> Deployment:
-    """The fit of the block ``network`` of a published configuration that a statement is of."""
+    """The fit of the block ``network`` of a published configuration that a statement is of; the first if of none."""
     config = files.decode_json(files.CONFIGURATION, configuration)
     _refuse_foreign_code(config)
-    told = statement["method"], statement["options"]["epsilon"], statement["options"]["fold"]
-    for one in deployments_of(config, plans(config)):
-        if one.network.mode == "release" and (one.network.method, one.network.epsilon, one.network.fold) == told:
-            return one
-    raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release and the fit of the statement.")
+    found, told = deployments_of(config, plans(config)), (statement["method"], statement["options"])
+    if not found or found[0].network.mode != "release":
+        raise ConfigError(f"{files.CONFIGURATION} has no block network with mode release.")
+
+    def is_of_statement(one: Deployment) -> bool:
+        fit = one.network
+        return told[0] == fit.method and (told[1].get("epsilon"), told[1].get("fold")) == (fit.epsilon, fit.fold)
+
+    return next(filter(is_of_statement, found), found[0])
 
 
 def _refuse_foreign_code(config: Any) -> None:
