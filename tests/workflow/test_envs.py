@@ -133,7 +133,7 @@ def packages(name: str) -> dict[str, str]:
     return {block.split("==")[0]: block for block in blocks if block}
 
 
-LOCKS = ("requirements.lock", "requirements-test.lock", "requirements-network.lock")
+LOCKS = ("requirements.lock", "requirements-test.lock", "requirements-network.lock", "requirements-nvflare.lock")
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -145,7 +145,7 @@ def test_locks_hold_hashes_and_no_address(name):
 
 def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_of_tests():
     """So that one environment serves both, whichever verb came first."""
-    run, test, network = map(packages, LOCKS)
+    run, test, network, nvflare = map(packages, LOCKS)
     assert run == {name: test[name] for name in run}
     assert network == {name: test[name] for name in network}
     assert {"tno-mpc-communication", "aiohttp", "cryptography"} <= set(network) - set(run)
@@ -158,3 +158,8 @@ def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_o
     assert network == {"cryptography", "tno-mpc-communication"}
     assert network | {"aiohttp"} <= set(test) - set(run), "a run without parties apart sets up nothing of theirs"
     assert {"numpy", "scipy", "netcdf4", "matplotlib", "snakemake", "setuptools"} <= set(run)
+    # In an environment of its own, where sites and simulations compute with the same versions.
+    common = set(nvflare) & set(test)
+    assert {"numpy", "scipy", "cryptography", "pynacl", "pyyaml"} <= common
+    assert {name: nvflare[name] for name in common} == {name: test[name] for name in common}
+    assert {"nvflare", "grpcio"} <= set(nvflare) - set(test)

@@ -106,7 +106,8 @@ def software(root: Path) -> Iterator[str]:
     if not run or not test:
         yield "requirements.lock or requirements-test.lock is absent or empty"
         return
-    for name in ("requirements.lock", "requirements-test.lock", "requirements-network.lock"):
+    beside = ("requirements-network.lock", "requirements-nvflare.lock")
+    for name in ("requirements.lock", "requirements-test.lock", *beside):
         yield from (f"{package} has no hash in {name}" for package in unhashed(root, name))
     run |= pins(root, "requirements-network.lock")
     yield from (f"{name} differs between the locks" for name in run if test.get(name) != run[name])
