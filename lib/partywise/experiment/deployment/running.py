@@ -50,7 +50,7 @@ from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee,
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
 from .run_files import TRANSCRIPT, Record, read_record, write_extract, write_outcome, write_record, write_rows
-from .settings import Deployment, Network, addresses_of
+from .settings import KEY, Deployment, Network, addresses_of
 from .site.account import SiteAccount, cap_spendings
 from .site.policy import SitePolicy
 
@@ -70,6 +70,8 @@ def connect(network: Network, me: str, certificates: Path, journal: Journal | No
     from ...federation.transport.network import Network as Connections
 
     addresses = {name: (one.host, one.port) for name, one in addresses_of(network).items()}
+    for name in network.parties.keys() - addresses.keys():
+        raise ConfigError(f"{KEY}.parties.{name} has no host and port: add them, or let NVFlare connect all parties.")
     patience = min(PATIENCE, network.patience)
     return Connections(me, addresses, certificates, largest=network.largest_message, patience=patience, journal=journal)
 

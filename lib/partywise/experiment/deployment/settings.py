@@ -87,7 +87,8 @@ class Network:
     trusted : who runs a place that sees records (``aggregator``) or knows the noise (``dealer``), by the place; in mode
         ``release`` such a place must be named, and what all pay is infinite against it
     budget : see `Budget`, of mode ``release``; without it nothing is refused
-    parties : host and port of every data holder and every place without data, each once
+    parties : host and port of every data holder and every place without data, each once; nothing after the name where
+        NVFlare connects them
     certificates : SHA-256 of the certificate of each of them, as the verb ``certificates`` prints it: keys that parties
         agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
     publisher : who writes the folder ``release``, with mode ``release``; by default the first place without data
@@ -139,7 +140,7 @@ class Deployment:
     network : the block, as that of this fit alone
     n_parties : as the grid counts them
     holders : data holders in the order of the protocol; places : those without data
-    addresses : of all of them; rows : records of the holders, as far as they are public
+    addresses : of those that listen; rows : records of the holders, as far as they are public
     """
 
     network: Network
@@ -241,7 +242,7 @@ def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
     _check_evaluator(network, method.options)
     n_parties, holders = _holders(network, plan, method.places)
     addresses = addresses_of(network)
-    _check_addresses(addresses)
+    _check_addresses(network, addresses)
     if network.publisher is not None:
         _lookup("publisher", network.publisher, network.parties)
     places = method.places
@@ -253,8 +254,9 @@ def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
 
 
 def addresses_of(network: Network) -> dict[str, Address]:
-    """Where everybody listens, in the order of names."""
-    return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())}
+    """Where everybody listens, in the order of names; nobody does where NVFlare connects them."""
+    given = {name: block for name, block in sorted(network.parties.items()) if block is not None}
+    return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in given.items()}
 
 
 def _lookup(key: str, name: str, allowed: Mapping[str, T], where: str = KEY) -> T:
@@ -362,12 +364,12 @@ def _check_shares(network: Network, options: object, holders: tuple[str, ...]) -
         )
 
 
-def _check_addresses(addresses: Mapping[str, Address]) -> None:
+def _check_addresses(network: Network, addresses: Mapping[str, Address]) -> None:
     """ConfigError for a name that cannot be that of a certificate and of a folder, and for a port that stands twice."""
     from ...federation.transport.tls import check_names
 
     try:
-        check_names(tuple(addresses))
+        check_names(tuple(sorted(network.parties)))
     except ValueError as error:
         raise ConfigError(f"{KEY}.parties has a {error}") from None
     taken: dict[Address, str] = {}

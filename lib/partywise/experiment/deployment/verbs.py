@@ -100,7 +100,7 @@ def party(config: Mapping[str, object], given: argparse.Namespace, connect: Conn
     except PolicyError as error:
         print(f"party: {error}", file=sys.stderr, flush=True)
         if not (error.is_told or given.dry_run):
-            _tell_refusal(config, given, connect)
+            tell_site_refusal(config, given, connect)
         return 1
 
 
@@ -148,7 +148,7 @@ def _log(verbose: bool) -> Iterator[None]:
         LOG.removeHandler(handler)
 
 
-def _tell_refusal(config: Mapping[str, object], given: argparse.Namespace, connect: Connect) -> None:
+def tell_site_refusal(config: Mapping[str, object], given: argparse.Namespace, connect: Connect) -> None:
     """Tell the others that the site refuses, as far as they can be reached."""
     from ...federation.deployment.party import refusal, tell_end
     from ..configuration.build import build

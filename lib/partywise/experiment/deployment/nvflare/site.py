@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from time import sleep, time
 from typing import TextIO
 
 from nvflare.apis.client import Client
@@ -41,9 +43,11 @@ from ...plans import read_configuration, read_file
 from ...results.folder import result_name
 from ..settings import KEY, Network, digest
 from ..site.policy import NAME as POLICY
-from ..verbs import party
+from ..verbs import party, tell_site_refusal
 
 SETTINGS, OUTPUT, TASK = "partywise.yaml", "partywise.log", "party"
+# Seconds between two looks at who has ended; that the others have when one has not ended well.
+PULSE, GRACE = 0.2, 20.0
 # Files of a startup kit: who it is, its key, and who says so.
 KIT = {"{me}.pem": "client.crt", "{me}.key": "client.key", f"{AUTHORITY}.pem": "rootCA.pem"}
 
@@ -125,6 +129,11 @@ class PartyExecutor(Executor):  # type: ignore[misc]
                 dry_run=False,
                 verbose=False,
             )
+            if not words.site.is_file():
+                # Jobs come by themselves: without a policy nothing is run.
+                print(f"party: {words.site} is missing: write there what this site consents to (docs/network.md).")
+                tell_site_refusal(config, words, connect)
+                return 1
             return party(config, words, connect)
 
 
@@ -138,7 +147,7 @@ class PartyController(Controller):  # type: ignore[misc]
 
     def __init__(self, sites: list[str]) -> None:
         super().__init__()
-        self._sites, self._ended = sites, dict[str, str]()
+        self._sites, self._ended, self._end = sites, dict[str, str](), math.inf
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Nothing is to be made ready."""
@@ -149,9 +158,9 @@ class PartyController(Controller):  # type: ignore[misc]
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """The job of the server."""
         task = Task(name=TASK, data=Shareable(), result_received_cb=self._note)
-        self.broadcast_and_wait(
-            task=task, targets=self._sites, min_responses=len(self._sites), fl_ctx=fl_ctx, abort_signal=abort_signal
-        )
+        self.broadcast(task=task, targets=self._sites, min_responses=len(self._sites), fl_ctx=fl_ctx)
+        while self.get_num_standing_tasks() and not abort_signal.triggered and time() < self._end:
+            sleep(PULSE)
         said = [f"{site}: {self._ended.get(site, 'no answer')}" for site in self._sites]
         self.log_info(fl_ctx, "; ".join(said))
         if any(self._ended.get(site) != ReturnCode.OK for site in self._sites):
@@ -163,7 +172,11 @@ class PartyController(Controller):  # type: ignore[misc]
         """An answer that nobody waits for is none."""
 
     def _note(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
-        self._ended[client_task.client.name] = client_task.result.get_return_code()
+        code = client_task.result.get_return_code()
+        self._ended[client_task.client.name] = code
+        if code != ReturnCode.OK:
+            # The others hear of it from the party itself, unless it never came as far.
+            self._end = min(self._end, time() + GRACE)
 
 
 def _settings(file: Path) -> SiteSettings:

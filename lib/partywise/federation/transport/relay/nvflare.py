@@ -63,7 +63,7 @@ class JobCarrier:
     def require_open(self) -> None:
         """As `partywise.federation.transport.relay.relay.Carrier.require_open`."""
         if self._ended.triggered:
-            raise PartyError("NVFlare ended the job: submit it again to go on.")
+            raise PartyError("NVFlare ended the job: its server says which site did not go on; submit it again.")
 
     def _handle(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:
         answer, data = self._answer, request.get(DATA)

@@ -1,0 +1,73 @@
+"""The job that NVFlare runs: who runs what, the configuration as it is, and no code; what keeps one from being made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deployment_cases import Apart
+from partywise.__main__ import main
+from partywise.errors import ConfigError
+from partywise.experiment.deployment.running import connect
+from partywise.experiment.deployment.settings import Network
+from partywise.federation.transport.tls import check_names, host_name, site_name
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    """A case whose parties have no addresses, in the working folder."""
+    made = Apart("sliced_inverse_regression")
+    made.network["parties"] = dict.fromkeys(made.network["parties"])
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(yaml.safe_dump(made.config, sort_keys=False))
+    return made
+
+
+def test_a_job_holds_the_configuration_and_names_every_site(case, capsys):
+    assert main(("nvflare-job", "mine.yaml", "--into", "job")) == 0
+    names = [*case.network["parties"]]
+    sites = [site_name(name) for name in names]
+    assert "server" in names and "x--server" in sites and "server" not in sites
+    printed = capsys.readouterr().out
+    assert "'server' is the site x--server" in printed and "nvflare job submit -j job" in printed
+    found = {str(path.relative_to("job")) for path in Path("job").rglob("*") if path.is_file()}
+    server, client = "app/config/config_fed_server.json", "app/config/config_fed_client.json"
+    assert found == {"meta.json", server, client, "app/config/mine.yaml"}
+    assert Path("job/app/config/mine.yaml").read_bytes() == Path("mine.yaml").read_bytes()
+    meta, at_server, at_client = (
+        json.loads((Path("job") / name).read_text()) for name in ("meta.json", server, client)
+    )
+    assert meta["min_clients"] == len(sites) and sorted(meta["mandatory_clients"]) == sorted(sites)
+    assert sorted(meta["deploy_map"]["app"]) == sorted(["server", *sites])
+    assert sorted(at_server["workflows"][0]["args"]["sites"]) == sorted(sites)
+    assert at_client["executors"][0]["executor"]["args"] == {"configuration": "mine.yaml"}
+
+
+def test_what_keeps_a_job_from_being_made_is_one_sentence(case, capsys):
+    Path("job").mkdir()
+    assert main(("nvflare-job", "mine.yaml", "--into", "job")) == 1
+    assert "--into is job, which is there already: name a new folder." in capsys.readouterr().err
+    (name,) = case.config["studies"]
+    Path("study.yaml").write_text(yaml.safe_dump(case.config["studies"][name]))
+    Path("parts.yaml").write_text(yaml.safe_dump({**case.config, "studies": {name: "study.yaml"}}))
+    assert main(("nvflare-job", "parts.yaml", "--into", "other")) == 1
+    assert f"studies.{name} of parts.yaml is in a file of its own: a job has one file" in capsys.readouterr().err
+    assert not Path("other").exists()
+
+
+def test_parties_that_connect_to_each_other_need_addresses(case):
+    network = Network(study="a", case="b", method="c", mode="experiment", parties={"north": None})
+    with pytest.raises(ConfigError, match=r"network\.parties\.north has no host and port: add them, or let NVFlare"):
+        connect(network, "north", Path())
+
+
+def test_every_name_has_a_site_of_its_own():
+    names = ("north", "server", "server_parent", "old town", "Server", "klinik süd", "x--server", "server-")
+    assert len({site_name(name) for name in names}) == len(names)
+    assert (site_name("north"), site_name("old town"), site_name("server")) == ("north", "x--old-20town", "x--server")
+    assert host_name("server") == "server"
+    with pytest.raises(ValueError, match="name='x--server' of a party is how that of 'server' is written"):
+        check_names(("server", "x--server"))

@@ -1,0 +1,88 @@
+"""NVFlare as hospitals use it: a server and three sites as processes, a job, refusals, and a site that was killed.
+
+Run by ``./run system``; the packages of ``requirements-nvflare.lock`` come from the index that pip is configured with.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from deployment_cases import Apart
+from nvflare_project import COMPLETED, SERVER, Project, with_extra
+from partywise.experiment.owner_outputs import estimate_rows
+from site_files import site_of, write_site
+
+pytestmark = pytest.mark.system
+REFUSES = "'south' refuses by the policy of its site."
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    return with_extra(tmp_path_factory.mktemp("environment") / "nvflare")
+
+
+@pytest.fixture(scope="module")
+def project(python, tmp_path_factory):
+    made = Project(python, tmp_path_factory.mktemp("project"), Apart("sliced_inverse_regression"))
+    with made.running():
+        yield made
+
+
+def test_a_job_ends_as_the_simulation_with_results_at_their_sites_alone(project):
+    assert project.case.names == ("north", "south", "server")
+    assert project.run() == COMPLETED
+    project.check_ended()
+    expected = [(row.name, repr(row.estimate)) for row in estimate_rows(project.model())]
+    with (project.results("server") / "estimate.csv").open(newline="", encoding="utf-8") as handle:
+        assert [(row["name"], row["estimate"]) for row in csv.DictReader(handle)] == expected
+    assert not (project.results("north") / "estimate.csv").exists()
+    # What the relay has: no name of a message, and nothing of what a party holds.
+    digests = [json.loads((project.results(name) / "run.json").read_text())["outcome"] for name in project.case.names]
+    for file in (path for path in project.kit(SERVER).rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        assert b"slice means" not in content and not any(digest.encode() in content for digest in digests), file
+    project.said("north").index("sent to server: 2 messages")
+
+
+def test_a_site_that_refuses_by_its_own_file_is_named_to_the_others(project):
+    write_site(project.folder / "south", site_of(project.case, "south", modes=["release"]))
+    assert project.run() != COMPLETED
+    assert "network.mode is 'experiment', and modes lists release" in project.said("south")
+    for name in ("north", "server"):
+        assert f"party: 'south' says: {REFUSES}" in project.said(name).split(" job ")[-1]
+        assert "modes lists" not in project.said(name)
+    write_site(project.folder / "south", site_of(project.case, "south"))
+
+
+def test_a_site_that_refuses_by_nvflares_policy_ends_the_job_for_all(project):
+    runs = project.said("south").count(" job ")
+    project.allow("south")
+    assert project.run() != COMPLETED
+    assert project.said("south").count(" job ") == runs, "its party was never started"
+    for name in ("north", "server"):
+        assert "party: NVFlare ended the job" in project.said(name).split(" job ")[-1]
+    project.allow("south", "PartyExecutor")
+
+
+def test_a_site_without_a_policy_runs_nothing(project):
+    policy = project.folder / "south" / "site.yaml"
+    kept = policy.read_text()
+    policy.unlink()
+    assert project.run() != COMPLETED
+    assert "site.yaml is missing: write there what this site consents to" in project.said("south").split(" job ")[-1]
+    assert f"party: 'south' says: {REFUSES}" in project.said("north").split(" job ")[-1]
+    policy.write_text(kept)
+
+
+def test_a_site_that_was_killed_goes_on_when_the_job_is_submitted_again(python, tmp_path):
+    """Columns at two parties: it dies after some messages, all of which it makes again and none of which it pays."""
+    made = Project(python, tmp_path, Apart("vertical_linear"))
+    with made.running():
+        made.mortal("shop").write_text("12")
+        assert made.run() != COMPLETED
+        assert not made.mortal("shop").exists() and made.account("shop").with_suffix(".journal").exists()
+        assert made.run() == COMPLETED
+    made.check_ended()
