@@ -25,7 +25,7 @@ from forgeries import rewritten
 from partywise.errors import AccountError, BudgetExceeded, CertificationError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import Row, read_chain
-from partywise.federation.account.reading import paid_events
+from partywise.federation.account.reading import opened_extract, paid_events
 from partywise.federation.account.spending import Budget, spent_of
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
@@ -426,3 +426,22 @@ def test_a_process_that_does_something_else_than_the_one_before_is_stopped(tmp_p
         account.began("a", "x", again=True)
         with pytest.raises(AccountError, match=r"run a cannot go on: row 2 \(paid\) .* is not what"):
             account.charge(event("one", mu=0.2))
+
+
+def test_the_rows_of_a_run_are_those_of_its_end_of_the_file_though_its_process_was_killed(tmp_path):
+    """Another run before it, and a row that the kill tore: an auditor reads the chain of the run alone."""
+    with opened(tmp_path, run="a") as account:
+        account.charge(event("x"))
+        account.record_end("held")
+        account.began("b", "one configuration")
+        account.charge(event("y"))
+    with (tmp_path / FILE).open("ab") as file:
+        file.write(b'{"number":')
+    with opened(tmp_path) as account:
+        account.began("b", "one configuration", again=True)
+        account.charge(event("y"))
+        account.record_end("held")
+        (tmp_path / "run.jsonl").write_bytes(account.rows_of_run())
+        whole = account.rows()
+    rows = opened_extract(tmp_path / "run.jsonl").rows
+    assert [row.kind for row in rows] == ["began", "paid", "dropped", "ended"] and rows == whole[-4:]

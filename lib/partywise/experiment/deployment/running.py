@@ -23,8 +23,8 @@ from ...errors import (
     PolicyError,
 )
 from ...federation.account.account import FILE, Account
-from ...federation.account.chain import Row
-from ...federation.account.reading import charged_event, extract_of, messages_of, opened_account, paid_events
+from ...federation.account.chain import Row, read_chain
+from ...federation.account.reading import charged_event, messages_of, opened_account, paid_events
 from ...federation.account.spending import (
     Budget,
     Spending,
@@ -49,7 +49,7 @@ from .publishing import Publication, registrations_of
 from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee, rehearse
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
-from .run_files import TRANSCRIPT, Record, read_record, write_extract, write_outcome, write_record, write_rows
+from .run_files import EXTRACT, TRANSCRIPT, Record, read_record, write_extract, write_outcome, write_record, write_rows
 from .settings import KEY, Deployment, Network, addresses_of
 from .site.account import SiteAccount, cap_spendings
 from .site.policy import SitePolicy
@@ -491,10 +491,10 @@ def _folder(into: Path) -> Path:
 def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[SentMessage, ...]:
     """Write the files of a fit beside those of its outcome; the messages that the party sent."""
     deployment, network = start.deployment, start.deployment.network
-    rows = account.rows()
-    messages = messages_of(rows, outcome.run)
+    extract = account.rows_of_run()
+    messages = messages_of(read_chain(start.into / EXTRACT, extract, part=True).rows, outcome.run)
     write_rows(start.into / TRANSCRIPT, messages)
-    write_extract(start.into, extract_of(rows, outcome.run))
+    write_extract(start.into, extract)
     record = Record(
         party=start.me,
         names=deployment.names,

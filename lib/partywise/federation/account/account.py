@@ -69,6 +69,8 @@ class Account:
     def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
+        # Where the rows of the last run begin in the file.
+        self._place = 0
         self._state, self._spending, self._paying = AccountState(), Spending(budget, party=party), threading.Lock()
         self._agreement, self._waiting = Agreement(path, party), list[Entry]()
         # Rows of the run that this process goes on with, which the program has not come to yet.
@@ -90,6 +92,12 @@ class Account:
         """All rows, in order, as the file has them."""
         return tuple(Scan(self.path))
 
+    def rows_of_run(self) -> bytes:
+        """The rows of the last run that has begun here, as they stand at the end of the file: for who sees no other."""
+        with self.path.open("rb") as file:
+            file.seek(self._place)
+            return file.read()
+
     def began(self, run: str, configuration: str, mode: str = RELEASE, study: str = "", *, again: bool = False) -> None:
         """A run begins, named by its id and by the digest of what all parties share: what follows is of it.
 
@@ -102,13 +110,19 @@ class Account:
                 f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases "
                 "is protected; take mode release, or leave the budget away for data that are no secret."
             )
+        begin = self._file.size
         if again and run and run == self._state.last:
-            self._told.extend(row for row in Scan(self.path) if row.run == run)
+            scan = Scan(self.path)
+            for row in scan:
+                if row.run == run:
+                    self._told.append(row)
+                elif not self._told:
+                    begin = scan.end
         elif not run or run in self._state.runs:
             raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
         told = {"configuration": configuration, "mode": mode, "party": self.party}
         self._append(("began", run, told | ({"study": study} if study else {})))
-        self._run, self._mode = run, mode
+        self._run, self._mode, self._place = run, mode, begin
 
     @property
     def repeats(self) -> bool:

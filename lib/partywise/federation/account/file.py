@@ -109,6 +109,11 @@ class AccountFile:
             )
 
     @property
+    def size(self) -> int:
+        """Bytes of all rows."""
+        return os.fstat(self._handle).st_size
+
+    @property
     def end(self) -> tuple[int, str]:
         """Number of rows, and the digest of the last one."""
         with self._lock:

@@ -15,7 +15,7 @@ from ...privacy.ledger.event import Event
 from ..deployment.account import EXPERIMENT, RELEASE
 from ..deployment.union import AccountEnd, ReceivedMessage, ReservedRow, SentMessage
 from .agreement import Agreement
-from .chain import REMEDY, Chain, Row, line_of, read_chain
+from .chain import REMEDY, Chain, Row, read_chain
 
 T = TypeVar("T")
 
@@ -29,24 +29,13 @@ def opened_account(path: Path | str) -> Chain:
 
 
 def opened_extract(path: Path | str) -> Chain:
-    """The rows of one run out of an account (`extract_of`); errors as of `opened_account`."""
+    """The rows of one run out of an account (`Account.rows_of_run`); errors as of `opened_account`."""
     chain = _open_chain(path, part=True)
-    runs = {row.run for row in chain.rows}
+    # What the account says of itself while a run goes on, such as a torn row, is of no run.
+    runs = {row.run for row in chain.rows if row.run}
     if not chain.rows or chain.rows[0].kind != "began" or len(runs) != 1:
         raise AccountError(f"{path} does not hold the rows of one run: name what the verb party wrote.")
     return _check_agreement(path, chain)
-
-
-def extract_of(rows: Sequence[Row], run: str) -> bytes:
-    """The rows of one run as they stand in the account: for whoever is to see that run and no other."""
-    own = [row for row in rows if row.run == run]
-    previous = rows[own[0].number - 1].digest
-    lines = []
-    for row in own:
-        line, again = line_of(row.number, previous, row.kind, row.run, row.fields)
-        lines.append(line)
-        previous = again.digest
-    return b"".join(lines)
 
 
 def _open_chain(path: Path | str, *, part: bool = False) -> Chain:
