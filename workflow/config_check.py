@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,4 +34,11 @@ def _absent(file: str, folder: Path) -> str:
         return "that is a folder; name a file in it"
     if file.startswith("~"):
         return f"'~' stands for no folder here; write the path out, {Path(file).expanduser()}"
-    return f"there is no such file; paths begin in the folder of the run, {folder}"
+    if "\\" in file:
+        return f"folders are divided by '/' here; write {file.replace(chr(92), '/')}"
+    above = (folder / file).parent
+    if not above.is_dir():
+        return f"there is no folder {Path(file).parent}; paths begin in the folder of the run, {folder}"
+    near = difflib.get_close_matches(Path(file).name, [path.name for path in above.iterdir()], 1)
+    hint = f"did you mean {str(Path(file).with_name(near[0]))!r}? " if near else ""
+    return f"{hint}there is no such file; paths begin in the folder of the run, {folder}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -35,6 +36,16 @@ def read(folder: Path) -> LastRun | None:
         return LastRun(str(stored["name"]), str(stored["configuration"]), tuple(map(str, stored["words"])))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def restore(earlier: LastRun | None, folder: Path) -> None:
+    """Before a run that began nothing, as if it had not been: without an earlier one there is no folder of results."""
+    if earlier is not None:
+        earlier.write(folder)
+        return
+    path_of(folder).unlink(missing_ok=True)
+    with suppress(OSError):
+        path_of(folder).parent.rmdir()
 
 
 def old_results(folder: Path) -> list[Path]:

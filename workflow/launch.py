@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard import Occupied, foreign, holder, locked, take
-from last_run import LastRun, read, tell_old
+from last_run import LastRun, read, restore, tell_old
 from launching.ending import report
 from launching.supervision import SIGNALLED, supervise, unlock
 from launching.surroundings import account, display, environment
@@ -95,9 +95,10 @@ def run(call: Call, command: Sequence[str]) -> int:
     claim.release(finished=not locked(folder) or (ran and code < SIGNALLED))
     if code == 0:
         call.place.record(folder)
-    elif earlier is not None and not (folder / call.place.folder / RECORD).exists():
+    elif not (folder / call.place.folder / RECORD).exists():
         # Nothing was begun, as with a configuration that is refused: the run before is still the last one.
-        earlier.write(folder)
+        restore(earlier, folder)
+        return code
     # Of results that the call left as they were nobody knows here whether they are current.
     names = () if asks_for_part(call.words, call.place) else call.names
     report(code, begun, since, folder, call.place, names)

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing
+from .experiment.configuration.build import choices
 from .experiment.deployment.nvflare.job import add_nvflare_job, nvflare_job
 from .experiment.deployment.verbs import add_apart, certificates, check, party, register, result, union
 from .experiment.differences.reference import add_reference, reference
@@ -64,6 +65,10 @@ def main(words: Sequence[str] | None = None) -> int:
     check_verb.add_argument("--options", default="", help='keys beside `protocol`, as YAML, such as "ridge: 0.1"')
     source_verb = verbs.add_parser("from-source", help="a configuration of seed 003 as one that runs here")
     source_verb.add_argument("file", type=Path, help="the YAML file of its own program")
+    words = sys.argv[1:] if words is None else words
+    if words and not words[0].startswith("-") and words[0] not in verbs.choices:
+        print(f"partywise: {words[0]!r} is not a verb: {choices(words[0], verbs.choices)}.", file=sys.stderr)
+        return 2
     given = parser.parse_args(words)
     try:
         if given.verb == "check-method":

@@ -245,6 +245,19 @@ def test_a_broken_cube_is_named(gathered, tmp_path, content):
         open_cube(path)
 
 
+def test_what_is_no_file_of_a_cube_says_what_to_name(tmp_path, capsys):
+    (tmp_path / "toy").mkdir()
+    (tmp_path / "toy" / "cube.nc").touch()
+    with pytest.raises(CubeError, match=r"is a folder: name a cube, .*toy/cube.nc\.$"):
+        open_cube(tmp_path)
+    with pytest.raises(CubeError, match=r"is not there: name the cube.nc of a study"):
+        open_cube(tmp_path / "cube.nc")
+    assert main(["compare", str(tmp_path), str(tmp_path / "other")]) == 2
+    assert "other is not there: name two cubes or two folders of results." in capsys.readouterr().err
+    assert main(["verfy", str(tmp_path)]) == 2
+    assert "'verfy' is not a verb: did you mean verify? allowed here: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("load", [True, False])
 def test_a_cube_whose_reading_does_not_end_is_named_in_bounded_time(tmp_path, monkeypatch, load):
     """A pipe that nobody writes to stands for a file in which the reading library goes round in circles."""

@@ -46,7 +46,21 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
         setting(missing={"drop": False}),
         f"{S}.missing.drop is called missing: drop now and stands one block up: move it.",
     ),
-    "marks": (setting(marks=[-999]), f"{S}.marks[0] is -999: it must be text."),
+    "marks": (setting(marks=[-999]), f"{S}.marks[0] is -999: it must be text (put quotes around it)."),
+    "quoted scale": (first(scale="2"), f"{P}[0].scale is '2': it must be a number (write it without quotes)."),
+    "scale with a comma": (
+        first(scale="0,5"),
+        f"{P}[0].scale is '0,5': it must be a number (write it with a decimal point).",
+    ),
+    "misspelt format": (
+        first(format="wid"),
+        f"{P}[0].format is 'wid': it must be one of long, wide, netcdf (did you mean wide?).",
+    ),
+    "one time": (first(times=3), f"{P}[0].times is 3: it must be one of middles, names or a list of numbers."),
+    "one number for a domain": (
+        setting(domain=24),
+        f"{S}.domain is 24: it must be a list of 2 numbers (write a list in brackets, as in [0, 30]).",
+    ),
     "a line separator in a party": (
         second(party="a\u2028b"),
         f"{P}[1].party is 'a\\u2028b': line separators, tabs and control characters break tables; leave them out.",
@@ -82,7 +96,8 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     ),
     "number of parties": (
         lambda own: own.settings["predictors"].pop(),
-        "studies.functional_boosting.cases.own.grid.parties is 2: split 'natural' of this case has 1 parties.",
+        "studies.functional_boosting.cases.own.grid.parties is 2: split 'natural' of this case has 1 parties "
+        "besides the holder of the response; write that number.",
     ),
     "number of folds": (
         setting(min_blocks=2, fold_block=None, min_records=1),

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from last_run import LastRun, old_results, read
-from launching.words import configuration, options
+from last_run import LastRun, old_results, read, restore
+from launching.words import Refused, configuration, options
 from partywise.errors import ConfigError
+from partywise.experiment.results.folder import name_of
 from pipeline import ROOT, TINY, copy_project, copy_run, launch, planned, snakemake
-from place import RECORD, Place, name_of, place, read_record
+from place import RECORD, Place, place, read_record
 
 STUDIES = {"studies": {"toy": {}}}
 
@@ -82,6 +83,30 @@ def test_a_file_that_moved_keeps_its_folder_and_another_one_is_refused(tmp_path)
     # An edit of its own file is no other configuration.
     (tmp_path / "a.yaml").write_text("studies: {toy: {}}\nroot_seed: 2\n")
     place(STUDIES, [tmp_path / "a.yaml"], tmp_path).refuse_other(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words", [["mine.yaml"], ["-n", "--cores", "1", "a/mine.yml"], ["--configfile", "a.yaml", "--quiet"]]
+)
+def test_a_configuration_without_its_word_is_told(tmp_path, words):
+    (tmp_path / "a.yaml").write_text("studies: {toy: {}}\n")
+    (tmp_path / "config.yaml").write_text("studies: {toy: {}}\n")
+    words = [str(tmp_path / word) if word == "a.yaml" else word for word in words]
+    if "--configfile" in words:
+        assert configuration(words, options(words), tmp_path)[0].name == "a"
+        return
+    with pytest.raises(Refused, match=rf"{words[-1]} is a configuration, .*: say \./run --configfile {words[-1]}\.$"):
+        configuration(words, options(words), tmp_path)
+
+
+def test_a_run_that_began_nothing_leaves_no_folder(tmp_path):
+    first = LastRun("a", "a.yaml", ())
+    first.write(tmp_path)
+    restore(None, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    LastRun("b", "b.yaml", ()).write(tmp_path)
+    restore(first, tmp_path)
+    assert read(tmp_path) == first
 
 
 def test_the_last_run_is_kept_with_its_words(finished, tmp_path):

@@ -58,7 +58,10 @@ def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path)
     Refused
         When a word may name a file that is not looked at.
     """
-    for word in words:
+    for before, word in zip(["", *words], words, strict=False):
+        named = before.startswith("-") or word.startswith(("-", "results/")) or word in given.configfile
+        if word.endswith((".yaml", ".yml", ".json")) and not named:
+            raise Refused(f"{word} is a configuration, and no file that a run makes: say ./run --configfile {word}.")
         if word.startswith("--configf") and word.partition("=")[0] not in CONFIGURATION:
             raise Refused(f"{word} is short for a word that is checked: say --configfile.")
     overrides = dict(word.split("=", 1) for word in given.config if "=" in word)

@@ -32,7 +32,6 @@ from .options import (
 from .protocols import bcd, joint, moments, noisy_gradient, noisy_newton, noisy_predictor, reference
 from .records import response_of
 from .results import Results
-from .solvers import Dependent
 
 DECLARED = "declared by the caller of the estimator"
 RULES = IdentifierRules()
@@ -183,11 +182,7 @@ class VerticalGLM(Results):
         held = holders(blocks, groups, {"y": y, "weights": weights, "offset": offset}, texts)
         public = self._public(shown, owners, ids is None)
         settings = SimpleNamespace(delta=self.delta, unit=self.unit)
-        try:
-            found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)
-        except Dependent as error:
-            placed = range(len(shown)) if self.protocol == "reference" else [c for group in groups for c in group]
-            raise error.with_name([shown[column] for column in placed]) from None
+        found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)
         self._keep_names(X, names)
         first = held[0]
         rows = np.arange(len(first.block["y"])) if found.rows is None else found.rows[first.name]

@@ -18,7 +18,8 @@ at new coefficients: it is what counts of iterations count, the one at the start
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -226,9 +227,15 @@ class Dependent(np.linalg.LinAlgError):
         """Exceptions of several arguments cross processes by these."""
         return Dependent, (self.rank, self.size, self.place, self.name)
 
-    def with_name(self, names: Sequence[str]) -> Dependent:
-        """The error with the name of the column, from those of all in the order of the parties."""
-        return Dependent(self.rank, self.size, self.place, names[self.place - 1] if self.place else "the intercept")
+
+@contextmanager
+def column_names(names: Sequence[str]) -> Iterator[None]:
+    """A `Dependent` from inside says which column it is; ``names`` are in the order of the columns of the fit."""
+    try:
+        yield
+    except Dependent as error:
+        name = names[error.place - 1] if error.place else "the intercept"
+        raise Dependent(error.rank, error.size, error.place, name) from None
 
 
 def dependent(matrix: np.ndarray) -> Dependent:

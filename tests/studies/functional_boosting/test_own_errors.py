@@ -66,8 +66,16 @@ def test_a_file_that_is_not_there_is_told_before_any_job(own):
     own.first["file"] = "rian.csv"
     with pytest.raises(ConfigError) as told:
         check_files({"functional_boosting": own.plan()}, own.folder)
-    said = f"{P}[0].file is 'rian.csv': there is no such file; paths begin in the folder of the run, {own.folder}."
-    assert str(told.value) == said
+    begin = f"paths begin in the folder of the run, {own.folder}."
+    assert str(told.value) == f"{P}[0].file is 'rian.csv': did you mean 'rain.csv'? there is no such file; {begin}"
+    for file, why in (
+        ("data\\rain.csv", "folders are divided by '/' here; write data/rain.csv."),
+        ("data/rain.csv", f"there is no folder data; {begin}"),
+    ):
+        own.first["file"] = file
+        with pytest.raises(ConfigError) as told:
+            check_files({"functional_boosting": own.plan()}, own.folder)
+        assert str(told.value) == f"{P}[0].file is {file!r}: {why}"
 
 
 def test_there_are_enough_malformed_cases():

@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import ConfigError
-from .new_names import RENAMED, RENAMED_VALUES
+from .new_names import OTHER_WORDS, RENAMED, RENAMED_VALUES
 
 T = TypeVar("T")
 
@@ -23,6 +23,9 @@ KINDS = {
     dict: "a block of keys",
     type(None): "null",
 }
+# Text that YAML would read as a number without its quotes, and numbers as much of Europe writes them.
+QUOTED_NUMBER = re.compile(r"[-+]?(\d+|\d+\.\d*|\.\d+|\d+\.\d*[eE][-+]\d+)")
+DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 
 
 def build(cls: type[T], mapping: object, where: str) -> T:
@@ -125,14 +128,37 @@ def convert(value: object, hint: Any, where: str) -> Any:
     result = _convert(value, hint, where)
     if result is not MISSING:
         return result
-    advice = ""
-    if isinstance(value, str) and _is_number(value) and ("number" in describe(hint)):
-        advice = f" (YAML reads {value} as text; write it with a point, as in 1.0e-5, and infinity as .inf)"
-    if isinstance(value, bool) and "text" in describe(hint):
-        advice = " (YAML reads yes, no, on and off as true and false; put quotes around them)"
-    if get_origin(hint) is Literal and (now := RENAMED_VALUES.get(str(value))) in get_args(hint):
-        advice = f" (it is called {now} now)"
-    raise ConfigError(f"{where} is {value!r}: it must be {describe(hint)}{advice}.")
+    advice = _advice(value, hint)
+    raise ConfigError(f"{where} is {value!r}: it must be {describe(hint)}{f' ({advice})' if advice else ''}.")
+
+
+def _advice(value: object, hint: Any) -> str:
+    """What a person most likely meant and how YAML takes it; empty where nobody can tell."""
+    wanted = describe(hint)
+    if isinstance(value, str) and "number" in wanted and "list" not in wanted:
+        if QUOTED_NUMBER.fullmatch(value):
+            return "write it without quotes"
+        if DECIMAL_COMMA.fullmatch(value):
+            return "write it with a decimal point"
+        if _is_number(value):
+            return f"YAML reads {value} as text; write it with a point, as in 1.0e-5, and infinity as .inf"
+    if isinstance(value, str | int | float) and "list" in wanted and "one of" not in wanted:
+        return (
+            "write a list in brackets, as in [0, 30]" if "number" in wanted else f"write it in brackets, as [{value}]"
+        )
+    if isinstance(value, bool) and "text" in wanted:
+        return "YAML reads yes, no, on and off as true and false; put quotes around them"
+    if isinstance(value, int | float) and wanted.startswith("text"):
+        return "put quotes around it"
+    if isinstance(value, str) and wanted.startswith("true or false"):
+        return "write it without quotes"
+    words = [word for arg in (hint, *get_args(hint)) if get_origin(arg) is Literal for word in get_args(arg)]
+    if (now := RENAMED_VALUES.get(str(value))) in words:
+        return f"it is called {now} now"
+    if (same := OTHER_WORDS.get(str(value).lower())) in words:
+        return f"here that is {same}"
+    near = difflib.get_close_matches(str(value).lower(), [word for word in words if isinstance(word, str)], 1)
+    return f"did you mean {near[0]}?" if near else ""
 
 
 def _convert(value: object, hint: Any, where: str) -> object:

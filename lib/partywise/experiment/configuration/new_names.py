@@ -47,3 +47,24 @@ RENAMED_VALUES = {
     "quantile_buckets": "quantile_bins",
     "repaired": "corrected",
 }
+# Words of other programs for values of ours.
+OTHER_WORDS = {
+    "bernoulli": "binomial",
+    "count": "poisson",
+    "inverse gaussian": "inverse_gaussian",
+    "inverse.gaussian": "inverse_gaussian",
+    "inversegaussian": "inverse_gaussian",
+    "linear": "gaussian",
+    "logistic": "binomial",
+    "logit": "binomial",
+    "lognormal": "gaussian",
+    "normal": "gaussian",
+    "ols": "gaussian",
+    "wald": "inverse_gaussian",
+    "csv": "long",
+    "nc": "netcdf",
+    "log10": "log",
+    "inner": "common",
+    "ignore": "drop",
+    "error": "refuse",
+}

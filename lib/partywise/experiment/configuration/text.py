@@ -101,6 +101,8 @@ def _yaml(text: str, path: Path) -> object:
 def _problem(error: yaml.MarkedYAMLError) -> str:
     """What the parser says, with the remedy where it is a tab."""
     said = " ".join(part for part in (error.context, error.problem) if part)
+    if "unknown escape character" in said:
+        return f"{said} (divide folders by / in a path, or put it in single quotes)"
     return said + (" (indent with spaces, not with tabs)" if "'\\t'" in said else "")
 
 

@@ -74,6 +74,9 @@ def compare_results(first: Path, second: Path) -> Iterator[tuple[str, Report]]:
 
 def cube_pairs(first: Path, second: Path) -> Iterator[tuple[str, Path | None, Path | None]]:
     """Name and files of two cubes, or of the cubes at the same places below two folders; None where one is absent."""
+    for path in (first, second):
+        if not path.exists():
+            raise CubeError(f"{path} is not there: name two cubes or two folders of results.")
     if first.is_dir() != second.is_dir():
         raise CubeError(f"{first} and {second} are a file and a folder: name two cubes or two folders of results.")
     if not first.is_dir():

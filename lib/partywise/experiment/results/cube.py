@@ -167,6 +167,8 @@ def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
     CubeError
         When the file is absent, truncated, or no cube of this project.
     """
+    if problem := _no_cube(Path(path)):
+        raise CubeError(f"{path} {problem}.")
     if problem := _trial(path):
         raise CubeError(f"cube {path} cannot be read ({problem}): delete it and run again.")
     cube = _open(path, load)
@@ -180,6 +182,18 @@ def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
             )
         raise CubeError(f"{path} has no dim {absent[0]!r}: it is not a cube of this project.")
     return cube
+
+
+def _no_cube(path: Path) -> str:
+    """Why a path is no file of a cube and what to name instead, as the end of a sentence; empty where it may be one."""
+    if path.is_dir():
+        found = [str(cube) for cube in sorted(path.glob("cube.nc")) + sorted(path.glob("*/cube.nc"))]
+        return f"is a folder: name a cube, {' or '.join(found[:3]) or 'such as results/default/vertical_glm/cube.nc'}"
+    if not path.exists():
+        return "is not there: name the cube.nc of a study in a folder of results"
+    if path.suffix in (".yaml", ".yml", ".json", ".csv", ".html", ".txt"):
+        return "is no cube: name the cube.nc of a study in a folder of results"
+    return ""
 
 
 def _open(path: Path | str, load: bool) -> xr.Dataset:

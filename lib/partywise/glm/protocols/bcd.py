@@ -42,7 +42,7 @@ from ..exact import SEPARATED, check_size
 from ..model import Estimate, Status
 from ..options import BcdOptions
 from ..records import Response, local_columns, local_response
-from ..solvers import rank_of, unit_of
+from ..solvers import dependent, rank_of, unit_of
 from ..standardise import Scaling, scaling_of, with_ones
 from .parts import local_part
 
@@ -88,17 +88,30 @@ def local_scales(party: Party, columns: np.ndarray, options: BcdOptions) -> Scal
     return scaling_of(columns) if options.variant == "corrected" else Scaling(np.zeros(p), np.ones(p))
 
 
-def local_block(party: Party, columns: np.ndarray, scaling: Scaling, response: Response, options: BcdOptions) -> Block:
-    """The party's columns before the first sweep; the active party has the intercept and the offset."""
+def local_block(
+    party: Party,
+    columns: np.ndarray,
+    scaling: Scaling,
+    response: Response,
+    options: BcdOptions,
+    names: Sequence[str],
+) -> Block:
+    """The party's columns before the first sweep; the active party has the intercept and the offset.
+
+    names : of all columns, in the order of the data
+    """
     X, first = scaling.apply(columns), int(party.role == "active")
     X = with_ones(X) if first else X
     penalty, b = np.full(X.shape[1], options.ridge), np.zeros(X.shape[1])
     if options.variant == "published":
         return Block(X, penalty, b, response.shift)
-    if not options.ridge and (rank := rank_of(X.T @ X)) < X.shape[1]:
+    if not options.ridge and rank_of(X.T @ X) < X.shape[1]:
+        found = dependent(X.T @ X)
+        place = found.place - first
+        which = "the intercept" if place < 0 else repr(names[party.columns[place]])
         raise np.linalg.LinAlgError(
-            f"the columns of {party.name!r} have rank {rank}, not {X.shape[1]}: drop dependent or constant ones, or "
-            "give ridge > 0."
+            f"the columns of {party.name!r} have rank {found.rank}, not {X.shape[1]}: drop dependent or constant ones "
+            f"({which} depends on those before it), or give ridge > 0."
         )
     start, null = response.null()
     if first:
@@ -265,7 +278,7 @@ def fit(run: Run) -> Estimate:
     heard = {party.name: run.at(party, local_heard, records, public.family) for party in passive}
     response = per_place({active.name: own} | heard)
     scaling = run.each(order, local_scales, columns, options)
-    blocks = run.each(order, local_block, columns, scaling, response, options)
+    blocks = run.each(order, local_block, columns, scaling, response, options, public.names)
     carried = run.at(ANALYST, analyst_start, n, len(order))
     state, sweep = GOING, 0
     while state == GOING:

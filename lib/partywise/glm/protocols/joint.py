@@ -72,6 +72,7 @@ from ..opened_link.steps import (
     local_weights,
 )
 from ..records import Response, local_columns, local_response, local_scaling, local_standardised
+from ..solvers import column_names
 from ..standardise import Scaling
 from . import secret_shared_link
 from .weighted_sums import MaskedColumns, closed_columns, gram, information, scores
@@ -222,10 +223,8 @@ def closing(
     return run.at(ANALYST, analyst_estimate, now, sums, matrix, scales, columns, run.spec.public.family, options)
 
 
-def fit(run: Run) -> Estimate:
-    """Start without columns, step until the coefficients stand still, open the information there once."""
-    if run.spec.options.link == "shared":
-        return secret_shared_link.fit(run)
+def with_opened_link(run: Run) -> Estimate:
+    """The fit whose linear predictors are opened to the active party."""
     active, passive = roles(run.parties)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     rows, n = common_rows(run)
@@ -247,3 +246,11 @@ def fit(run: Run) -> Estimate:
     counts = {"openings": len(masked.aggregates), "record_openings": steps, "secure_products": masked.dealing.products}
     names = [party.name for party in order]
     return run.assemble(to_estimate, estimate, predictor, names, None if public.aligned else rows, counts)
+
+
+def fit(run: Run) -> Estimate:
+    """Start without columns, step until the coefficients stand still, open the information there once."""
+    active, passive = roles(run.parties)
+    protocol = secret_shared_link.fit if run.spec.options.link == "shared" else with_opened_link
+    with column_names([run.spec.public.names[column] for one in (active, *passive) for column in one.columns]):
+        return protocol(run)

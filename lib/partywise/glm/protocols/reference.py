@@ -26,6 +26,7 @@ from ..exact import Fit, fit_glm
 from ..model import Estimate
 from ..options import ReferenceOptions
 from ..records import Response, local_columns, local_response
+from ..solvers import column_names
 
 
 def local_null(active: Party, response: Response) -> tuple[float, float]:
@@ -97,7 +98,8 @@ def fit(run: Run) -> Estimate:
     columns = run.each(run.parties, local_columns, rows, public)
     others = run.gather(passive, active, "columns", local_features, columns)
     groups = [party.columns for party in order]
-    found = run.at(active, local_fit, columns, others, response, groups, options)
+    with column_names(public.names):
+        found = run.at(active, local_fit, columns, others, response, groups, options)
     run.send(active, ANALYST, "coefficients", local_coefficients, found, parts_of(order))
     estimate = run.at(active, local_estimate, found, response, options)
     aligned = None if public.aligned else rows

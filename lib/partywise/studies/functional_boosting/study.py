@@ -45,7 +45,7 @@ def check(plan: Plan) -> None:
             if wanted is not None and count not in wanted:
                 raise ConfigError(
                     f"{where}.grid.parties is {count}: split {settings.split!r} of this case has "
-                    f"{' or '.join(map(str, wanted))} parties."
+                    f"{' or '.join(map(str, wanted))} parties besides the holder of the response; write that number."
                 )
             if not 1 <= count <= settings.n_predictors:
                 raise ConfigError(
