@@ -39,9 +39,12 @@ from partywise.privacy.statistics.whole import whole
 CLIENTS = ("north", "south")
 
 
-def prepared(folder: Path, **method: Any) -> Parties:
-    """Two clients that have registered, with their certificates and files."""
+def prepared(folder: Path, *targets: float, **method: Any) -> Parties:
+    """Two clients that have registered one fit, or one of each target, with their certificates and files."""
     case = Apart("sliced_inverse_regression")
+    if targets:
+        del case.network["method"], case.network["epsilon"]
+        case.grid["epsilon"], case.network["fits"] = list(targets), "grid"
     case.method = {"protocol": "certified", "noise": "shared"} | method
     case.write(folder)
     make(folder / "certificates", case.names)
@@ -65,6 +68,23 @@ def published(tmp_path_factory) -> Path:
     assert {one.code for one in told.values()} == {0}, told
     assert "signed by north, south" in told["server"].out and "signed what server writes" in told["north"].out
     return folder
+
+
+def test_each_fit_of_a_session_publishes_a_folder_of_its_own(tmp_path, capsys):
+    told = prepared(tmp_path, 1.0, 2.0).all()
+    assert {one.code for one in told.values()} == {0}, told
+    statements = []
+    for epsilon in (1.0, 2.0):
+        folder = tmp_path / "out" / "server" / f"m_epsilon{epsilon}_fold0" / "release"
+        assert f"wrote {folder.relative_to(tmp_path)} (signed by north, south)" in told["server"].out
+        assert checked(folder, tmp_path, capsys)[0] == 0
+        statements.append(json.loads((folder / "statement.json").read_text()))
+    assert [one["options"]["epsilon"] for one in statements] == [1.0, 2.0]
+    # What others may know of the fits before it stands in the statement of each.
+    assert [one["runs"]["north"]["begun"] for one in statements] == [1, 2]
+    folder = tmp_path / "out" / "server" / "m_epsilon1.0_fold0" / "release"
+    shutil.copy(tmp_path / "out" / "server" / "m_epsilon2.0_fold0" / "release" / "measurements.csv", folder)
+    assert checked(folder, tmp_path, capsys)[0] == 1
 
 
 @pytest.fixture

@@ -97,15 +97,17 @@ def test_fits_of_a_session_are_those_of_the_simulation(started, tmp_path, monkey
     assert main(["union", *(str(folder / labels[0]) for folder in folders)]) == 0
     assert main(["union", "--transcript", "all.csv", *map(str, folders)]) == 1
     assert "--transcript is of one run, and these folders hold 3" in capsys.readouterr().err
+    assert main(["ledger", str(folders[0] / labels[1])]) == 0
+    assert "rows of 1 runs, chain whole" in capsys.readouterr().out
     assert main(["result", str(folders[-1])]) == 0
     assert capsys.readouterr().out.count("server: sliced_inverse_regression, own, m, epsilon") == 3
     assert {len(runs_of(rows)) for rows in accounts(case, tmp_path).values()} == {3}
 
 
-@pytest.mark.parametrize("moment", ["before all are done", "after all are done"])
-def test_a_killed_session_goes_on_with_the_fit_that_had_not_ended(started, tmp_path, moment, monkeypatch):
+@pytest.mark.parametrize(("moment", "mode"), [("before all are done", "release"), ("after all are done", "experiment")])
+def test_a_killed_session_goes_on_with_the_fit_that_had_not_ended(started, tmp_path, moment, mode, monkeypatch):
     """The server dies at the end of the second fit of three."""
-    case = several(patience=3.0)
+    case = several(patience=3.0, mode=mode)
     parties, end = started(case), session.SessionRun.end
 
     def dying_end(self, *given):
@@ -127,7 +129,9 @@ def test_a_killed_session_goes_on_with_the_fit_that_had_not_ended(started, tmp_p
     assert {one.code for one in again.values()} == {0}, again
     assert (read_record(first), (first / "run.json").stat().st_mtime_ns) == before
     assert f"{first.relative_to(tmp_path)}: had ended before" in again["server"].out
-    check_simulated(case, tmp_path, monkeypatch)
+    if mode == "experiment":
+        check_simulated(case, tmp_path, monkeypatch)
+    assert main(["union", *(str(tmp_path / "out" / name) for name in case.names)]) == 0
     for rows in accounts(case, tmp_path).values():
         assert len(runs_of(rows)) == 3 and sum(row.kind == "ended" for row in rows) == 3
         paid = [(run, event.release_id) for run, event in paid_events(rows)]

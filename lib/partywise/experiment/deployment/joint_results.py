@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ...errors import AccountError, PartyError
+from ...federation.account.account import EXTRACT
 from ...federation.account.agreement import terms_of
 from ...federation.account.chain import Row
 from ...federation.account.reading import event_of, heads_of, messages_of, mode_of, opened_extract, party_of
@@ -17,7 +18,7 @@ from ...privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
 from ..cells import doubt_unknown
-from .run_files import EXTRACT, RECORD, Record, read_record
+from .run_files import RECORD, Record, read_record
 
 # What the records of all parties say alike: on whichever is read, no total may depend.
 SHARED = tuple(field.name for field in fields(Record) if field.name not in ("party", "outcome"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import AccountError
+from ...federation.account.account import EXTRACT
 from ...federation.cipher import Cipher
 from ...federation.codec import payload_of
 from ...federation.deployment.outcome import Outcome
@@ -27,7 +28,7 @@ from ..owner_outputs import plain
 from .result import HeldEstimate
 
 # What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
-RECORD, OUTCOME, TRANSCRIPT, EXTRACT = "run.json", "outcome.json", "transcript.csv", "run.jsonl"
+RECORD, OUTCOME, TRANSCRIPT = "run.json", "outcome.json", "transcript.csv"
 PREDICTIONS = "predictions.csv"
 # A block of one cell: what a cube has of the estimate, without what only the accounts of all parties tell.
 CELL = "cell.npz"

@@ -22,7 +22,7 @@ from ...errors import (
     PartyError,
     PolicyError,
 )
-from ...federation.account.account import FILE, Account
+from ...federation.account.account import EXTRACT, FILE, Account
 from ...federation.account.chain import Row, read_chain
 from ...federation.account.reading import charged_event, messages_of, opened_account, paid_events
 from ...federation.account.spending import (
@@ -49,7 +49,7 @@ from .publishing import Publication, registrations_of
 from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee, rehearse
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
-from .run_files import EXTRACT, TRANSCRIPT, Record, read_record, write_extract, write_outcome, write_record, write_rows
+from .run_files import TRANSCRIPT, Record, read_record, write_extract, write_outcome, write_record, write_rows
 from .settings import KEY, Deployment, Network, addresses_of
 from .site.account import SiteAccount, cap_spendings
 from .site.policy import SitePolicy

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 
+from ...federation.account.account import EXTRACT
 from ...federation.account.spending import costs_in_words
 from ...federation.channel import Message
 from ...federation.publication.files import ESTIMATE
 from .rehearsal import knowledge_of
-from .run_files import EXTRACT, OUTCOME, PREDICTIONS, RECORD, TRANSCRIPT, fit_folders, read_estimate, read_record
+from .run_files import OUTCOME, PREDICTIONS, RECORD, TRANSCRIPT, fit_folders, read_estimate, read_record
 from .running import FitReport, Foresight, RunReport, Start, cost_in_words, plan_draws
 
 # Lines of the screen; so many receivers have one each.

@@ -26,8 +26,8 @@ from .reading import AccountState, charged_event, cost_digest, event_of, paid_ev
 from .spending import Budget, Spending, UnitCost, spent_of
 
 LOG = logging.getLogger("partywise")
-# Name of the file in a folder of a party; version of its rows, and those that are read.
-FILE, FORMAT, FORMATS = "ledger.jsonl", 2, (1, 2)
+# Names of the file in a folder of a party, and of the rows of one run in another; version of rows, and those read.
+FILE, EXTRACT, FORMAT, FORMATS = "ledger.jsonl", "run.jsonl", 2, (1, 2)
 DELTA = 1e-6
 
 

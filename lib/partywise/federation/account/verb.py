@@ -29,7 +29,10 @@ def add_ledger(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verb.add_argument(
-        "folder", type=Path, nargs="+", help="the file of an account, or a folder with ledger.jsonl in it"
+        "folder",
+        type=Path,
+        nargs="+",
+        help="the file of an account, a folder with ledger.jsonl in it, or that of a run",
     )
     verb.add_argument("--delta", type=float, help="of the epsilons (default: that of the budget, or 1e-6)")
     verb.add_argument("--against", help="names of parties that join what they know, such as river,hill")
@@ -38,22 +41,24 @@ def add_ledger(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def ledger(folders: Sequence[Path], delta: float | None, digest: str | None, against: str | None = None) -> int:
     """Verify accounts and print what they hold; AccountError names the file and the row that was changed."""
-    from .reading import opened_account
+    from .account import EXTRACT
+    from .reading import opened_account, opened_extract
 
     if delta is not None and not 0 <= delta < 1:
         raise AccountError(f"--delta is {delta}: it must lie in [0, 1).")
     for path in [path for folder in folders for path in files_in(folder)]:
-        print("\n".join(summary(path, opened_account(path), delta, digest, against)))
+        chain = (opened_extract if path.name == EXTRACT else opened_account)(path)
+        print("\n".join(summary(path, chain, delta, digest, against)))
     return 0
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The accounts in a folder and the folders inside, in order; a file is one."""
-    from .account import FILE
+    """The accounts in a folder and the folders inside, in order, or else the rows of single runs; a file is one."""
+    from .account import EXTRACT, FILE
 
-    found = sorted(folder.rglob(FILE)) if folder.is_dir() else [folder]
+    found = (sorted(folder.rglob(FILE)) or sorted(folder.rglob(EXTRACT))) if folder.is_dir() else [folder]
     if not found:
-        raise AccountError(f"{folder} holds no {FILE}: name the folder of a party.")
+        raise AccountError(f"{folder} holds no {FILE} and no {EXTRACT}: name the folder of a party, or of a run.")
     return found
 
 
