@@ -34,10 +34,11 @@ def test_a_party_that_is_killed_is_named_and_one_that_comes_back_takes_part_or_i
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_twenty_kills_of_parties_that_come_back_change_nothing_and_nothing_is_paid_twice(networked, tmp_path, kind):
-    fit, start, frames = KINDS[kind]
+    fit, start, frames, count = KINDS[kind]
     killed = 0
     for seed in range(100, 120):
         (tmp_path / str(seed)).mkdir()
-        killed += check_resumed(fit, start, networked.folder / "certificates", tmp_path / str(seed), seed, frames)
+        given = networked.folder / "certificates", tmp_path / str(seed), seed, frames, count
+        killed += check_resumed(fit, start, *given)
     print(f"{kind}: {killed} of 20 parties were killed, and all runs ended")
     assert killed > 15

@@ -41,16 +41,17 @@ def killed(
     restart: bool,
     journals: Path | None = None,
     frames: int = FRAMES,
+    count: int = 1,
 ) -> tuple[str, dict[str, tuple[str, float]]]:
     """Who was killed; the digest of its outcome or the sentence of its error of everybody else, and how long after.
 
     Nobody was, where the party that was to die at one of so many ``frames`` had fewer. With ``restart`` another process
     takes the place of the one that was killed, and says what comes of it as well. Accounts and journals of the parties
-    are kept in the folder ``journals``.
+    are kept in the folder ``journals``. A session has so many runs (``count``), of the last of which the digest is.
     """
     preload()
     names, rng = start().names, stream(seed, "kills over a network")
-    victim, count = names[rng.integers(len(names))], int(rng.integers(1, frames))
+    victim, last = names[rng.integers(len(names))], int(rng.integers(1, frames))
     places = addresses(names)
     ends: dict[str, Connection] = {}
     workers = {}
@@ -58,13 +59,14 @@ def killed(
     def started(name: str, life: int) -> None:
         ends[name], theirs = FORK.Pipe(duplex=False)
         workers[name] = FORK.Process(
-            target=_party, args=(fit, start(), name, places, certificates, life, theirs, journals)
+            target=_party,
+            args=(fit, [start() for _ in range(count)], name, places, certificates, life, theirs, journals),
         )
         workers[name].start()
         theirs.close()
 
     for name in names:
-        started(name, count if name == victim else 0)
+        started(name, last if name == victim else 0)
     workers[victim].join()
     begin, ended = monotonic(), workers[victim].exitcode == 0
     if restart and not ended:
@@ -82,7 +84,7 @@ def killed(
 
 def _party(
     fit: Callable[[Any], Any],
-    run: Run,
+    runs: list[Run],
     name: str,
     places: dict[str, tuple[str, int]],
     certificates: Path,
@@ -100,8 +102,7 @@ def _party(
         network = Network(name, places, certificates, journal=given.get("journal"))
         end = mortal(network, life) if life else network
         try:
-            [outcome] = run_party([Program(fit=fit, run=run)], name, end, **given)
-            said = outcome.digest
+            said = run_party([Program(fit=fit, run=run) for run in runs], name, end, **given)[-1].digest
             if journals is not None:
                 journal.discard()
         except Exception as error:
@@ -126,31 +127,39 @@ def check_kill(certificates: Path, seed: int, restart: bool) -> None:
 
 
 def check_resumed(
-    fit: Callable[[Any], Any], start: Callable[[], Run], certificates: Path, folder: Path, seed: int, frames: int
+    fit: Callable[[Any], Any],
+    start: Callable[[], Run],
+    certificates: Path,
+    folder: Path,
+    seed: int,
+    frames: int,
+    count: int,
 ) -> bool:
-    """Everybody ends, with one run in every account, paid once, and accounts that agree; whether one was killed at all.
+    """Everybody ends, with the runs of one session in every account, paid once, and accounts that agree; whether one
+    was killed at all.
 
     Where the noise is seeded, all is as in the simulation; a run with secret noise has that of no other run.
     """
-    victim, said = killed(fit, start, certificates, seed, True, folder, frames)
+    victim, said = killed(fit, start, certificates, seed, True, folder, frames, count)
     names, plain = start().names, start()
     rows = {name: opened_account(folder / f"{name}.jsonl").rows for name in names}
     assert {row.kind for name in names for row in rows[name] if not row.run} <= {"account", "budget", "dropped"}
-    run = {one for name in names for one in runs_of(rows[name])}
-    assert len(run) == 1 and all(sum(row.kind == "ended" for row in rows[name]) == 1 for name in names), (victim, said)
-    whole = union(names, [message for name in names for message in messages_of(rows[name], *run)])
+    ids = runs_of(rows[names[0]])
+    assert len(ids) == count and all(runs_of(rows[name]) == ids for name in names), (victim, said)
+    ends = {name: [row.fields["outcome"] for row in rows[name] if row.kind == "ended"] for name in names}
+    assert all(len(own) == count for own in ends.values()), (victim, said)
     assert not list(folder.glob("*.journal"))
     secret = isinstance(plain.rng_for, SecureStreams)
     if not secret:
-        assert {name: what for name, (what, _) in said.items()} == {
-            name: outcome.digest for name, outcome in outcomes(fit, start()).items()
-        }
+        assert ends == {name: [outcome.digest] * count for name, outcome in outcomes(fit, start()).items()}
     plain.rng_for = getattr(plain.rng_for, "_public", plain.rng_for)
     simulate(fit, plain)
-    assert len(whole.ledger.rows) == len(plain.channel.ledger.rows)
-    if not secret:
-        assert whole.ledger.digest == plain.channel.ledger.digest
+    for one in ids:
+        whole = union(names, [message for name in names for message in messages_of(rows[name], one)])
+        assert len(whole.ledger.rows) == len(plain.channel.ledger.rows)
+        if not secret:
+            assert whole.ledger.digest == plain.channel.ledger.digest
     for name in names:
-        paid = [event.release_id for _, event in paid_events(rows[name])]
+        paid = [(one, event.release_id) for one, event in paid_events(rows[name])]
         assert len(paid) == len(set(paid)), f"{name} paid twice"
     return bool(victim)

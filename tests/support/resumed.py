@@ -18,8 +18,9 @@ def secret_run() -> Run:
     return made
 
 
-# A program, its start, and how many frames its parties put or ask for, about.
+# A program, its start, how many frames its parties put or ask for, about, and how many runs of it a session has.
 KINDS = {
-    "experiment": (program, run, 25),
-    "release": (planned(FIT[0]).methods[FIT[2]].protocol.fit, secret_run, 12),
+    "experiment": (program, run, 25, 1),
+    "release": (planned(FIT[0]).methods[FIT[2]].protocol.fit, secret_run, 12, 1),
+    "session": (program, run, 60, 3),
 }
