@@ -73,7 +73,7 @@ def test_build_takes_what_is_typed_and_defaults_the_rest():
         ({"count": True}, "at.count is True: it must be a whole number."),
         ({"count": 2.0}, "at.count is 2.0: it must be a whole number."),
         ({"count": 1, "switch": 1}, "at.switch is 1: it must be true or false."),
-        ({"count": 1, "label": 3}, "at.label is 3: it must be text or null."),
+        ({"count": 1, "label": 3}, "at.label is 3: it must be text or null (put quotes around it)."),
         ({"count": 1, "pair": [1.0]}, "at.pair is [1.0]: it must be a list of 2 numbers."),
         ({"count": 1, "many": [1, "x"]}, "at.many[1] is 'x': it must be a whole number."),
         ({"count": 1, "share": "1e-5"}, "at.share is '1e-5': it must be a number (YAML reads 1e-5 as text;"),

@@ -147,7 +147,7 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ),
     (swept(sweep={"n": [500]}, name="g_{m}"), f"{AT}.g.name is 'g_{{m}}': {{m}} is unknown: allowed here: model, n."),
     (swept(sweep={"n": [500]}, name="g_{n"), f"{AT}.g.name is 'g_{{n': braces stand around the name of a setting"),
-    (swept(sweep={"n": [500]}, name=3), f"{AT}.g.name is 3: it must be text."),
+    (swept(sweep={"n": [500]}, name=3), f"{AT}.g.name is 3: it must be text (put quotes around it)."),
     (swept(name="h"), f"{AT}.g.name is 'h': a case without sweep has the name of its key."),
     (swept(title=""), f"{AT}.g.title is '': give text."),
     (swept(title="a\nb"), f"{AT}.g.title is 'a\\nb': give text."),

@@ -89,7 +89,8 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     ),
     "decimal comma": (
         many(cell(3, 3, '"0,5"')),
-        f"{R}: level is '0,5' in row 4, which is not a number: write it with a decimal point, {MARKS}",
+        f"{R}: level is '0,5' in row 4, which is not a number: write it with a decimal point, "
+        f"or set decimal to ',', {MARKS}",
     ),
     "word in a wide file": (cell(2, 3, "dry", "rain"), f"{A} is 'dry' in row 3, column h9, which is not a number: "),
     "infinite value": (cell(3, 3, "inf"), f"{R}: level is 'inf' in row 4, which is infinite: correct it, {MARKS}"),

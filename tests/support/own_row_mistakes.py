@@ -31,7 +31,10 @@ C = "studies.{study}.cases.own.settings."
 NAMES = "id, site, person, age, kind, late, flow"
 # Of both sources.
 BOTH: dict[str, tuple[Change, str]] = {
-    "file that is not there": (setting(file="dta.csv"), C + "file is 'dta.csv': there is no such file; paths begin in"),
+    "file that is not there": (
+        setting(file="dta.csv"),
+        C + "file is 'dta.csv': did you mean 'data.csv'? there is no such file; paths begin in",
+    ),
     "neither file nor tables": (
         without("file"),
         C + "file is None and tables has 0 entries: give one file, or a table",
@@ -55,12 +58,15 @@ BOTH: dict[str, tuple[Change, str]] = {
     ),
     "misspelt user": (setting(user="persn"), "data.csv has no column 'persn': did you mean 'person'? "),
     "misspelt id": (setting(id="nr"), f"data.csv has no column 'nr': its columns are {NAMES}."),
-    "word for a number": (cell(3, "age", "old"), "data.csv: age is 'old' in row 4, which is not a number: correct it."),
+    "word for a number": (
+        cell(3, "age", "old"),
+        "data.csv: age is 'old' in row 4, which is not a number: correct it, ",
+    ),
     "decimal comma": (
         cell(3, "age", "30,5"),
-        "data.csv: age is '30,5' in row 4, which is not a number: write it with a decimal point.",
+        "data.csv: age is '30,5' in row 4, which is not a number: write it with a decimal point, or set ",
     ),
-    "infinite": (cell(3, "age", "inf"), "data.csv: age is 'inf' in row 4, which is infinite: correct it."),
+    "infinite": (cell(3, "age", "inf"), "data.csv: age is 'inf' in row 4, which is infinite: correct it, or list it"),
     "unknown level": (cell(3, "kind", "w"), "data.csv: kind is 'w' in row 4: its levels are x, y, z; correct it, or"),
     "missing entry": (
         many(cell(3, "age", ""), cell(7, "age", "NA")),
@@ -121,7 +127,10 @@ BOTH: dict[str, tuple[Change, str]] = {
         without("user", "rows_per_user"),
         "studies.{study}.spec.unit is '{unit}': case own does not say how many r",
     ),
-    "rule that is none": (setting(missing="ignore"), C + "missing is 'ignore': it must be one of refuse, drop."),
+    "rule that is none": (
+        setting(missing="ignore"),
+        C + "missing is 'ignore': it must be one of refuse, drop (here that is drop).",
+    ),
     "two folds": (grid(folds=2), "studies.{study}.cases.own.grid.folds is 2: "),
     "user among the columns": (
         lambda own: own.settings["columns"].append({"name": "person", "bounds": [0, 1]}),
@@ -340,7 +349,7 @@ CLIENTS: dict[str, tuple[Change, str]] = {
     ),
     "labels of persons": (
         spec(unit="user_label"),
-        "studies.sliced_inverse_regression.spec.unit is 'user_label': it must be one of row, label, features, user.",
+        "studies.sliced_inverse_regression.spec.unit is 'user_label': it must be one of row, label, features, user",
     ),
     "quantile slices": (
         method(slices="quantile"),

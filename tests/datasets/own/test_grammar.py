@@ -52,8 +52,8 @@ GOOD = {
 WRONG = {
     "delimiter": (";;", r"delimiter is ';;': it must be one character, such as ';' or '\t'."),
     "encoding": ("klingon", "encoding is 'klingon': it must be one that Python knows, such as utf-8 or latin-1."),
-    "missing": ("ignore", "missing is 'ignore': it must be one of refuse, drop."),
-    "marks": ([-9], "marks[0] is -9: it must be text."),
+    "missing": ("ignore", "missing is 'ignore': it must be one of refuse, drop (here that is drop)."),
+    "marks": ([-9], "marks[0] is -9: it must be text (put quotes around it)."),
     "min_records": (1, "min_records is 1: it must be at least 2."),
 }
 

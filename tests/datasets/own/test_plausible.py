@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partywise.datasets.own.csv import TextTable
+from partywise.datasets.own.grammar import TextForm
 from partywise.datasets.own.plausible import check_bounds, check_label
 from partywise.errors import DataMissing
 
@@ -52,7 +53,7 @@ def test_marks_of_missing_values_inside_wide_bounds_are_named_where_they_are_far
 
 
 def test_labels_are_looked_at_alike(caplog):
-    table = TextTable("shop.csv", ("y",), [[str(value)] for value in range(5)], LINES)
+    table = TextTable("shop.csv", ("y",), [[str(value)] for value in range(5)], LINES, TextForm())
     with caplog.at_level(logging.WARNING, "partywise"):
         check_label(np.array([1, 2, 3, 4, -999.0]), table, "y", None)
     assert ["y is -999 in 1 of 5 rows (row 7)" in record.getMessage() for record in caplog.records] == [True]

@@ -38,4 +38,4 @@ def _level_numbers(table: TextTable, column: ColumnBlock, levels: Sequence[str])
 def numbers_of(table: TextTable, name: str) -> np.ndarray:
     """(rows,) numbers of a column of complete rows."""
     places = [f"row {line}" for line in table.lines]
-    return numbers(table.column(name), f"{table.file}: {name}", places.__getitem__)
+    return numbers(table.column(name), f"{table.file}: {name}", places.__getitem__, table.form)

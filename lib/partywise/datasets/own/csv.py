@@ -15,8 +15,9 @@ import numpy as np
 
 from ...errors import DataMissing
 from ...files import READ_POLICY
-from .entries import is_number, trouble
+from .entries import is_number, plain_number, stamps_as_numbers, trouble
 from .foreign import foreign
+from .grammar import TextForm
 
 LISTED = 12
 # What stands in place of files, where a party has its own alone (`partywise.datasets.own.remote`); None: nothing.
@@ -25,12 +26,13 @@ PLACEHOLDERS: ContextVar[Mapping[str, bytes] | None] = ContextVar("IN_PLACE", de
 
 @dataclass(frozen=True)
 class TextTable:
-    """The rows of a CSV file: ``rows[i]`` is line ``lines[i]`` of the file."""
+    """The rows of a CSV file: ``rows[i]`` is line ``lines[i]`` of the file, ``form`` how their entries are written."""
 
     file: str
     header: tuple[str, ...]
     rows: list[list[str]]
     lines: list[int]
+    form: TextForm
 
     def column(self, name: str, *, stripped: bool = True) -> list[str]:
         """Entries of a column, without blanks around them unless they count; an absent one raises ``DataMissing``."""
@@ -41,6 +43,10 @@ class TextTable:
         READ_POLICY.get().check_column(self.file, name)
         place = self.header.index(name)
         return [row[place].strip() if stripped else row[place] for row in self.rows]
+
+    def ids(self, name: str, *, stripped: bool = True) -> list[str]:
+        """Entries of a column of ids, as they are compared."""
+        return [self.form.id_text(text) for text in self.column(name, stripped=stripped)]
 
     @property
     def _no_name(self) -> str:
@@ -77,11 +83,11 @@ def read_bytes(file: str) -> bytes:
         ) from None
 
 
-def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> TextTable:
+def read_table(content: bytes, file: str, form: TextForm) -> TextTable:
     """Header and rows of CSV text; blank lines are skipped."""
-    if what := foreign(content, file, encoding):
+    if what := foreign(content, file, form.encoding):
         raise DataMissing(f"{file} is {what}.")
-    text = _decode(content, file, encoding)
+    text, delimiter = _decode(content, file, form.encoding), form.delimiter
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows, lines = [], []
     try:
@@ -113,7 +119,7 @@ def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> Text
                 f"{file} has {len(row)} fields in row {line} where the header names {len(header)} columns: "
                 f"{_explain_lengths(rows, header)}."
             )
-    return TextTable(file, header, rows, lines)
+    return TextTable(file, header, rows, lines, form)
 
 
 def _decode(content: bytes, file: str, encoding: str) -> str:
@@ -163,16 +169,24 @@ def nearest(name: str, allowed: Collection[str], lead: str) -> str:
 
 
 def numbers(
-    texts: Sequence[str], what: str, place: Callable[[int], str], marks: Collection[str] | None = None
+    texts: Sequence[str],
+    what: str,
+    place: Callable[[int], str],
+    form: TextForm,
+    marks: Collection[str] = (),
+    *,
+    markable: bool = True,
 ) -> np.ndarray:
     """Text to float (T,); marks of missing values become NaN, and without them no value may be missing.
 
     DataMissing for the first entry that is not a finite number: ``what`` names file and column, ``place(i)`` says where
-    it stands.
+    it stands, ``markable`` whether it may stand for a missing value.
     """
-    missing = set(marks or ())
+    missing = set(marks)
     named = np.array([text in missing for text in texts], dtype=bool)
-    cleaned = ["nan" if text in missing else text for text in texts]
+    if (stamps := stamps_as_numbers(texts, named, form)) is not None:
+        return stamps
+    cleaned = ["nan" if text in missing else plain_number(text, form) for text in texts]
     try:
         if any("_" in text for text in cleaned):
             raise ValueError
@@ -180,5 +194,5 @@ def numbers(
     except ValueError:
         values = np.array([float(text) if is_number(text) else np.inf for text in cleaned])
     for i in np.flatnonzero(~np.isfinite(values) & ~named)[:1]:
-        raise DataMissing(f"{what} is {texts[i]!r} in {place(i)}, {trouble(texts[i], marks is not None)}.")
+        raise DataMissing(f"{what} is {texts[i]!r} in {place(i)}, {trouble(texts[i], form, markable)}.")
     return values

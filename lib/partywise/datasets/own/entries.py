@@ -1,24 +1,30 @@
-"""Entries of a CSV file that are no numbers although somebody meant one: what they look like, and what to do."""
+"""Entries of a CSV file as numbers; what others look like that somebody meant as one, and what to do."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import datetime
 from math import inf
+
+import numpy as np
+
+from .grammar import TextForm
 
 # What looks like a number or a time, and the remedy; the first that fits is told.
 LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
     (re.compile(pattern), what, remedy)
     for pattern, what, remedy in (
-        (r"[-+]?\d+,\d+(e[-+]?\d+)?$", "which is not a number", "write it with a decimal point"),
+        (r"[-+]?\d+,\d+(e[-+]?\d+)?$", "which is not a number", "write it with a decimal point, or set decimal to ','"),
         (
             r"[-+]?\d{1,3}([,.' \u00a0\u202f_]\d{3})+([.,]\d+)?$|[-+]?\d+(_\d+)+$",
             "which has separators between thousands",
-            "write it without them, with a decimal point",
+            "write it without them, with a decimal point, or set thousands (and decimal)",
         ),
         (
             r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}|\d{1,2}:\d{2}|\d{4}/\d{1,2}/\d{1,2}",
             "which is a date or a time of day",
-            "write a number, such as hours since midnight or days since a public date",
+            "write a number, such as hours since midnight or days since a public date, or set time_format",
         ),
         (r"[-+]?[\d.]+ ?%$", "which is a percentage", "write the number alone"),
         (r"[<>]=? ?[-+]?[\d.]+$", "which is a limit and no value", "write a value, or leave the row out"),
@@ -38,13 +44,67 @@ def is_number(text: str) -> bool:
     return "_" not in text
 
 
-def trouble(text: str, may_be_missing: bool) -> str:
+def plain_number(text: str, form: TextForm) -> str:
+    """A number of a file as Python writes it; what is none in this form stays none."""
+    if form.decimal == "." and not form.thousands:
+        return text
+    point, between = re.escape(form.decimal), "[ \u00a0\u202f]" if form.thousands == " " else re.escape(form.thousands)
+    grouped = rf"\d{{1,3}}(?:{between}\d{{3}})+|" if between else ""
+    found = re.fullmatch(rf"([-+]?)({grouped}\d*)({point}\d*)?([eE][-+]?\d+)?", text)
+    if found is None:
+        return f"{text} (point)" if is_number(text) and form.decimal == "," and "." in text else text
+    sign, whole, rest, power = found[1], found[2], found[3] or "", found[4] or ""
+    return f"{sign}{re.sub(between, '', whole) if between else whole}{rest.replace(form.decimal, '.')}{power}"
+
+
+def split_stamp(text: str, form: TextForm) -> datetime | None:
+    """The time that an entry is, by ``time_format``; None where it is none."""
+    try:
+        return datetime.strptime(text, form.time_format)
+    except ValueError:
+        return None
+
+
+def stamps_as_numbers(texts: Sequence[str], missing: np.ndarray, form: TextForm) -> np.ndarray | None:
+    """A column of time stamps as years, such as 2024.5, or without a date as hours since midnight; None for others.
+
+    missing : (T,) bool, entries that stand for a missing value, which become NaN
+    """
+    if not form.time_format or all(is_number(text) for text in texts):
+        return None
+    stamps = [None if gap else split_stamp(text, form) for text, gap in zip(texts, missing, strict=True)]
+    if any(stamp is None and not gap for stamp, gap in zip(stamps, missing, strict=True)):
+        return None
+    dated = any(part in form.time_format for part in ("%Y", "%y", "%d", "%j", "%m", "%b", "%B", "%x", "%c"))
+    as_number = year_of if dated else hour_of
+    return np.array([np.nan if stamp is None else as_number(stamp) for stamp in stamps])
+
+
+def hour_of(stamp: datetime) -> float:
+    """Hours since midnight."""
+    return stamp.hour + (stamp.minute + (stamp.second + stamp.microsecond / 1e6) / 60) / 60
+
+
+def year_of(stamp: datetime) -> float:
+    """The year, and how much of it has passed."""
+    start, end = datetime(stamp.year, 1, 1), datetime(stamp.year + 1, 1, 1)
+    return stamp.year + (stamp.replace(tzinfo=None) - start) / (end - start)
+
+
+def trouble(text: str, form: TextForm, may_be_missing: bool) -> str:
     """What is wrong with an entry that is not a finite number, and the remedy."""
     if text == "":
         return "an empty entry: fill it in or leave the row out"
     word, remedy = "which is not a number", "correct it"
     if is_number(text) and abs(float(text)) == inf:
         word = "which is infinite"
+    elif is_number(text):
+        word, remedy = (
+            f"which has a point where decimal is {form.decimal!r}",
+            "write it as the others, or set thousands",
+        )
+    elif form.time_format and LOOKS[2][0].match(text):
+        word, remedy = f"which is no time stamp of the form {form.time_format!r}", "correct it, or time_format"
     else:
         word, remedy = next(((what, do) for look, what, do in LOOKS if look.match(text)), (word, remedy))
     return f"{word}: {remedy}" + (", or list it under marks if it stands for a missing value" if may_be_missing else "")

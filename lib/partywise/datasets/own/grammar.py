@@ -6,8 +6,10 @@ Standard library only, checked before any job starts; the files themselves are r
 from __future__ import annotations
 
 import codecs
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from math import isfinite
 from typing import Annotated, Literal
 
@@ -19,11 +21,65 @@ MARKS = ("", "NA", "NaN", "nan", "null")
 
 
 @dataclass(frozen=True, kw_only=True)
+class TextForm:
+    """How the entries of a file are written, with all defaults in force; ValueError for what no text has."""
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    decimal: str = "."
+    thousands: str = ""
+    time_format: str = ""
+    id_as_text: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.delimiter) != 1:
+            raise ValueError(f"delimiter is {self.delimiter!r}: it must be one character, such as ';' or '\\t'.")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise ValueError(
+                f"encoding is {self.encoding!r}: it must be one that Python knows, such as utf-8 or latin-1."
+            ) from None
+        if self.decimal not in (".", ","):
+            raise ValueError(f"decimal is {self.decimal!r}: it must be '.' or ','.")
+        if self.thousands not in ("", ".", ",", " ", "'", "_"):
+            raise ValueError(f"thousands is {self.thousands!r}: it must be one of . , ' _ or a blank, in quotes.")
+        if self.thousands == self.decimal:
+            raise ValueError(
+                f"thousands is {self.thousands!r}, and so is decimal: they must differ, as '.' and ',' do in 1.234,5."
+            )
+        if self.time_format and not is_time_format(self.time_format):
+            raise ValueError(
+                f"time_format is {self.time_format!r}: write the parts of a time stamp as Python does, as in "
+                "'%Y-%m-%d %H:%M' or '%d.%m.%Y'."
+            )
+        if self.id_as_text and not re.fullmatch(r"(0[1-9][0-9]?)?d", self.id_as_text):
+            raise ValueError(f"id_as_text is {self.id_as_text!r}: it must be 'd', or '06d' for six digits.")
+
+    def id_text(self, text: str) -> str:
+        """An id as it is compared: with ``id_as_text`` a whole number in its digits, so that 100 is 000100."""
+        return format(int(text), self.id_as_text) if self.id_as_text and text.strip().isdecimal() else text
+
+
+# A file that this program writes itself, whatever the case says of the files of others.
+PLAIN = asdict(TextForm())
+
+
+def is_time_format(text: str) -> bool:
+    """Whether the parts of a time stamp can be read by it."""
+    try:
+        return "%" in text and bool(datetime.strptime(datetime(2001, 2, 3, 4, 5, 6).strftime(text), text))
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
 class FileBlock:
     """The file of one party.
 
     party : who holds it; file : path from the folder in which the run starts
-    id : name of the column of ids; delimiter, encoding : of the text, where they are not those of the case
+    id : name of the column of ids, where it is not that of the case; so the other keys, which say how the text is
+        written (`OwnFiles`)
     """
 
     party: str
@@ -31,12 +87,22 @@ class FileBlock:
     id: str | None = None
     delimiter: str | None = None
     encoding: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    time_format: str | None = None
+    id_as_text: str | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_name("party", self.party)
         check_name("file", self.file)
-        check_text(self.delimiter, self.encoding)
+        TextForm(**_text_keys(self))
+
+
+def _text_keys(keys: FileBlock | OwnFiles | None) -> dict[str, str]:
+    """The keys of text that are given."""
+    names = [entry.name for entry in fields(TextForm)]
+    return {name: value for name in names if (value := getattr(keys, name, None)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +110,15 @@ class OwnFiles:
     """What the settings of every source of own files may say of them.
 
     id : name of the column of ids, the same in every file unless the file's block says otherwise
+    id_as_text : format of ids that are whole numbers, such as ``06d``: 100 and 000100 are one then; without it ids are
+        compared as text
     missing : what a record without a value that is read means, ``refuse`` (an error) or ``drop``
     marks : entries that stand for a missing value, besides empty ones, NA, NaN, nan and null
     min_records : fewest records that must be left
     delimiter, encoding : of the text of all files whose block says nothing else
+    decimal, thousands : marks inside numbers, ``.`` or ``,``, and what stands between thousands
+    time_format : of time stamps, such as ``%d.%m.%Y %H:%M``: of a column of times of curves it makes the record and the
+        time in it, of a column of a table a number (years, such as 2024.5; without a date hours)
     """
 
     id: str | None = None
@@ -56,22 +127,25 @@ class OwnFiles:
     min_records: Annotated[int, Range(2)] = 20
     delimiter: str = ","
     encoding: str = "utf-8"
+    decimal: str = "."
+    thousands: str = ""
+    time_format: str = ""
+    id_as_text: str = ""
 
-    def check_files(self) -> None:
-        """Raise a named error for keys of text that no file has."""
+    def check_files(self, blocks: Iterable[FileBlock] = ()) -> None:
+        """Raise a named error for keys of text that no file has, or that contradict those of a file's block."""
         if self.id is not None:
             check_name("id", self.id)
-        check_text(self.delimiter, self.encoding)
+        for block in (None, *blocks):
+            self.text_of(block)
 
     def id_of(self, block: FileBlock | None) -> str | None:
         """Name of the column of ids of a file."""
         return self.id if block is None or block.id is None else block.id
 
-    def text_of(self, block: FileBlock | None) -> tuple[str, str]:
-        """Delimiter and encoding of a file."""
-        if block is None:
-            return self.delimiter, self.encoding
-        return block.delimiter or self.delimiter, block.encoding or self.encoding
+    def text_of(self, block: FileBlock | None) -> TextForm:
+        """How the entries of a file are written."""
+        return TextForm(**(_text_keys(self) | _text_keys(block)))
 
     @property
     def missing_marks(self) -> frozenset[str]:
@@ -126,18 +200,6 @@ def increasing(name: str, bounds: tuple[float, float] | None) -> None:
     """Raise a named error for a pair of numbers that is given and is not finite and increasing."""
     if bounds is not None and not (isfinite(bounds[0]) and isfinite(bounds[1]) and bounds[0] < bounds[1]):
         raise ValueError(f"{name} is {list(bounds)}: it must be finite and increasing.")
-
-
-def check_text(delimiter: str | None, encoding: str | None) -> None:
-    """Raise a named error for a delimiter or an encoding that no text has."""
-    if delimiter is not None and len(delimiter) != 1:
-        raise ValueError(f"delimiter is {delimiter!r}: it must be one character, such as ';' or '\\t'.")
-    try:
-        codecs.lookup(encoding or "utf-8")
-    except LookupError:
-        raise ValueError(
-            f"encoding is {encoding!r}: it must be one that Python knows, such as utf-8 or latin-1."
-        ) from None
 
 
 def check_persons(user: str | None, rows_per_user: int | None) -> None:

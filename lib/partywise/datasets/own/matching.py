@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -125,9 +125,10 @@ def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[
     curves = list(measured.values())
     sets = [set(curve.ids) for curve in curves]
     common = set.intersection(*sets)
+    hint = digits_hint([curve.ids for curve in curves])
     if not common:
         shown = "; ".join(f"{curve.name} has {', '.join(curve.ids[:2]) or 'none'}" for curve in curves)
-        raise DataMissing(f"no {column} is in all files ({shown}): write the ids in the same way everywhere.")
+        raise DataMissing(f"no {column} is in all files ({shown}): write the ids in the same way everywhere{hint}.")
     for curve, own in zip(curves[1:], sets[1:], strict=True):
         here = [one for one in curves[0].ids if one not in own]
         there = [one for one in curve.ids if one not in sets[0]]
@@ -135,11 +136,20 @@ def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[
             raise DataMissing(
                 f"{curve.name} and {curves[0].name} have different ids: {_some(there)} only in the former, "
                 f"{_some(here)} only in the latter; correct them, or set match to common to use the {len(common)} that "
-                "all files share."
+                f"all files share{hint}."
             )
         if here or there:
             LOG.info("%s: %d ids that %s lacks, %d missing", curve.name, len(there), curves[0].name, len(here))
     return [one for one in curves[0].ids if one in common]
+
+
+def digits_hint(lists: Sequence[Sequence[str]]) -> str:
+    """Which ``id_as_text`` makes more ids agree, as the end of a sentence: 100 and 000100 are one then; else empty."""
+    whole = [{str(int(text)) for text in ids if text.isdecimal()} for ids in lists]
+    if len(set.intersection(*whole)) <= len(set.intersection(*map(set, lists))):
+        return ""
+    longest = max(len(text) for ids in lists for text in ids if text.isdecimal())
+    return f"; id_as_text: 0{longest}d makes numbers of {longest} digits of them" if longest > 1 else ""
 
 
 def _some(ids: list[str]) -> str:

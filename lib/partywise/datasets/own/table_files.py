@@ -60,7 +60,7 @@ class OwnTables(OwnFiles, ColumnSettings):
     def __post_init__(self) -> None:
         self.check_undivided("tables say who holds what")
         super().__post_init__()
-        self.check_files()
+        self.check_files(self.tables)
         if self.positive is not None and not self.binary_labels:
             raise ValueError(
                 f"positive is {self.positive!r}: it names a class, and the response is a number; leave it out."

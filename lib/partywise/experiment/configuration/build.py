@@ -142,15 +142,14 @@ def _advice(value: object, hint: Any) -> str:
             return "write it with a decimal point"
         if _is_number(value):
             return f"YAML reads {value} as text; write it with a point, as in 1.0e-5, and infinity as .inf"
-    if isinstance(value, str | int | float) and "list" in wanted and "one of" not in wanted:
-        return (
-            "write a list in brackets, as in [0, 30]" if "number" in wanted else f"write it in brackets, as [{value}]"
-        )
+    if isinstance(value, str | int | float) and wanted.startswith("a list"):
+        pair = "list of 2" in wanted
+        return "write a list in brackets, as in [0, 30]" if pair else f"write it in brackets, as [{value}]"
     if isinstance(value, bool) and "text" in wanted:
         return "YAML reads yes, no, on and off as true and false; put quotes around them"
     if isinstance(value, int | float) and wanted.startswith("text"):
         return "put quotes around it"
-    if isinstance(value, str) and wanted.startswith("true or false"):
+    if str(value).lower() in ("true", "false") and wanted.startswith("true or false"):
         return "write it without quotes"
     words = [word for arg in (hint, *get_args(hint)) if get_origin(arg) is Literal for word in get_args(arg)]
     if (now := RENAMED_VALUES.get(str(value))) in words:

@@ -52,7 +52,7 @@ class TableSettings(OwnFiles, CurveSettings):
 
     def __post_init__(self) -> None:
         increasing("domain", self.domain)
-        self.check_files()
+        self.check_files(self.curves.values())
         if not self.predictors:
             raise ValueError("predictors is empty: list at least one.")
         super().__post_init__()

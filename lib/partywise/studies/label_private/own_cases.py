@@ -94,10 +94,10 @@ def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTabl
     common = set(match_ids(rows, settings.match, keys[0]))
     wanted = (_feature_columns(settings, keys[0]), [keys[1], settings.response])
     features, labels = (complete(t, names, settings) for t, names in zip(tables, wanted, strict=True))
-    place = {name: i for i, name in enumerate(labels.column(keys[1]))}
-    kept = [i for i, name in enumerate(features.column(keys[0])) if name in place and name in common]
+    place = {name: i for i, name in enumerate(labels.ids(keys[1]))}
+    kept = [i for i, name in enumerate(features.ids(keys[0])) if name in place and name in common]
     known = bounded(select_rows(features, kept), settings)
-    return known, select_rows(labels, [place[name] for name in known.column(keys[0])])
+    return known, select_rows(labels, [place[name] for name in known.ids(keys[0])])
 
 
 def _feature_columns(settings: OwnSettings, id: str | None) -> list[str]:

@@ -102,7 +102,7 @@ def _hint(ids: Sequence[list[str]], found: int) -> str:
 def _identify(settings: TableSettings, table: TextTable, one: TableFile) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
-    written = table.column(settings.id_of(one) or "", stripped=False)
+    written = table.ids(settings.id_of(one) or "", stripped=False)
     texts: Sequence[str | int] = written
     if rules.as_text is not None:
         texts = [int(text) if text.strip().isdecimal() else text for text in written]

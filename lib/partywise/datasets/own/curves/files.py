@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
 from ....checks import Positive, Range, check_name
-from ..grammar import FileBlock, increasing
+from ..grammar import FileBlock, TextForm, increasing
 
 # Names that the protocols use for themselves on the channel between the parties.
 RESERVED = ("active", "analyst", "dealer")
@@ -20,6 +20,8 @@ class CurveFile(FileBlock):
         ``columns``) or ``netcdf`` (a variable over the dimensions id and time, which have coordinates)
     time, value : names of columns (long) or of the dimension and the variable (netcdf)
     columns : names or patterns such as ``h*`` (wide), in the order of the header
+    period : ``hour``, ``day``, ``week``, ``month`` or ``year``, of which a time stamp (``time_format``) tells the time:
+        in minutes of an hour, hours of a day, else days; where ``id`` and ``time`` are one column, it names the record
     times : of the columns (wide): ``middles`` of equal parts of the domain, the number in their ``names``, or a list
     domain : start and end of the curve in the unit of time of this file, where it is not that of the case
     outside : what a measurement outside the domain means, ``refuse`` (an error) or ``ignore`` (another curve's part)
@@ -32,6 +34,7 @@ class CurveFile(FileBlock):
     time: str | None = None
     value: str | None = None
     columns: str | tuple[str, ...] | None = None
+    period: Literal["hour", "day", "week", "month", "year"] = "day"
     times: Literal["middles", "names"] | tuple[float, ...] = "middles"
     domain: tuple[float, float] | None = None
     outside: Literal["refuse", "ignore"] = "refuse"
@@ -58,6 +61,8 @@ class CurveFile(FileBlock):
                 raise ValueError(
                     f"{name} is {getattr(self, name)!r}: format {self.format!r} does not read it; leave it out."
                 )
+        if self.period != "day" and self.format != "long":
+            raise ValueError(f"period is {self.period!r}: time stamps stand in files of format 'long'; leave it out.")
         if self.times != "middles" and self.format != "wide":
             raise ValueError(f"times is {self.times!r}: it belongs to format 'wide', not {self.format!r}.")
 
@@ -121,5 +126,5 @@ class CurveTables(Protocol):
     @property
     def min_blocks(self) -> int: ...
     def id_of(self, curve: CurveFile) -> str: ...
-    def text_of(self, curve: CurveFile) -> tuple[str, str]: ...
+    def text_of(self, curve: CurveFile) -> TextForm: ...
     def domain_of(self, curve: CurveFile) -> tuple[float, float]: ...

@@ -105,8 +105,7 @@ def _blocks(reader: Reader, settings: CurveTables, ids: list[str]) -> np.ndarray
         names = read_groups(content, response.file, own, own)
         groups = read_groups(content, response.file, column, own)
     else:
-        table = reader.table(response)
-        names, groups = table.column(own), table.column(column)
+        names, groups = reader.ids(response), reader.table(response).column(column)
     of: dict[str, str] = {}
     for name, group in zip(names, groups, strict=True):
         if of.setdefault(name, group) != group or not group:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....errors import DataMissing
 from ..csv import TextTable, numbers, read_table
+from ..entries import hour_of, is_number, split_stamp, trouble
+from ..grammar import TextForm
 from ..matching import Measurements
 from .netcdf import read_variable
 
@@ -29,17 +32,27 @@ MOST_SCALES = 20
 LOWEST = {"none": -np.inf, "log": 0.0, "log1p": -1.0, "sqrt": 0.0}
 
 
+# Of a time stamp: how its period is called, and the time in it.
+PERIODS: dict[str, tuple[str, Callable[[datetime], float]]] = {
+    "hour": ("%Y-%m-%d %H", lambda stamp: stamp.minute + stamp.second / 60),
+    "day": ("%Y-%m-%d", hour_of),
+    "week": ("%G-W%V", lambda stamp: stamp.weekday() + hour_of(stamp) / 24),
+    "month": ("%Y-%m", lambda stamp: stamp.day - 1 + hour_of(stamp) / 24),
+    "year": ("%Y", lambda stamp: stamp.timetuple().tm_yday - 1 + hour_of(stamp) / 24),
+}
+
+
 class Reader:
     """Curves of files that are each parsed once."""
 
     def __init__(self, settings: CurveTables, contents: Mapping[str, bytes]) -> None:
         self.settings, self.contents = settings, contents
-        self._tables: dict[tuple[str, str, str], TextTable] = {}
+        self._tables: dict[tuple[str, TextForm], TextTable] = {}
         self._columns: dict[str, tuple[str, set[str]]] = {}
 
     def table(self, curve: CurveFile) -> TextTable:
         """The CSV file of a curve."""
-        key = (curve.file, *self.settings.text_of(curve))
+        key = (curve.file, self.settings.text_of(curve))
         if key not in self._tables:
             self._tables[key] = read_table(self.contents[curve.file], *key)
         return self._tables[key]
@@ -72,23 +85,49 @@ class Reader:
         table, marks = self.table(curve), self.settings.missing_marks
         assert curve.time is not None and curve.value is not None
         places = [f"row {line}" for line in table.lines]
-        ids, record = _number_ids(table.column(self.settings.id_of(curve)))
-        time = numbers(table.column(curve.time), f"{name}: time {curve.time}", places.__getitem__)
-        value = numbers(table.column(curve.value), f"{name}: {curve.value}", places.__getitem__, marks)
+        texts, time = self.record_times(curve, table, name)
+        ids, record = _number_ids(texts)
+        value = numbers(table.column(curve.value), f"{name}: {curve.value}", places.__getitem__, table.form, marks)
         return Measurements(name, ids, record, time, value, places.__getitem__, domain)
+
+    def ids(self, curve: CurveFile) -> list[str]:
+        """The id of the record of every row of a CSV file."""
+        own, table = self.settings.id_of(curve), self.table(curve)
+        return self.record_times(curve, table, curve.file)[0] if own == curve.time else table.ids(own)
+
+    def record_times(self, curve: CurveFile, table: TextTable, name: str) -> tuple[list[str], np.ndarray]:
+        """Ids and times (T,) of a long file: a time stamp is split into its period, which may name it, and the time."""
+        own, places = self.settings.id_of(curve), [f"row {line}" for line in table.lines]
+        assert curve.time is not None
+        texts, what = table.column(curve.time), f"{name}: time {curve.time}"
+        if not table.form.time_format or all(is_number(text) for text in texts):
+            if own == curve.time:
+                raise DataMissing(
+                    f"{table.file}: {own} is the id and the time: set time_format, which splits a time stamp into "
+                    "both, or give each its own column."
+                )
+            return table.ids(own), numbers(texts, what, places.__getitem__, table.form, markable=False)
+        stamps = [split_stamp(text, table.form) for text in texts]
+        for text, stamp, place in zip(texts, stamps, places, strict=True):
+            if stamp is None:
+                raise DataMissing(f"{what} is {text!r} in {place}, {trouble(text, table.form, False)}.")
+        name_of, time_in = PERIODS[curve.period]
+        known = [stamp for stamp in stamps if stamp is not None]
+        ids = [known_id.strftime(name_of) for known_id in known] if own == curve.time else table.ids(own)
+        return ids, np.array([time_in(stamp) for stamp in known])
 
     def _wide(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measurements:
         table, own = self.table(curve), self.settings.id_of(curve)
         columns = table.match(curve.patterns, own)
         self._columns[key] = (curve.file, set(columns))
-        ids, record = _number_ids(table.column(own))
+        ids, record = _number_ids(table.ids(own))
         width = len(columns)
 
         def place(i: int) -> str:
             return f"row {table.lines[i // width]}, column {columns[i % width]}"
 
         texts = np.array([table.column(column) for column in columns]).T.ravel().tolist()
-        value = numbers(texts, name, place, self.settings.missing_marks)
+        value = numbers(texts, name, place, table.form, self.settings.missing_marks)
         times = np.tile(_times(curve, columns, name, domain), len(table.rows))
         return Measurements(name, ids, np.repeat(record, width), times, value, place, domain)
 
@@ -96,7 +135,7 @@ class Reader:
         assert curve.time is not None and curve.value is not None
         dims = (self.settings.id_of(curve), curve.time)
         texts, times, values, unit = read_variable(self.contents[curve.file], curve.file, curve.value, dims)
-        ids, record = _number_ids(texts)
+        ids, record = _number_ids([self.settings.text_of(curve).id_text(text) for text in texts])
         width = len(times)
 
         def place(i: int) -> str:

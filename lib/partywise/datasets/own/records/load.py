@@ -31,7 +31,7 @@ def open_table(
     """Header and rows of the file of a block, or of one without, whose SHA-256 goes to the log."""
     name = file or (block.file if block else "")
     LOG.info("%s: sha256 %s", name, hashlib.sha256(texts[name]).hexdigest())
-    return read_table(texts[name], name, *settings.text_of(block))
+    return read_table(texts[name], name, settings.text_of(block))
 
 
 def complete(table: TextTable, names: Sequence[str], settings: OwnFiles) -> TextTable:
@@ -77,7 +77,7 @@ def record_names(table: TextTable, id: str | None, several: bool) -> list[str]:
     """What every row is called: its id, or its row, with the file where there are several."""
     if id is None:
         return [f"{table.file} row {line}" if several else f"row {line}" for line in table.lines]
-    ids, seen = table.column(id), dict[str, int]()
+    ids, seen = table.ids(id), dict[str, int]()
     for text, line in zip(ids, table.lines, strict=True):
         if not text:
             raise DataMissing(f"{table.file} has no {id} in row {line}: every row needs the id of its record.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ....errors import DataMissing
 from ..csv import TextTable, nearest, read_table
-from ..grammar import FileBlock
+from ..grammar import PLAIN, FileBlock
 from ..records.load import complete
 from ..records.persons import bounded
 from .placeholders import PartyFiles, check_count, column_of, in_turn, own_content, text_of
@@ -25,7 +25,8 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     files, contents = [], dict[str, bytes]()
     for name in settings.party_names:
         file = own if name == me else f"(elsewhere, {name})"
-        files.append(mine if mine is not None and name == me else FileBlock(party=name, file=file))
+        block = FileBlock(party=name, file=file) if name == me else FileBlock(party=name, file=file, **PLAIN)
+        files.append(mine if mine is not None and name == me else block)
         contents[file] = _own(settings, mine, me, rows, folder) if name == me else _text(settings, name, rows[name])
     form = {"tables": tuple(files), "file": None, "party": None, "parties": ()}
     return PartyFiles(replace(settings, **form), contents)
@@ -35,7 +36,7 @@ def _own(settings: Any, mine: FileBlock | None, me: str, rows: Mapping[str, int]
     """The own file; DataMissing if it has rows of others, or another number of records than is public."""
     file = settings.file if mine is None else mine.file
     content = own_content(file, folder)
-    table = read_table(content, file, *settings.text_of(mine))
+    table = read_table(content, file, settings.text_of(mine))
     if settings.party is not None:
         _check_own_rows(settings, table, me)
     more = [settings.response, settings.party, settings.id_of(mine), settings.user]
@@ -72,4 +73,4 @@ def _text(settings: Any, name: str, n: int) -> bytes:
         columns[settings.response] = in_turn(settings.response_bounds, n)
     else:
         columns[settings.response] = in_turn((settings.cuts[0] - 1.0, settings.cuts[-1] + 1.0), n)
-    return text_of(columns, *settings.text_of(None))
+    return text_of(columns)

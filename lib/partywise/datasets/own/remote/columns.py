@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ....errors import DataMissing
 from ..csv import TextTable, read_table
+from ..grammar import PLAIN
 from ..table_files import OwnTables, TableFile
 from .placeholders import (
     PartyFiles,
@@ -28,18 +29,18 @@ def placeholders(settings: OwnTables, me: str, rows: Mapping[str, int], folder: 
     own = next((one for one in settings.tables if one.party == me), None)
     if own is not None:
         contents[own.file] = own_content(own.file, folder)
-        table = read_table(contents[own.file], own.file, *settings.text_of(own))
+        table = read_table(contents[own.file], own.file, settings.text_of(own))
         name = own.id or settings.id
-        ids = table.column(name, stripped=False)
+        ids = table.ids(name, stripped=False)
         users = None if settings.user is None else shared_column(table, settings.user, "user")
         if getattr(settings, "aligned", True):
-            ascending(table.column(name), own.file, name)
+            ascending(table.ids(name), own.file, name)
             check_count(len(ids), me, own.file, rows)
-            common = [tuple(table.column(name)), *([] if users is None else [tuple(users)])]
+            common = [tuple(table.ids(name)), *([] if users is None else [tuple(users)])]
     tables = []
     for one in settings.tables:
         if one is not own:
-            one = replace(one, file=f"(elsewhere, {one.party})")
+            one = replace(one, file=f"(elsewhere, {one.party})", **PLAIN)
             contents[one.file] = _text(one, settings, ids, users)
         tables.append(one)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
@@ -65,4 +66,4 @@ def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequen
         if settings.user is not None:
             columns[settings.user] = ids if users is None else users
     columns |= {name: in_turn((1, 2), n) for name in one.label_columns.values()}
-    return text_of(columns, *settings.text_of(one))
+    return text_of(columns)

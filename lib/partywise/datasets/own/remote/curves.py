@@ -14,6 +14,7 @@ from ....errors import DataMissing
 from ..curves.files import CurveFile
 from ..curves.netcdf import read_groups
 from ..curves.reader import Reader
+from ..grammar import PLAIN
 from .columns import shared_column
 from .placeholders import PartyFiles, ascending, check_count, in_turn, own_content, placeholder_ids, text_of
 
@@ -49,7 +50,7 @@ def _groups(reader: Reader, settings: Any, own: CurveFile, ids: Sequence[str]) -
         names, found = (read_groups(content, own.file, one, name) for one in (name, column))
     else:
         table = reader.table(own)
-        names, found = table.column(name), shared_column(table, column, "fold_block")
+        names, found = reader.ids(own), shared_column(table, column, "fold_block")
     of: dict[str, str] = {}
     for one, group in zip(names, found, strict=True):
         if of.setdefault(one, group) != group:
@@ -84,8 +85,8 @@ def _elsewhere(
         value=None,
         times=tuple(np.linspace(start, end, count).tolist()),
         outside="refuse",
-        delimiter=",",
-        encoding="utf-8",
+        period="day",
+        **PLAIN,
         unit="",
         range=None,
         transform="none",

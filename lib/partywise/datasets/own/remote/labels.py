@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..csv import read_table
-from ..grammar import FileBlock
+from ..grammar import PLAIN, FileBlock
 from .columns import shared_column
 from .placeholders import (
     PartyFiles,
@@ -28,9 +28,9 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     own = next((one for one in settings.tables if one.party == me), None)
     if own is not None:
         contents[own.file] = own_content(own.file, folder)
-        table = read_table(contents[own.file], own.file, *settings.text_of(own))
+        table = read_table(contents[own.file], own.file, settings.text_of(own))
         name = settings.id_of(own)
-        ids = table.column(name)
+        ids = table.ids(name)
         ascending(ids, own.file, name)
         check_count(len(ids), me, own.file, rows)
         users = None if settings.user is None else shared_column(table, settings.user, "user")
@@ -38,7 +38,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     tables = []
     for one in settings.tables:
         if one is not own:
-            one = replace(one, file=f"(elsewhere, {one.party})")
+            one = replace(one, file=f"(elsewhere, {one.party})", **PLAIN)
             contents[one.file] = _text(settings, one, ids, users)
         tables.append(one)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
@@ -53,4 +53,4 @@ def _text(settings: Any, one: FileBlock, ids: Sequence[str], users: Sequence[str
         columns |= {column.name: column_of(column, len(ids)) for column in settings.columns}
         if settings.user is not None:
             columns[settings.user] = ids if users is None else users
-    return text_of(columns, *settings.text_of(one))
+    return text_of(columns)

@@ -65,13 +65,13 @@ def placeholder_ids(rows: Mapping[str, int], least: int) -> list[str]:
     return [str(k) for k in range(max(rows.values(), default=least))]
 
 
-def text_of(columns: Mapping[str, Sequence[str]], delimiter: str = ",", encoding: str = "utf-8") -> bytes:
-    """Columns of text as a CSV file."""
+def text_of(columns: Mapping[str, Sequence[str]]) -> bytes:
+    """Columns of text as a CSV file in the form `PLAIN`."""
     handle = io.StringIO(newline="")
-    writer = csv.writer(handle, delimiter=delimiter, lineterminator="\n")
+    writer = csv.writer(handle, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    return handle.getvalue().encode(encoding)
+    return handle.getvalue().encode()
 
 
 def ascending(ids: Sequence[str], file: str, column: str) -> None:
