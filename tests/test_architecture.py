@@ -78,7 +78,6 @@ UNTYPED = {
     "federation.secure_streams": "a secret source stands for a generator",
     "federation.transport.credential": "JSON of a signature that somebody else wrote",
     "federation.transport.network": "arguments of asyncio, passed on",
-    "federation.transport.tls": "fields of a certificate that somebody else wrote",
     "functional.protocols.common": "options of whichever method the plan is of",
     "glm.diagnostics": "fields of an estimate by their names",
     "glm.opened_link.steps": "fields of an estimate by their names",
@@ -320,11 +319,11 @@ def test_heavy_and_foreign_packages_stay_where_they_belong():
 CARRIERS = {
     "aiohttp": {"transport.connection", "transport.pool"},
     "tno": {"transport.connection"},
-    "cryptography": {"transport.authority", "transport.credential", "exchanges.masks.pair_keys"},
+    "cryptography": {"transport.authority", "transport.credential", "transport.tls", "exchanges.masks.pair_keys"},
 }
 
 
-def test_the_extra_of_networks_is_imported_in_five_files():
+def test_the_extra_of_networks_is_imported_in_six_files():
     """By nobody at once, or within functions: nothing changes for who asks for no network."""
     for name in MODULES:
         for top in {other.split(".")[0] for other in foreign_imports(MODULES[name])} & {*CARRIERS, "ormsgpack"}:

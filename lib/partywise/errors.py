@@ -57,12 +57,7 @@ class RefusalError(PartyError):
 
 
 class PolicyError(Exception):
-    """What the policy of a site forbids (`site.yaml`): the sentence stays at its party, others hear that it refuses.
-
-    is_told : whether they have heard so
-    """
-
-    is_told = False
+    """What the policy of a site forbids (`site.yaml`): the sentence stays at its party, others hear that it refuses."""
 
 
 class AccountError(RuntimeError):

@@ -13,7 +13,7 @@ import yaml
 
 from deployment_cases import Apart
 from partywise.__main__ import main
-from partywise.experiment.deployment import running
+from partywise.experiment.deployment import running, verbs
 from partywise.experiment.deployment.joint_results import JointResults
 from partywise.experiment.deployment.running import PartyRunError, Start
 from partywise.experiment.deployment.settings import digest
@@ -26,7 +26,8 @@ CLIENTS = "sliced_inverse_regression"
 
 @pytest.fixture
 def case(tmp_path, monkeypatch):
-    """A case whose files and configuration are in the working folder."""
+    """A case whose files and configuration are in the working folder; nobody is there to be told anything."""
+    monkeypatch.setattr(verbs, "tell_others", lambda *_: None)
     made = Apart(CLIENTS)
     made.write(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -110,7 +111,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
         raise ZeroDivisionError("nothing left")
 
     # What closes the connections is replaced: none is opened.
-    monkeypatch.setattr(running, "connect", lambda *_: None)
+    monkeypatch.setattr(running, "connect", lambda *_, **__: None)
     monkeypatch.setattr(running, "run_party", broken)
     sentence = told(capsys, *party())
     assert "party 'north' ended with ZeroDivisionError: nothing left (where it happened: out/error.txt)" in sentence
@@ -118,7 +119,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
 
 
 def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch, capsys):
-    monkeypatch.setattr(running, "connect", lambda *_: None)
+    monkeypatch.setattr(running, "connect", lambda *_, **__: None)
     monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
     told(capsys, *party())
     assert Path("out").stat().st_mode & 0o077 == 0

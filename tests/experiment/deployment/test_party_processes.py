@@ -60,7 +60,7 @@ def started(tmp_path, request):
 def sentence(told: PartyOutput) -> str:
     """The one sentence of a party that ended early."""
     assert told.code == 1 and told.out == ""
-    beside = re.compile(r"WARNING: every party|estimate: |\d\d:\d\d:\d\d (all parties are there|waiting for)")
+    beside = re.compile(r"WARNING: every party|estimate: |\d\d:\d\d:\d\d (all parties are there|waiting for|telling )")
     lines = [line for line in told.err.splitlines() if not beside.match(line)]
     assert len(lines) == 1, told.err
     return lines[0]
@@ -429,34 +429,6 @@ def account(folder: Path, case: Apart, name: str) -> Path:
 def _listens(case: Apart, name: str) -> bool:
     with socket.socket() as one:
         return one.connect_ex(("127.0.0.1", case.network["parties"][name]["port"])) == 0
-
-
-def test_another_configuration_or_another_list_of_records_is_named(started, tmp_path):
-    case = Apart("label_private")
-    parties = started(case)
-    other = dict(case.config)
-    other["root_seed"] = 6
-    parties.configs["bank"] = other
-    for told in parties.all().values():
-        assert "has another configuration (" in sentence(told)
-    parties.configs["bank"] = case.config
-    _, rows = case.files["bank"]["orders.csv"]
-    rows.pop()
-    case.write(tmp_path)
-    for told in parties.all().values():
-        assert "has another list of records than" in sentence(told)
-
-
-def test_what_is_wrong_here_ends_before_anybody_is_met(started, tmp_path):
-    case = Apart(GLM)
-    parties = started(case)
-    (tmp_path / "shop" / "shop.csv").write_text("id;a;c\n1;2;x\n")
-    parties.start("shop", "bank", "analyst")
-    told = parties.ended("shop")["shop"]
-    assert "shop.csv has the one column 'id;a;c' when it is split at ','" in sentence(told)
-    for process in parties.processes.values():
-        process.kill()
-        process.join()
 
 
 @pytest.mark.parametrize("study", [TREES, CLIENTS])

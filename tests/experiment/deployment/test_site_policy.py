@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from argparse import Namespace
 from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from partywise.experiment.deployment.part import Part, parts, whole
 from partywise.experiment.deployment.release_folder import NOBODY
 from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.deployment.site.account import SiteAccount
-from partywise.experiment.deployment.site.policy import policy_of
+from partywise.experiment.deployment.site.policy import SitePolicy, policy_of
+from partywise.experiment.deployment.verbs import _connect_directly
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.account.account import Account
 from partywise.federation.publication.files import TIME
@@ -347,23 +350,58 @@ def test_where_a_site_is_found(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"modes": ["release"]}, "network.mode is 'experiment', and modes lists release"),
-        ({"min_cell": 20}, "smoker of north.csv is 'yes' in"),
-        ({"receivers": []}, "'server' would receive a release, and receivers gives it nothing"),
+        ({"modes": ["release"]}, "site.yaml forbids it: network.mode is 'experiment', and modes lists release"),
+        ({"min_cell": 20}, "site.yaml forbids it: smoker of north.csv is 'yes' in"),
+        ({"receivers": []}, "site.yaml forbids it: 'server' would receive a release, and receivers gives it nothing"),
+        ({"modes": ["open"]}, "site.yaml: modes[0] is 'open': it must be one of experiment, release"),
     ],
 )
 def test_others_hear_that_a_site_refuses_and_nothing_else(changed, words, tmp_path):
-    """Before a file is opened, when it is read, and in the middle of a run."""
+    """Before a file is opened, when it is read, and when messages are foreseen; and of a file that cannot be read."""
     case = Apart(CLIENTS)
     case.network["patience"] = 20
     case.write(tmp_path)
     write_site(tmp_path / "north", site_of(case, "north", **changed))
     told = Parties(case, tmp_path).all()
     assert {one.code for one in told.values()} == {1}
-    assert f"party: north/site.yaml forbids it: {words}" in told["north"].err
+    assert f"party: north/{words}" in told["north"].err
     for name in ("south", "server"):
         (line,) = [line for line in told[name].err.splitlines() if line.startswith("party: ")]
         assert "'north' refuses by the policy of its site." in line and words not in told[name].err
+    # Nothing was paid for what may not be sent.
+    assert not (tmp_path / "north" / "ledger.jsonl").exists()
+
+
+def test_what_was_not_foreseen_is_refused_when_it_is_sent(tmp_path):
+    """Data may steer a method to a message that made-up records did not need."""
+    keys = site_of(Apart(CLIENTS), "north", receivers=[{"party": "server", "kinds": ["release"]}])
+    with SiteAccount(tmp_path / "ledger.jsonl", policy(tmp_path, keys), party="north") as account:
+        account.began("a", "c" * 64)
+        clear = {"kind": "Clear", "value": 0, "units": ["row"]}
+        with pytest.raises(PolicyError, match="'server' would receive a clear, and receivers gives it release"):
+            account.record_sent(0, "server", "x", clear, (), 8)
+        assert [row.kind for row in account.rows()] == ["account", "began"]
+
+
+def test_where_a_party_listens_is_its_own_business(tmp_path):
+    """Of the command line first, then of its site; the port of the configuration where none is said."""
+    case = Apart(CLIENTS)
+    case.network["parties"]["north"]["port"] = 47
+
+    def listens(text: str | None, site: SitePolicy | None) -> object:
+        made = _connect_directly(case.config, Namespace(listen=text, me="north"), site)
+        return made.keywords["listen"] if isinstance(made, partial) else None
+
+    for text, found in (("0.0.0.0:8443", ("0.0.0.0", 8443)), ("[::]:1", ("::", 1)), ("host", ("host", 47))):
+        site = policy(tmp_path, site_of(case, "north", listen=text))
+        assert listens(None, site) == found
+        assert listens("10.0.0.1:9", site) == ("10.0.0.1", 9)
+    assert listens(None, None) is None and listens(None, policy(tmp_path, site_of(case, "north"))) is None
+    for text in (":80", "a:b", "a:70000", "a:0", "a b", "::1", ""):
+        with pytest.raises(ConfigError, match=r"--listen is '.*': give HOST or HOST:PORT of this machine, such as"):
+            listens(text, None)
+        with pytest.raises(ConfigError, match=r"site.yaml: listen is '.*': give HOST or HOST:PORT"):
+            policy(tmp_path, site_of(case, "north", listen=text))
 
 
 def test_parties_under_sites_that_allow_a_run_end_it_well(tmp_path):

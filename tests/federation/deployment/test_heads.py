@@ -20,7 +20,7 @@ NAMES = run().names
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """The heads that every account has, the digests of its rows by their number, the run, and the authority."""
+    """The heads that every account has, the digests of its rows by their number, the run, hosts, and the authority."""
     folder, ends = tmp_path_factory.mktemp("heads"), connected(NAMES)
     make(folder / "certificates", NAMES)
     for name, end in ends.items():
@@ -34,7 +34,7 @@ def ended(tmp_path_factory):
     ((run_id,),) = {runs_of(own) for own in rows.values()}
     heads = {name: heads_of(own, run_id) for name, own in rows.items()}
     digests = {name: {row.number: row.digest for row in own} for name, own in rows.items()}
-    return heads, digests, run_id, (folder / "certificates" / "authority.pem").read_text()
+    return heads, digests, run_id, {}, (folder / "certificates" / "authority.pem").read_text()
 
 
 def changed(heads, teller, name, **keys):
@@ -50,20 +50,22 @@ def test_every_account_has_the_end_of_all_signed_by_their_certificates(ended):
 
 
 def test_what_disagrees_about_an_end_is_named(ended, tmp_path):
-    heads, digests, run_id, authority = ended
+    heads, digests, run_id, _, authority = ended
     one, two = NAMES[:2]
     less = heads | {one: {name: head for name, head in heads[one].items() if name != two}}
     with pytest.raises(PartyError, match=f"the account of '{one}' has not the ends of the accounts of all parties"):
-        check_heads(less, digests, run_id, authority)
+        check_heads(less, digests, run_id, {}, authority)
     anew = digests | {two: dict.fromkeys(digests[two], "0" * 64)}
     with pytest.raises(PartyError, match=rf"'{two}' is not the one whose end '{one}' saw .*signed by its certificate"):
-        check_heads({one: heads[one]} | heads, anew, run_id, authority)
+        check_heads({one: heads[one]} | heads, anew, run_id, {}, authority)
     with pytest.raises(PartyError, match=f"the end of '{two}' that it has has another signature"):
-        check_heads(changed(heads, one, two, digest="0" * 64), anew, run_id, authority)
+        check_heads(changed(heads, one, two, digest="0" * 64), anew, run_id, {}, authority)
     with pytest.raises(PartyError, match=f"'{two}' has two certificates in the accounts"):
-        check_heads(changed(heads, two, two, certificate=heads[one][one]["certificate"]), digests, run_id, authority)
+        check_heads(
+            changed(heads, two, two, certificate=heads[one][one]["certificate"]), digests, run_id, {}, authority
+        )
     with pytest.raises(PartyError, match="has another signature"):
-        check_heads(heads, digests, "another run", authority)
+        check_heads(heads, digests, "another run", {}, authority)
     make(tmp_path / "others", NAMES)
     with pytest.raises(PartyError, match="with a certificate that is not of the authority"):
-        check_heads(heads, digests, run_id, (tmp_path / "others" / "authority.pem").read_text())
+        check_heads(heads, digests, run_id, {}, (tmp_path / "others" / "authority.pem").read_text())

@@ -70,7 +70,8 @@ def test_a_party_that_came_and_went_is_missed_long_before_patience_ends():
     """It said hello to one other, and was told by all; a fourth has not come yet."""
     ends = connected(NAMES)
     others = tuple(name for name in NAMES if name not in ("client 1", "server"))
-    ends["client 1"].put("client 0", "hello", b"{}")
+    hello = Session(ends["client 1"], CONFIGURATION)._hello
+    ends["client 1"].put("client 0", "hello", json.dumps(hello).encode())
     Timer(0.3, ends["client 1"].close).start()
     ended(all_of(names=others, ends=ends, patience=30.0), "'client 1' is gone: 'client", "'hello'", among=others)
 

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 import ssl
 import time
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives import serialization
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 
 from network_driver import addresses, credentials, ends, posted, signers
 from partywise.errors import PartyError, RefusalError, Unreachable
 from partywise.federation.transport import authority
-from partywise.federation.transport.credential import weakness
+from partywise.federation.transport.credential import expiry_warning, weakness
 from partywise.federation.transport.network import Network
-from partywise.federation.transport.tls import client_context, common_name, host_name, own_problem, server_context
+from partywise.federation.transport.tls import (
+    certificate_names,
+    client_context,
+    host_name,
+    name_refusal,
+    named_parties,
+    own_problem,
+    server_context,
+)
 
 NAMES = ("bank", "shop")
 ITSELF = r"'bank' at \S+ cannot take 'shop': its certificate "
@@ -168,7 +183,7 @@ def test_names_that_dns_does_not_know_are_names_of_certificates_all_the_same(tmp
     assert host_name("client-1") == "client-1" and host_name("klinik süd") == "x--klinik-20s-c3-bcd"
     authority.make(tmp_path, [name for name in names if name != "Client-1"])
     for name in set(names) - {"Client-1"}:
-        assert own_problem(server_context(tmp_path, name), client_context(tmp_path, name), name) is None
+        assert own_problem(server_context(tmp_path, name), client_context(tmp_path, name), name, tmp_path) is None
 
 
 @pytest.mark.parametrize(
@@ -203,13 +218,191 @@ def test_an_authority_is_not_made_over_another(tmp_path):
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+HOSTS = {
+    "bank": "b.example",
+    "shop": "localhost",
+    "post": "localhost",
+    "hill": "10.0.0.7",
+    "north": "south",
+    "south": "x",
+}
+
+
 @pytest.mark.parametrize(
-    "subject",
-    [(), ((("organizationName", "bank"),),), ((("commonName", "bank"),), (("commonName", "shop"),))],
+    ("names", "parties"),
+    [
+        (["bank"], ["bank"]),
+        (["Org 4711", "B.example."], ["bank"]),
+        (["b.example", "bank", "other.example"], ["bank"]),
+        (["10.0.0.7"], ["hill"]),
+        # Two parties are on one machine, whose name is neither's; a host that is the name of another is that other's.
+        (["localhost"], []),
+        (["south"], ["south"]),
+        (["north", "south"], ["north", "south"]),
+        (["bank", "10.0.0.7"], ["bank", "hill"]),
+        (["*.example", "example", "b.example.org", ""], []),
+        ([], []),
+    ],
 )
-def test_a_certificate_without_one_common_name_names_nobody(subject):
-    assert common_name({"subject": subject}) == "" and common_name(None) == ""
-    assert common_name({"subject": ((("organizationName", "x"),), (("commonName", "bank"),))}) == "bank"
+def test_a_certificate_names_parties_by_any_of_its_names(names, parties, tmp_path):
+    """By common name and alternative names alike; never by a pattern."""
+    made = shown(tmp_path, *names)
+    assert named_parties(certificate_names(made), HOSTS) == parties
+    for party in HOSTS:
+        assert (name_refusal(made, party, HOSTS) == "") == (parties == [party])
+    if len(parties) == 2:
+        assert f"names '{parties[0]}' and '{parties[1]}': one certificate, one party" in name_refusal(
+            made, parties[0], HOSTS
+        )
+
+
+def shown(folder: Path, *names: str, signer: Any = None, file: str = "shown") -> x509.Certificate:
+    """A certificate of an organisation: its common name, if any, is the first, and all others are alternative ones."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name) for name in names[:1] if name])
+    signing = (None, key) if signer is None else signer
+    issuer = subject if signer is None else signer[0].subject
+    built = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
+    built = built.serial_number(7).not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+    if alternatives := [alternative(name) for name in names[1:] if name]:
+        built = built.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+    made = built.sign(signing[1], hashes.SHA256())
+    if signer is not None:
+        folder.mkdir(exist_ok=True)
+        authority.write(folder, "authority", *signer)
+        authority.write(folder, file, made, key)
+    return made
+
+
+def alternative(name: str) -> x509.GeneralName:
+    return x509.IPAddress(ip_address(name)) if name[0].isdigit() else x509.DNSName(name)
+
+
+@pytest.mark.parametrize(
+    ("names", "refused"),
+    [
+        (("vm-4711", "shop"), ""),
+        (("", "localhost"), ""),
+        (("shop", "cluster.example"), ""),
+        (("shop", "bank"), "its certificate names 'bank' and 'shop': one certificate, one party"),
+        (
+            ("vm-4711", "vm-4711.example"),
+            r"its certificate is not that of 'shop' \(it is of vm-4711, vm-4711.example\)",
+        ),
+    ],
+)
+def test_a_party_is_known_by_any_name_of_its_certificate_and_signs_by_it(names, refused, tmp_path):
+    """The host of the one party that is there names it; a certificate of two is taken for neither."""
+    (own,) = signers(1)
+    shown(tmp_path / "shop", *names, signer=own, file="shop")
+    credentials(tmp_path / "bank", "bank", own)
+    places = addresses(NAMES)
+    places["shop"] = "localhost", places["shop"][1]
+    with ends(tmp_path / "bank", places, "bank") as (bank,), ends(tmp_path / "shop", places, "shop") as (shop,):
+        if refused:
+            with pytest.raises(RefusalError, match=refused):
+                bank.put("shop", "x", b"there")
+            with pytest.raises(RefusalError, match=refused):
+                shop.put("bank", "x", b"back")
+            return
+        bank.put("shop", "x", b"there")
+        shop.put("bank", "x", b"back")
+        assert (shop.get("bank", "x", 1), bank.get("shop", "x", 1)) == (b"there", b"back")
+        signed = shop.credential.sign(b"words")
+        assert bank.credential.problem("shop", b"words", signed) == ""
+        assert bank.credential.problem("bank", b"words", signed) == "is signed with the certificate of another party"
+
+
+def test_where_others_reach_a_party_need_not_be_where_it_listens(tmp_path):
+    """A forwarded port: what comes to one of this machine goes to another."""
+    authority.make(tmp_path, NAMES)
+    places, inside = addresses(NAMES), addresses(["inside"])["inside"]
+    with socket.create_server(places["shop"]) as outside:
+        forwarding = Thread(target=forward, args=(outside, inside), daemon=True)
+        forwarding.start()
+        with ends(tmp_path, places, "bank") as (bank,), ends(tmp_path, places, "shop", listen=inside) as (shop,):
+            bank.put("shop", "x", b"there")
+            shop.put("bank", "x", b"back")
+            assert (shop.get("bank", "x", 1), bank.get("shop", "x", 1)) == (b"there", b"back")
+
+
+def forward(outside: socket.socket, inside: tuple[str, int]) -> None:
+    """Carry bytes between who connects to a socket and an address."""
+
+    def carry(source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(2**16):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    with suppress(OSError):
+        while True:
+            pair = outside.accept()[0], socket.create_connection(inside)
+            for one, other in (pair, pair[::-1]):
+                Thread(target=carry, args=(one, other), daemon=True).start()
+
+
+def test_what_ends_soon_is_told_with_date_and_remedy(tmp_path):
+    """Within 30 days and a third of its time, or before the run must have ended."""
+    now = datetime.now(UTC)
+    for days, told in ((29, ""), (9.9, "9 days and 21 hours"), (0.9, "0 days and 21 hours")):
+        (own,) = signers(1)
+        folder = credentials(tmp_path / str(days), "shop", own, begin=days - 30, end=days)
+        (folder / "authority.pem").unlink()
+        found = expiry_warning(folder, "shop", now)
+        assert bool(told) == bool(found)
+        if told:
+            assert f"shop.pem ends on {now + timedelta(days=days):%Y-%m-%d %H:%M} UTC, in {told}: ask for a" in found
+            assert found.endswith("(python -m partywise certificates --request shop)")
+    assert "shop.pem ends on" in expiry_warning(tmp_path / "29", "shop", now + timedelta(days=29.1))
+    (own,) = signers(1)
+    credentials(tmp_path / "over", "shop", own, begin=-3, end=-1)
+    assert f"ended on {now - timedelta(days=1):%Y-%m-%d %H:%M} UTC (the clock here says" in expiry_warning(
+        tmp_path / "over", "shop", now
+    )
+    assert expiry_warning(tmp_path / "nowhere", "shop", now) == ""
+
+
+def test_a_request_leaves_the_key_where_it_is_made_and_its_certificate_makes_a_connection(tmp_path):
+    hosts = {"bank": "127.0.0.1", "klinik süd": "localhost"}
+    for name, host in hosts.items():
+        asked = authority.request(tmp_path / name, name, host)
+        assert {path.suffix for path in (tmp_path / name).iterdir()} == {".key", ".csr"}
+        assert (tmp_path / name / f"{name}.key").stat().st_mode & 0o777 == 0o600
+        signed = authority.sign(tmp_path / "office", asked, hosts, days=2)
+        for path in (signed, tmp_path / "office" / "authority.pem"):
+            shutil.copy(path, tmp_path / name)
+    assert not list((tmp_path / "office").glob("[!a]*.key"))
+    ((bank, at_bank), (south, at_south)) = addresses(list(hosts)).items()
+    places = {bank: at_bank, south: ("localhost", at_south[1])}
+    with ends(tmp_path / bank, places, bank) as (one,), ends(tmp_path / south, places, south) as (other,):
+        one.put(south, "x", b"there")
+        assert other.get(bank, "x", 1) == b"there"
+    # A renewal is of the same key, and of nobody else's.
+    before = (tmp_path / "office" / "bank.pem").read_bytes(), (tmp_path / "bank" / "bank.key").read_bytes()
+    again = authority.sign(tmp_path / "office", authority.request(tmp_path / "bank", "bank", "127.0.0.1"), hosts)
+    assert again.read_bytes() != before[0] and (tmp_path / "bank" / "bank.key").read_bytes() == before[1]
+    with pytest.raises(PartyError, match=r"bank.csr has another key than .*bank.pem: ask bank whether that is theirs"):
+        authority.sign(tmp_path / "office", authority.request(tmp_path / "mallory", "bank", "127.0.0.1"), hosts)
+    assert again.read_bytes() == (tmp_path / "office" / "bank.pem").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "words"),
+    [
+        ("mallory", "127.0.0.1", "it names mallory, 127.0.0.1, and the parties are bank, shop"),
+        ("bank", "s.example", "it names 'bank' and 'shop': one certificate, one party"),
+    ],
+)
+def test_a_request_of_a_stranger_or_for_two_parties_is_not_signed(name, host, words, tmp_path):
+    asked = authority.request(tmp_path / "mine", name, host)
+    hosts = {"bank": "b.example", "shop": "s.example"}
+    with pytest.raises(PartyError, match=rf"{name}.csr is not signed: {words}"):
+        authority.sign(tmp_path / "office", asked, hosts)
+    asked.write_bytes(b"nothing")
+    with pytest.raises(PartyError, match="is not a request for a certificate"):
+        authority.sign(tmp_path / "office", asked, hosts)
+    assert not (tmp_path / "office").exists()
 
 
 @pytest.mark.parametrize(

@@ -320,7 +320,7 @@ def test_a_port_in_use_a_host_that_is_unknown_and_one_of_elsewhere_are_named(fol
     with pytest.raises(PartyError, match=r"cannot listen at no-such-host.invalid:4711: this host is not known"):
         Network("server", nowhere, folder)
     with pytest.raises(PartyError, match=r"cannot listen at 192.0.2.1:\d+: this machine has no such address"):
-        Network("hospital", places, folder, listen="192.0.2.1")
+        Network("hospital", places, folder, listen=("192.0.2.1", 4711))
     with ends(folder, nowhere, "hospital") as (a,):
         with pytest.raises(Unreachable, match=r"'server' at no-such-host.invalid:4711: this host is not known"):
             a.put("server", "hello", b"x")

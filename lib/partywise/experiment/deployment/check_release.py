@@ -46,6 +46,12 @@ class Published:
         return self.files[f"{files.CERTIFICATES}/{name}.pem"].decode("ascii", "replace")
 
     @property
+    def hosts(self) -> dict[str, str]:
+        """Where the parties were, as the configuration says."""
+        parties = files.decode_json(files.CONFIGURATION, self.files[files.CONFIGURATION])["network"]["parties"]
+        return {name: block["host"] for name, block in parties.items()}
+
+    @property
     def authority(self) -> str:
         """The authority that is in the folder, which anybody can put there."""
         return self.files[f"{files.CERTIFICATES}/{files.AUTHORITY}"].decode("ascii", "replace")
@@ -99,7 +105,8 @@ def _signatures(published: Published) -> str:
     for name in published.owners:
         certificate = published.certificate(name)
         head = {"certificate": certificate, "signature": signatures[name]}
-        problem = signature_problem(name, words, head, published.authority) or validity_problem(certificate, at)
+        problem = signature_problem(name, words, head, published.hosts, published.authority)
+        problem = problem or validity_problem(certificate, at)
         if problem:
             raise Failure(f"the statement of {name!r} {problem}")
         if Credential.fingerprint(certificate) != published.statement["fingerprints"].get(name):
@@ -124,7 +131,7 @@ def _registrations(published: Published) -> str:
     for name in told["registrations"]:
         file = f"{files.REGISTRATION}/{name}.json"
         given = (published.files[file], name, registered_digest(published.files), told["code"])
-        if problem := files.registration_problem(file, *given, published.authority):
+        if problem := files.registration_problem(file, *given, published.authority, published.hosts):
             raise Failure(problem)
         if files.decode_json(file, published.files[file])["time"] > told["began"]:
             raise Failure(f"{file} is later than the first data were opened, {told['began']}")
@@ -233,7 +240,7 @@ def signer_line(published: Published, authority: Path | None, fingerprints: Sequ
             signed = files.decode_json(files.SIGNATURES, published.files[files.SIGNATURES])[name]
             head = {"certificate": published.certificate(name), "signature": signed}
             words = files.statement_words(published.files[files.STATEMENT])
-            if problem := signature_problem(name, words, head, text):
+            if problem := signature_problem(name, words, head, published.hosts, text):
                 raise Failure(f"the statement of {name!r} {problem.replace(files.AUTHORITY, str(authority))}")
         return f"signers: certificates of the authority in {authority}"
     given = dict(one.partition("=")[::2] for one in fingerprints)

@@ -59,7 +59,7 @@ def join_results(folders: Sequence[Path], authority: Path | None = None) -> Join
     messages = [one for name in names for one in messages_of(accounts[name], first.run)]
     heads = {name: heads_of(rows, first.run) for name, rows in accounts.items()}
     digests = {name: {row.number: row.digest for row in rows} for name, rows in accounts.items()}
-    certificates = check_heads(heads, digests, first.run, _text(authority))
+    certificates = check_heads(heads, digests, first.run, dict(zip(names, first.hosts, strict=True)), _text(authority))
     channel = union(names, messages, steps=first.steps)
     _check_paid(channel.ledger, accounts)
     # What was to be published, everybody sees.

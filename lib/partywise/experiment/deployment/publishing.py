@@ -31,7 +31,7 @@ from ...federation.publication import files
 from ...federation.publication.gate import publish
 from ...federation.publication.measurements import Recorder, values_in
 from ...federation.publication.statement import RunFacts, facts_of
-from ...federation.transport.credential import Credential, signature_problem
+from ...federation.transport.credential import Credential
 from ...files import replacing
 from ...privacy.ledger.event import Event
 from .comparison import estimate_differs, first_difference
@@ -157,7 +157,7 @@ class Publication:
         words, signatures = files.statement_words(sent[files.STATEMENT]), dict[str, dict[str, str]]()
         for name in owners:
             signed = self._credential(run).sign(words) if name == self.me else _signature(run, name)
-            problem = signature_problem(name, words, signed, self._credential(run).authority)
+            problem = self._credential(run).problem(name, words, signed)
             if problem:
                 raise PartyError(f"the statement {problem}: {name!r} has not signed it.")
             signatures[name] = signed
@@ -224,7 +224,7 @@ def registrations_of(deployment: Deployment, configuration: str, certificates: P
                 f"ask {name} for it (python -m partywise register)."
             )
         found[name] = path.read_bytes()
-        given = name, configuration, library_digest(), authority
+        given = name, configuration, library_digest(), authority, deployment.hosts
         if problem := files.registration_problem(str(path), found[name], *given):
             raise ConfigError(f"{problem}: register again (python -m partywise register).")
     return found

@@ -22,6 +22,7 @@ from ...federation.channel import Message
 from ...federation.cipher import OPEN_SCHEMES, Cipher
 from ...federation.deployment.forms import Forms
 from ...federation.deployment.outcome import estimate_places, places_ahead
+from ...federation.deployment.watch import LOG
 from ...federation.exchanges.secure_sum import AGGREGATOR
 from ...federation.exchanges.sharing import DEALER
 from ...federation.payloads import Payload
@@ -217,8 +218,10 @@ def publication_problem(deployment: Deployment, n: int) -> str:
 def _check_publication(deployment: Deployment, n: int) -> None:
     """ConfigError where a publisher is named for what nobody else could check; made-up records refute nothing else."""
     why = ""
-    with suppress(Exception):
+    try:
         why = publication_problem(deployment, n)
+    except Exception as error:
+        LOG.info("whether its result can be published shows in the end: on made-up records %s", error)
     if why:
         raise ConfigError(
             f"{KEY}.publisher is {deployment.network.publisher!r}: what method {deployment.network.method} measures "

@@ -40,7 +40,7 @@ INLINE = 12
 class Record:
     """Of which run the files of a folder are.
 
-    run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel
+    run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel; hosts : theirs
     study, case, method, epsilon, fold, mode : of the block ``network``; unit, delta, rows_per_user : of its totals
     n_parties, replicate : where the fit stands in the grid of its case
     outcome : digest of what the party holds; steps : messages and reserved rows of the whole run
@@ -50,6 +50,7 @@ class Record:
     configuration: str
     party: str
     names: tuple[str, ...]
+    hosts: tuple[str, ...]
     study: str
     case: str
     method: str
@@ -86,7 +87,7 @@ def read_record(folder: Path) -> Record:
     """The record of a folder; AccountError where there is none."""
     try:
         told = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        record = Record(**told | {"names": tuple(told["names"])})
+        record = Record(**told | {key: tuple(told[key]) for key in ("names", "hosts")})
         _check(record)
         return record
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -98,8 +99,10 @@ def read_record(folder: Path) -> Record:
 def _check(record: Record) -> None:
     """ValueError for a record that no run wrote: it comes from others, and its words are printed."""
     texts = [getattr(record, field.name) for field in fields(Record) if field.type == "str"]
-    if not all(isinstance(text, str) and text.isprintable() for text in (*texts, *record.names)):
+    if not all(isinstance(text, str) and text.isprintable() for text in (*texts, *record.names, *record.hosts)):
         raise ValueError("a word that is none")
+    if len(record.names) != len(record.hosts):
+        raise ValueError("a party without a host")
     counts = [record.steps, record.fold, record.n_parties, record.replicate, record.rows_per_user or 0]
     if not all(type(count) is int and count >= 0 for count in counts):
         raise ValueError("a number that is none")

@@ -36,7 +36,7 @@ from ...federation.account.spending import (
 )
 from ...federation.channel import Message
 from ...federation.deployment.outcome import Outcome
-from ...federation.deployment.party import Program, own_error, run_party, tell_end
+from ...federation.deployment.party import Program, run_party
 from ...federation.deployment.session import library_digest
 from ...federation.deployment.union import SentMessage
 from ...federation.publication.files import digest_of, now
@@ -64,16 +64,29 @@ class PartyRunError(RuntimeError):
     """A party's run that ended early, in one sentence."""
 
 
-def connect(network: Network, me: str, certificates: Path, journal: Journal | None = None) -> Transport:
-    """A party's end of the network."""
+def connect(
+    network: Network,
+    me: str,
+    certificates: Path,
+    journal: Journal | None = None,
+    listen: tuple[str, int] | None = None,
+) -> Transport:
+    """A party's end of the network; ``listen``: where it listens itself, if others reach it elsewhere."""
     from ...federation.transport.network import PATIENCE
     from ...federation.transport.network import Network as Connections
 
     addresses = {name: (one.host, one.port) for name, one in addresses_of(network).items()}
     for name in network.parties.keys() - addresses.keys():
         raise ConfigError(f"{KEY}.parties.{name} has no host and port: add them, or let NVFlare connect all parties.")
-    patience = min(PATIENCE, network.patience)
-    return Connections(me, addresses, certificates, largest=network.largest_message, patience=patience, journal=journal)
+    return Connections(
+        me,
+        addresses,
+        certificates,
+        largest=network.largest_message,
+        patience=min(PATIENCE, network.patience),
+        listen=listen,
+        journal=journal,
+    )
 
 
 Connect = Callable[[Network, str, Path, Journal | None], Transport]
@@ -299,10 +312,7 @@ def _dry_run(start: Start) -> Foresight:
     seen = _foresee(start, ready.n, PATIENT)
     rows = opened_account(start.ledger).rows if start.ledger.exists() else ()
     messages, events = [one for messages, _ in seen for one in messages], tuple(events for _, events in seen)
-    if start.policy is not None:
-        for message in messages:
-            if message.sender == start.me:
-                start.policy.check_receiver(message.receiver, message.kind)
+    _check_receivers(start, messages)
     left = tuple(line for line, _ in _rooms(start, rows, events))
     return Foresight(ready.estimates, tuple(messages), events, left)
 
@@ -350,8 +360,6 @@ def _require_room(start: Start, account: Account, ready: Preparation) -> None:
             assert start.policy is not None
             raise PolicyError(f"{start.policy.path} forbids it: {line}; ask whoever answers for the file.")
         if error is not None:
-            with suppress(PartyError), closing(start.connect(network, start.me, start.certificates, None)) as transport:
-                tell_end(transport, own_error(start.me), network.patience)
             raise error(f"{line}; use more noise, run fewer fits, or state a larger budget.")
 
 
@@ -366,10 +374,23 @@ def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr, flush=True)
 
 
+def _check_receivers(start: Start, messages: Sequence[Message]) -> None:
+    """PolicyError for a message of this party whose receiver may not have it."""
+    for message in messages:
+        if start.policy is not None and message.sender == start.me:
+            start.policy.check_receiver(message.receiver, message.kind)
+
+
 def _run(start: Start) -> RunReport:
     network, policy = start.deployment.network, start.policy
     release, reports = network.mode == "release", list[FitReport]()
     ready = _prepare(start)
+    if policy is not None:
+        # Before anything is drawn: what is paid stays paid. Made-up records that a method cannot fit refute nothing.
+        messages = list[Message]()
+        with suppress(Exception):
+            messages += [one for found, _ in _foresee(start, ready.n, ENOUGH) for one in found]
+        _check_receivers(start, messages)
     for method, ahead in ready.estimates.items():
         told = f"method {method} gives {ahead}" if ahead else "who has it shows when the run has ended"
         _say(f"estimate: {told}")
@@ -498,6 +519,7 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[Sent
     record = Record(
         party=start.me,
         names=deployment.names,
+        hosts=tuple(deployment.hosts[name] for name in deployment.names),
         steps=outcome.steps,
         run=outcome.run,
         configuration=start.configuration,

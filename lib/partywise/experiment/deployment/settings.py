@@ -157,6 +157,11 @@ class Deployment:
         return (*self.holders, *self.places)
 
     @property
+    def hosts(self) -> dict[str, str]:
+        """Where everybody is, by name; who listens nowhere has its name alone."""
+        return {name: self.addresses[name].host if name in self.addresses else name for name in self.names}
+
+    @property
     def label(self) -> str:
         """What the fit is called among others of its case: a name of a folder."""
         target = "" if self.network.epsilon is None else f"_epsilon{self.network.epsilon}"
@@ -257,6 +262,14 @@ def addresses_of(network: Network) -> dict[str, Address]:
     """Where everybody listens, in the order of names; nobody does where NVFlare connects them."""
     given = {name: block for name, block in sorted(network.parties.items()) if block is not None}
     return {name: build(Address, block, f"{KEY}.parties.{name}") for name, block in given.items()}
+
+
+def listen_address(text: str, where: str, port: int) -> tuple[str, int]:
+    """Host and port on which a party itself listens, such as ``0.0.0.0:8443``, ``[::]:8443`` or ``0.0.0.0``."""
+    found = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]+)(?::(\d{1,5}))?", text)
+    if found is None or not 0 < int(found[2] or port) < 2**16:
+        raise ConfigError(f"{where} is {text!r}: give HOST or HOST:PORT of this machine, such as 0.0.0.0:8443.")
+    return found[1].strip("[]"), int(found[2] or port)
 
 
 def _lookup(key: str, name: str, allowed: Mapping[str, T], where: str = KEY) -> T:

@@ -10,6 +10,8 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,10 +60,23 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="file or folder of the account over all runs on these data (default: ledger.jsonl in --data, or in "
         "--into for a place without data); another one knows nothing of what was paid",
     )
+    one.add_argument(
+        "--listen",
+        metavar="HOST[:PORT]",
+        help="where this party itself listens, if others reach it at another host or port (default: listen of "
+        "site.yaml, or host and port of the configuration)",
+    )
     one.add_argument("--verbose", action="store_true", help="a line with its time for every message")
     made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
-    made.add_argument("--config", type=Path, required=True)
+    made.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
     made.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
+    made.add_argument(
+        "--request", metavar="NAME", help="make no authority: the key of this party, which stays, and NAME.csr"
+    )
+    made.add_argument(
+        "--sign", metavar="FILE", type=Path, nargs="+", help="sign such requests, by the authority in --into"
+    )
+    made.add_argument("--days", type=float, default=30, help="how long certificates hold (default 30)")
     registered = verbs.add_parser("register", help="sign, before any data are opened, which fit is about to be run")
     registered.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
     registered.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
@@ -88,25 +103,58 @@ def party(config: Mapping[str, object], given: argparse.Namespace, connect: Conn
 
     connect : its end of the connections to all others, by default one of its own over the network
     """
-    from .running import connect as connect_directly
+    from ...federation.deployment.party import refusal
     from .site.policy import policy_of
 
-    connect = connect or connect_directly
-    policy = policy_of(given.site, given.data, given.account)
-    try:
-        if policy is not None:
-            policy.check_configuration(config, given.config)
-        return _party(config, given, policy, connect)
-    except PolicyError as error:
-        print(f"party: {error}", file=sys.stderr, flush=True)
-        if not (error.is_told or given.dry_run):
-            tell_site_refusal(config, given, connect)
-        return 1
+    with _log(given.verbose):
+        direct = connect is None
+        connect = connect or _connect_directly(config, given, None)
+        try:
+            policy = policy_of(given.site, given.data, given.account)
+        except ConfigError as error:
+            return _end(config, given, error, refusal(given.me), connect)
+        if direct:
+            connect = _connect_directly(config, given, policy)
+        try:
+            if policy is not None:
+                policy.check_configuration(config, given.config)
+            return _party(config, given, policy, connect)
+        except PolicyError as error:
+            return _end(config, given, error, refusal(given.me), connect)
+
+
+def _connect_directly(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> Connect:
+    """A party's own end of the network, which listens as the party is started, or as its site says."""
+    from .running import connect
+    from .settings import KEY, listen_address
+
+    text, where = given.listen, "--listen"
+    if text is None and policy is not None:
+        text, where = policy.site.listen, f"{policy.path}: listen"
+    if text is None:
+        return connect
+    port = 0
+    with suppress(LookupError, TypeError, ValueError):
+        port = int(config[KEY]["parties"][given.me]["port"])  # type: ignore[index]
+    return partial(connect, listen=listen_address(text, where, port))
+
+
+def _end(
+    config: Mapping[str, object], given: argparse.Namespace, error: Exception, sentence: str, connect: Connect
+) -> int:
+    """Print why a party does not take part, and tell the others a sentence if they have heard none; empty for none."""
+    print(f"party: {error}", file=sys.stderr, flush=True)
+    is_told = any(getattr(one, "is_told", False) for one in (error, error.__cause__))
+    if sentence and not (is_told or given.dry_run):
+        tell_others(config, given, sentence, connect)
+    return 1
 
 
 def _party(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None, connect: Connect) -> int:
     """As `party`, under a policy."""
+    from ...federation.deployment.party import own_error
     from ...federation.publication.files import encode_json
+    from ...federation.transport.credential import expiry_warning
     from ..plans import plans
     from ..results.folder import RESULTS, result_name
     from .running import PartyRunError, Start, dry_run, run
@@ -118,17 +166,23 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     into = given.into or Path(RESULTS) / result_name(config, given.config) / "parties" / given.me
     folders = data, given.certificates, into, given.account
     start = Start(deployments, digest(config), given.me, *folders, encode_json(dict(config)), policy, connect)
-    if start.deployment.network.mode == "experiment":
+    network = start.deployment.network
+    if network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
         if given.dry_run:
             print("\n".join(foresight(start, dry_run(start))))
             return 0
-        with _log(given.verbose):
-            ended = run(start)
+        until = datetime.now(UTC) + timedelta(seconds=network.patience + (network.deadline or 0))
+        with suppress(ImportError):
+            if warning := expiry_warning(given.certificates, given.me, until):
+                print(f"WARNING: {warning}.", file=sys.stderr)
+        ended = run(start)
     except PartyRunError as error:
-        print(f"party: {error}", file=sys.stderr)
-        return 1
+        # Whoever goes on with a run is waited for; what is wrong with the shared configuration is seen by all.
+        goes_on = start.ledger.with_suffix(".journal").exists()
+        keeps_quiet = goes_on or isinstance(error.__cause__, ConfigError | PartyError)
+        return _end(config, given, error, "" if keeps_quiet else own_error(given.me), connect)
     print("\n".join(screen(start, ended)))
     return 0
 
@@ -148,22 +202,24 @@ def _log(verbose: bool) -> Iterator[None]:
         LOG.removeHandler(handler)
 
 
-def tell_site_refusal(config: Mapping[str, object], given: argparse.Namespace, connect: Connect) -> None:
-    """Tell the others that the site refuses, as far as they can be reached."""
-    from ...federation.deployment.party import refusal, tell_end
+def tell_others(config: Mapping[str, object], given: argparse.Namespace, sentence: str, connect: Connect) -> None:
+    """Tell the others why this party does not take part, as far as they can be reached."""
+    from ...federation.deployment.session import tell_end
+    from ...federation.deployment.watch import abort_notice
     from ..configuration.build import build
     from .settings import KEY, Network
 
-    with suppress(ImportError, OSError, ValueError, PartyError):
+    with suppress(ImportError, OSError, ValueError, PartyError, KeyboardInterrupt):
         network = build(Network, config.get(KEY), KEY)
         with closing(connect(network, given.me, given.certificates, None)) as transport:
-            tell_end(transport, refusal(given.me), network.patience)
+            tell_end(transport, transport.peers, abort_notice(sentence, over=False), network.patience)
 
 
 def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int:
-    """Make a test authority for the parties of a configuration."""
-    from ...federation.transport.authority import make
+    """Make a test authority for the parties of a configuration, or ask one for a certificate, or sign."""
+    from ...federation.transport import authority
     from ...federation.transport.credential import Credential
+    from ..configuration.build import choices
     from ..plans import plans
 
     # What a release needs of them can be written down only when they are there.
@@ -172,19 +228,34 @@ def certificates(config: Mapping[str, object], given: argparse.Namespace) -> int
         kept = {key: value for key, value in block.items() if key != "budget"}
         config = {**config, "network": {**kept, "mode": "experiment"}}
     deployment, *_ = deployments_in_file(config, plans(config), given.config)
+    if given.request is not None and given.request not in deployment.hosts:
+        raise ConfigError(f"--request is {given.request!r}: {choices(given.request, deployment.names)}.")
+    signed = [given.into / f"{name}.pem" for name in deployment.names]
     try:
-        make(given.into, deployment.names)
-    except (OSError, ValueError, ImportError) as error:
+        if given.request is not None:
+            path = authority.request(given.into, given.request, deployment.hosts[given.request])
+            print(
+                f"{path}: send it to whoever runs the authority, and put the {given.request}.pem and authority.pem "
+                f"that come back into {given.into}. The key, {given.request}.key, stays here and is shown to nobody."
+            )
+            return 0
+        if given.sign:
+            signed = [authority.sign(given.into, file, deployment.hosts, given.days) for file in given.sign]
+        else:
+            authority.make(given.into, deployment.names, given.days)
+    except (OSError, ValueError, ImportError, PartyError) as error:
         print(f"certificates: {error}", file=sys.stderr)
         return 1
     print(
-        f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each party "
-        "authority.pem and its own two files; whoever holds authority.key can be any of them."
+        f"{given.into}: signed {', '.join(path.name for path in signed)}. Send each back, with authority.pem; "
+        "whoever holds authority.key can be any party."
+        if given.sign
+        else f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(deployment.names)}. Give each "
+        "party authority.pem and its own two files; whoever holds authority.key can be any of them."
     )
     print("Their SHA-256, for the block network of the configuration:\n  certificates:")
-    for name in deployment.names:
-        text = (given.into / f"{name}.pem").read_text(encoding="ascii")
-        print(f"    {json.dumps(name)}: {Credential.fingerprint(text)}")
+    for path in signed:
+        print(f"    {json.dumps(path.stem)}: {Credential.fingerprint(path.read_text(encoding='ascii'))}")
     return 0
 
 

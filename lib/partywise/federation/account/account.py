@@ -157,6 +157,7 @@ class Account:
         The payload is what it cost, without what it holds (`partywise.federation.codec.row_of`), the digest that of its
         frame.
         """
+        self.require_receiver(receiver, str(payload["kind"]).lower())
         message = {"step": step, "receiver": receiver, "name": name, "shape": list(shape), "bytes": size}
         message |= {"digest": digest, "payload": payload}
         if not self.repeats and (problem := self._agreement.unpaid(message)):
@@ -164,6 +165,9 @@ class Account:
                 f"message {step} ({name!r}) {problem}: it stays here; draw what is released by a mechanism in this run."
             )
         self._append(("sent", self._began("sent"), message))
+
+    def require_receiver(self, receiver: str, kind: str) -> None:
+        """Whoever is about to be sent something may have it: here everybody may."""
 
     def record_received(self, step: int, sender: str, name: str, payload: Mapping[str, object], digest: str) -> None:
         """A message has come, as in `record_sent`; it is on disk with the next row: nothing is paid or sent by it."""

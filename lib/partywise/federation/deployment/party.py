@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from time import monotonic
 from typing import cast
 
 import numpy as np
 
-from ...errors import PartyError, PolicyError, RefusalError, Unreachable
+from ...errors import PartyError, PolicyError, RefusalError
 from ...privacy.mechanisms.random import KEY_BYTES
 from ..identity import Identity
 from ..place_checks import PlacedRun
@@ -26,7 +24,7 @@ from .guard import PrepaidCosts
 from .link import SessionLink
 from .outcome import Outcome
 from .session import Session, SessionRun
-from .watch import LOG, PULSE
+from .watch import LOG
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +101,11 @@ def run_party(
         # What went wrong here may tell of data: it stays here.
         own = own_error(me)
         if isinstance(error, PolicyError):
-            own, error.is_told = refusal(me), True
-        session.abort(str(error) if isinstance(error, PartyError) else own, over=over)
+            own = refusal(me)
+        vars(error)["is_told"] = True
+        # Whoever tells those that are yet to come may be stopped meanwhile.
+        with suppress(PartyError):
+            session.abort(str(error) if isinstance(error, PartyError) else own, over=over)
         if journal is not None and over:
             journal.discard()
         raise
@@ -147,19 +148,6 @@ def own_error(me: str) -> str:
 def refusal(me: str) -> str:
     """All that others hear of what the policy of a site forbids."""
     return f"{me!r} refuses by the policy of its site."
-
-
-def tell_end(transport: Transport, sentence: str, patience: float) -> None:
-    """Tell all others why this party does not begin, each when it has come, for so many seconds; or until one knows."""
-    notice = json.dumps({"sentence": sentence, "over": False}).encode()
-    untold, deadline = list(transport.peers), monotonic() + patience
-    while untold and monotonic() < deadline:
-        for peer in tuple(untold):
-            with suppress(Unreachable, RefusalError):
-                transport.put(peer, "abort", notice)
-                untold.remove(peer)
-        if any(transport.get(peer, "abort", min(PULSE / 10, patience / 40)) for peer in untold):
-            return
 
 
 def _is_passing(error: BaseException) -> bool:

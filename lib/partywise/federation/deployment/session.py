@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -27,7 +27,7 @@ from ..transport.credential import statement
 from ..transport.interface import Transport
 from ..transport.journal import Journal
 from .platforms import differences, platform_of_process
-from .watch import LOG, Watch, place_of, printable, read_notice
+from .watch import LOG, LONGEST, PULSE, QUIET, Watch, abort_notice, place_of, printable, read_notice
 
 # Peers that are told at a time why the run is over.
 AT_ONCE = 32
@@ -71,6 +71,8 @@ class Session:
         Once they have met.
     platforms : str
         How the platforms of the parties differ, once they have met; empty where they do not.
+    untold : list of str
+        Peers that nothing has reached yet; they may come until the time `meet_by`.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Session:
         self._journal = journal
         self.me, self.peers = transport.me, transport.peers
         self.platforms, self._same_platform = "", same_platform
+        self.untold, self.meet_by = list(self.peers), monotonic() + patience
         self._said: dict[str, dict[str, object]] = {}
         self._digests = dict[str, str]()
         self._hello: Hello = {
@@ -113,8 +116,6 @@ class Session:
                 "was."
             )
         hellos = self._exchange_hellos()
-        for peer, hello in hellos.items():
-            self._check(peer, hello)
         self._compare_platforms(hellos)
         lines = sorted(f"{peer} {digest}" for peer, digest in self._digests.items())
         self.id = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
@@ -128,37 +129,56 @@ class Session:
         return SessionRun(self, number)
 
     def abort(self, sentence: str, *, over: bool = True) -> None:
-        """Tell all others why the session has ended, for good or until all start again, but for who is gone."""
-        notice = json.dumps({"sentence": self.watch.notice or sentence, "over": over}).encode()
+        """Tell all others why the session has ended, for good or until all start again, but for who is gone.
 
-        def tell(peer: str) -> None:
+        Before all have met, those that nothing has reached yet are told when they come (`tell_end`).
+        """
+        notice = abort_notice(self.watch.notice or sentence, over=over)
+        left = self.meet_by - monotonic()
+        names = [peer for peer in self.peers if left > 0 or peer not in self.untold]
+
+        def tell(peer: str) -> str:
             with suppress(PartyError):
                 self.transport.put(peer, "abort", notice)
+                return peer
+            return ""
 
         # Together: one that hangs takes seconds, in which the others would not know.
         with ThreadPoolExecutor(min(AT_ONCE, len(self.peers) or 1)) as tellers:
-            list(tellers.map(tell, self.peers))
+            known = list(tellers.map(tell, names))
+        # Whoever heard it from another leaves those that come much later to that one.
+        late = [peer for peer in self.untold if peer not in known]
+        tell_end(self.transport, late, notice, min(left, QUIET) if self.watch.notice else left)
 
     def _exchange_hellos(self) -> dict[str, dict[str, object]]:
         """The hello of every peer, after ours has reached it."""
-        deadline, hello = monotonic() + self.watch.patience, json.dumps(self._hello).encode()
-        untold, found, looked = list(self.peers), dict[str, dict[str, object]](), monotonic()
+        hello = json.dumps(self._hello).encode()
+        found, looked = dict[str, dict[str, object]](), monotonic()
         self._digests = {self.me: hashlib.sha256(hello).hexdigest()}
-        while untold or len(found) < len(self.peers):
-            untold = [peer for peer in untold if not self._send_hello(peer, hello)]
+        while self.untold or len(found) < len(self.peers):
+            for peer in tuple(self.untold):
+                if self._send_hello(peer, hello):
+                    self.untold.remove(peer)
             missing = [peer for peer in self.peers if peer not in found]
             for position, peer in enumerate(missing):
                 data = self.watch.poll(peer, "hello", self.watch.pulse / 5 if position == 0 else 0.0)
                 if data is not None:
                     found[peer] = read_notice(peer, "hello", data)
+                    self._check(peer, found[peer])
                     self._digests[peer] = hashlib.sha256(data).hexdigest()
             self.watch.raise_aborts()
             if monotonic() > looked + self.watch.pulse:
                 looked = monotonic()
-                self.watch.say(sorted({*untold, *missing}), "hello")
-                self._still([peer for peer in self.peers if peer in found or peer not in untold])
-            if monotonic() > deadline:
-                late = sorted({*untold, *missing})
+                self.watch.say(sorted({*self.untold, *missing}), "hello")
+                self._still([peer for peer in self.peers if peer in found or peer not in self.untold])
+            if monotonic() > self.meet_by:
+                late = sorted({*self.untold, *missing})
+                if not missing:
+                    raise PartyError(
+                        f"{late[0]!r} is there, but nothing of {self.me!r} reached it within "
+                        f"patience={self.watch.patience:g} s: correct its host and port in the configuration, or its "
+                        "firewall."
+                    )
                 raise PartyError(
                     f"{late[0]!r} has not come within patience={self.watch.patience:g} s: {self.me!r} waits for "
                     f"{', '.join(late)}; start every party."
@@ -323,6 +343,27 @@ class SessionRun:
         if problem:
             raise RefusalError(f"the end of the account of {peer!r} {problem}.", peer, "done")
         return head
+
+
+def tell_end(transport: Transport, names: Sequence[str], notice: bytes, patience: float) -> None:
+    """Tell some others why this party does not take part, each when it comes, for so many seconds.
+
+    No longer than until one of them knows it from somebody else, who tells the rest.
+    """
+    untold, since, quiet = list(names), monotonic(), QUIET
+    while untold and monotonic() < since + patience:
+        if monotonic() > since + quiet:
+            quiet = math.inf
+            told = printable(json.loads(notice)["sentence"], LONGEST)
+            LOG.info("telling %s for %.0f s (Ctrl-C ends that): %s", ", ".join(untold), patience - QUIET, told)
+        for peer in tuple(untold):
+            with suppress(Unreachable):
+                with suppress(RefusalError):
+                    transport.put(peer, "abort", notice)
+                untold.remove(peer)
+        with suppress(RefusalError):
+            if any(transport.get(peer, "abort", min(PULSE / 10, patience / 40)) for peer in untold):
+                return
 
 
 def _check_hellos(theirs: Mapping[str, object], own: Mapping[str, str], peer: str, me: str) -> None:

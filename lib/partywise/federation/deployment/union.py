@@ -136,9 +136,13 @@ def check_heads(
     heads: Mapping[str, Mapping[str, AccountEnd]],
     digests: Mapping[str, Mapping[int, str]],
     run: str,
+    hosts: Mapping[str, str],
     authority: str = "",
 ) -> frozenset[str]:
-    """Compare what all parties wrote down of the ends of each other's accounts when the program had ended."""
+    """Compare what all parties wrote down of the ends of each other's accounts when the program had ended.
+
+    hosts : of the parties, by name, by which certificates may name them
+    """
     certificates: dict[str, str] = {}
     for teller, told in heads.items():
         if set(told) != set(heads):
@@ -147,7 +151,7 @@ def check_heads(
             signed = bool(head["certificate"])
             if certificates.setdefault(name, head["certificate"]) != head["certificate"]:
                 raise PartyError(f"{name!r} has two certificates in the accounts: one of them was changed.")
-            if signed and (problem := signature_problem(name, statement(run, name, head), head, authority)):
+            if signed and (problem := signature_problem(name, statement(run, name, head), head, hosts, authority)):
                 raise PartyError(f"the account of {teller!r} was changed: the end of {name!r} that it has {problem}.")
             if digests[name].get(head["rows"] - 1) != head["digest"]:
                 who = "signed by its certificate" if signed else "not signed: this run had no certificates"

@@ -215,6 +215,11 @@ def place_of(tag: str) -> tuple[int, float]:
     return number, late.get(kind, -1.0)
 
 
+def abort_notice(sentence: str, *, over: bool) -> bytes:
+    """The frame that ends a run: why, and whether for good or until all start again."""
+    return json.dumps({"sentence": sentence, "over": over}).encode()
+
+
 def read_notice(peer: str, tag: str, data: bytes) -> dict[str, object]:
     """What a frame that is not a message says; RefusalError if it cannot be read."""
     try:

@@ -102,8 +102,13 @@ def register(credential: Credential, name: str, configuration: str, code: str) -
     return encode_json(told | credential.sign(registration_words(told)))
 
 
-def registration_problem(file: str, data: bytes, name: str, configuration: str, code: str, authority: str) -> str:
-    """Why a file is not the registration of a party for this very run, as a sentence; empty if it is."""
+def registration_problem(
+    file: str, data: bytes, name: str, configuration: str, code: str, authority: str, hosts: Mapping[str, str]
+) -> str:
+    """Why a file is not the registration of a party for this very run, as a sentence; empty if it is.
+
+    hosts : of all parties
+    """
     told = decode_json(file, data)
     if not isinstance(told, dict) or set(told) != {"configuration", "code", "name", "time", "certificate", "signature"}:
         return f"{file} is no registration"
@@ -112,7 +117,7 @@ def registration_problem(file: str, data: bytes, name: str, configuration: str, 
             return f"{file} is of another {key} ({str(told[key])[:12]}) than {wanted[:12]}"
     if not is_time(told["time"]):
         return f"{file} has no time"
-    problem = signature_problem(name, registration_words(told), told, authority)
+    problem = signature_problem(name, registration_words(told), told, hosts, authority)
     return f"{file} {problem}" if problem else ""
 
 

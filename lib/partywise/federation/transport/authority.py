@@ -1,23 +1,36 @@
-"""A test authority: certificates for parties on one machine or among people who trust who made them."""
+"""An authority for a test or among people who trust who runs it: all keys at once, or requests that it signs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .tls import AUTHORITY, check_names, host_name
+from ...errors import PartyError
+from ...files import replacing
+from .credential import weakness
+from .tls import AUTHORITY, certificate_names, check_names, host_name, name_refusal, named_parties
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.x509 import Certificate, CertificateBuilder, KeyUsage, Name
+    from cryptography.x509 import (
+        Certificate,
+        CertificateBuilder,
+        CertificateSigningRequest,
+        KeyUsage,
+        Name,
+        SubjectAlternativeName,
+    )
 
     Signer = tuple[Certificate, EllipticCurvePrivateKey]
 
 DAYS = 30
+# An authority that signs requests outlives what it signs so many times.
+OUTLIVES = 10
 # Clocks of parties may differ.
 EARLIER = timedelta(minutes=10)
 
@@ -76,31 +89,123 @@ def new_authority(begin: datetime, end: datetime) -> Signer:
     return built.sign(key, hashes.SHA256()), key
 
 
+def request(folder: Path, name: str, host: str) -> Path:
+    """Write ``NAME.csr``, the request for a certificate, and ``NAME.key`` where there is none: the key stays there.
+
+    PartyError if ``NAME.key`` cannot be read or protects nobody.
+    """
+    x509, hashes, ec, forms = _cryptography()
+    check_names([name])
+    path = folder / f"{name}.key"
+    folder.mkdir(0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        _write_key(path, ec.generate_private_key(ec.SECP256R1()))
+    try:
+        key = forms.load_pem_private_key(path.read_bytes(), password=None)
+    except (ValueError, TypeError):
+        raise PartyError(f"{path} is not a key without a password: move it away, and ask again.") from None
+    if weak := weakness(key.public_key()):
+        raise PartyError(f"{path} is {weak}: move it away, and ask again.")
+    built = x509.CertificateSigningRequestBuilder().subject_name(_subject(name))
+    built = built.add_extension(_alternative_names(name, host), critical=False)
+    # Keys of Ed25519 hash by themselves.
+    signed = built.sign(key, hashes.SHA256() if hasattr(key, "key_size") else None)
+    with replacing(folder / f"{name}.csr") as temporary:
+        temporary.write_bytes(signed.public_bytes(forms.Encoding.PEM))
+    return folder / f"{name}.csr"
+
+
+def sign(folder: Path, file: Path, hosts: Mapping[str, str], days: float = DAYS) -> Path:
+    """Sign a request for one of the parties, whose hosts are given, and write ``NAME.pem``; an authority where none is.
+
+    The certificate holds for the name of the party and its host alone, whatever else is asked for. PartyError for a
+    request that is none, that names no party or two, or whose key is another than that of ``NAME.pem``.
+    """
+    x509, _, _, forms = _cryptography()
+    begin = datetime.now(UTC) - EARLIER
+    try:
+        asked = x509.load_pem_x509_csr(file.read_bytes())
+        weak = weakness(asked.public_key())
+        if not asked.is_signature_valid:
+            raise ValueError("another key has signed it")
+    except ValueError as error:
+        raise PartyError(f"{file} is not a request for a certificate ({error}): ask for it again.") from None
+    names = certificate_names(asked)
+    name = next(iter(named_parties(names, hosts)), "")
+    if not name or (why := name_refusal(asked, name, hosts)):
+        why = why if name else f"it names {', '.join(names) or 'nobody'}, and the parties are {', '.join(hosts)}"
+        raise PartyError(f"{file} is not signed: {why.replace('its certificate', 'it')}.")
+    if weak:
+        raise PartyError(f"{file} is not signed: its key is {weak}.")
+    path, signer_path = folder / f"{name}.pem", folder / f"{AUTHORITY}.key"
+    if path.exists() and x509.load_pem_x509_certificate(path.read_bytes()).public_key() != asked.public_key():
+        raise PartyError(
+            f"{file} has another key than {path}: ask {name} whether that is theirs, and remove {path} if it is."
+        )
+    if not signer_path.exists():
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        write(folder, AUTHORITY, *new_authority(begin, begin + EARLIER + OUTLIVES * timedelta(days=days)))
+    signer = x509.load_pem_x509_certificate((folder / f"{AUTHORITY}.pem").read_bytes())
+    key = forms.load_pem_private_key(signer_path.read_bytes(), password=None)
+    end = min(begin + EARLIER + timedelta(days=days), signer.not_valid_after_utc)
+    alternatives = _alternative_names(name, hosts[name])
+    made = _issue(_builder(_subject(name), signer.subject, asked, begin, end), alternatives, (signer, key))
+    with replacing(path) as temporary:
+        temporary.write_bytes(made.public_bytes(forms.Encoding.PEM))
+    return path
+
+
+def _alternative_names(name: str, host: str) -> SubjectAlternativeName:
+    """The name of a party as DNS writes it, and its host."""
+    x509, *_ = _cryptography()
+    try:
+        beside = x509.IPAddress(ip_address(host.strip("[]")))
+    except ValueError:
+        beside = x509.DNSName(host)
+    found: SubjectAlternativeName = x509.SubjectAlternativeName([x509.DNSName(host_name(name)), beside])
+    return found
+
+
 def certificate(name: str, authority: Signer, begin: datetime, end: datetime) -> Signer:
     """Certificate and key of a party."""
-    x509, hashes, ec, _ = _cryptography()
-    signer, signing_key = authority
+    x509, _, ec, _ = _cryptography()
     key: EllipticCurvePrivateKey = ec.generate_private_key(ec.SECP256R1())
+    built = _builder(_subject(name), authority[0].subject, key, begin, end)
+    return _issue(built, x509.SubjectAlternativeName([x509.DNSName(host_name(name))]), authority), key
+
+
+def _issue(built: CertificateBuilder, alternatives: SubjectAlternativeName, authority: Signer) -> Certificate:
+    """The certificate of a party for both ends of a connection."""
+    x509, hashes, _, _ = _cryptography()
     usage = x509.ExtendedKeyUsage([x509.ExtendedKeyUsageOID.SERVER_AUTH, x509.ExtendedKeyUsageOID.CLIENT_AUTH])
-    built = _builder(_subject(name), signer.subject, key, begin, end)
     built = built.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     built = built.add_extension(_usage(sign=False), critical=True).add_extension(usage, critical=False)
-    built = built.add_extension(x509.SubjectAlternativeName([x509.DNSName(host_name(name))]), critical=False)
-    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key())
-    return built.add_extension(issuer, critical=False).sign(signing_key, hashes.SHA256()), key
+    built = built.add_extension(alternatives, critical=False)
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority[1].public_key())
+    return built.add_extension(issuer, critical=False).sign(authority[1], hashes.SHA256())
 
 
 def write(folder: Path, name: str, made: Certificate, key: EllipticCurvePrivateKey) -> None:
     """Write a certificate, and its key for nobody else's eyes."""
     _, _, _, forms = _cryptography()
+    with (folder / f"{name}.pem").open("xb") as file:
+        file.write(made.public_bytes(forms.Encoding.PEM))
+    _write_key(folder / f"{name}.key", key)
+
+
+def _write_key(path: Path, key: EllipticCurvePrivateKey) -> None:
+    _, _, _, forms = _cryptography()
     text = key.private_bytes(forms.Encoding.PEM, forms.PrivateFormat.PKCS8, forms.NoEncryption())
-    for kind, content, mode in (("pem", made.public_bytes(forms.Encoding.PEM), 0o644), ("key", text, 0o600)):
-        with os.fdopen(os.open(folder / f"{name}.{kind}", os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            file.write(content)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(text)
 
 
 def _builder(
-    subject: Name, issuer: Name, key: EllipticCurvePrivateKey, begin: datetime, end: datetime
+    subject: Name,
+    issuer: Name,
+    key: EllipticCurvePrivateKey | CertificateSigningRequest,
+    begin: datetime,
+    end: datetime,
 ) -> CertificateBuilder:
     x509, *_ = _cryptography()
     built: CertificateBuilder = (

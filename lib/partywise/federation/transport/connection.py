@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import TypedDict
@@ -139,7 +139,7 @@ class NamedConnection(HttpConnection):
             async with request as answer:
                 await self._check(answer)
         except (ClientError, OSError, TimeoutError) as error:
-            raise self._explain(error) from error
+            raise await self._explain(error) from error
 
     async def answers(self) -> bool:
         """Whether the process of the party lives; `PartyError` if another answers, or its address is none.
@@ -154,7 +154,7 @@ class NamedConnection(HttpConnection):
         except TimeoutError:
             return await self._open()
         except (ClientError, OSError) as error:
-            said = self._explain(error)
+            said = await self._explain(error)
             if isinstance(said, RefusalError) or isinstance(error, ClientConnectorDNSError):
                 raise said from error
             return False
@@ -180,12 +180,12 @@ class NamedConnection(HttpConnection):
             plain = "".join(letter if letter.isprintable() else " " for letter in text)
             raise RefusalError(f"{self} refuses what came: {plain or answer.reason}", self.name)
 
-    def _explain(self, error: Exception) -> PartyError:
+    async def _explain(self, error: Exception) -> PartyError:
         """What became of a request, in one sentence."""
         if isinstance(error, ClientConnectorCertificateError | ClientConnectorSSLError):
             self.own.mistaken = True
             cause = getattr(error, "certificate_error", None) or error.os_error
-            return RefusalError(f"{self} is refused: {reason(cause, self.name)}.", self.name)
+            return RefusalError(f"{self} is refused: {reason(cause, await self._read_certificate())}.", self.name)
         if isinstance(error, ClientConnectorDNSError):
             return Unreachable(f"{self}: this host is not known here; correct host, or the name service.")
         if isinstance(error, ClientConnectorError | TimeoutError):
@@ -193,6 +193,18 @@ class NamedConnection(HttpConnection):
         if self.own.problem:
             return self._certificate_error()
         return Unreachable(f"{self} closed the connection before it said that it had all: it has ended.")
+
+    async def _read_certificate(self) -> bytes:
+        """The certificate that is shown at the address of the party, unchecked: dates for a sentence, and no more."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with suppress(OSError, TimeoutError):
+            to = asyncio.open_connection(self.addr, self.port, ssl=context)
+            _, writer = await asyncio.wait_for(to, ANSWER)
+            shown = writer.get_extra_info("ssl_object").getpeercert(True)
+            writer.transport.abort()
+            return ssl.DER_cert_to_PEM_cert(shown).encode()
+        return b""
 
     def _certificate_error(self) -> RefusalError:
         """What a party with a wrong certificate knows of itself."""

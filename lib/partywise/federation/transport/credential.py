@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import PartyError
-from .tls import AUTHORITY, site_name
+from .tls import AUTHORITY, name_refusal
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Keys of certificates that sign: bits of RSA at least, curves.
 LEAST_RSA, CURVES = 2048, ("secp256r1", "secp384r1")
+# A certificate that ends so soon is told to its party.
+SOON = timedelta(days=30)
 
 
 class Credential:
@@ -33,6 +36,8 @@ class Credential:
     me : str
     journal : Journal, optional
         Where signatures are kept: what is signed again by another process of the party has the same one.
+    hosts : mapping of str to str, optional
+        Host of every party, by which certificates may name them (`tls.named_parties`).
 
     Raises
     ------
@@ -42,8 +47,10 @@ class Credential:
         If the key is of a kind or a length that protects nobody.
     """
 
-    def __init__(self, folder: Path | str, me: str, journal: Journal | None = None) -> None:
-        self._journal = journal
+    def __init__(
+        self, folder: Path | str, me: str, journal: Journal | None = None, hosts: Mapping[str, str] | None = None
+    ) -> None:
+        self._journal, self._hosts = journal, hosts or {}
         _, _, serialization = _cryptography()
         folder = Path(folder)
         self.certificate = (folder / f"{me}.pem").read_text(encoding="ascii")
@@ -64,7 +71,7 @@ class Credential:
 
     def problem(self, name: str, told: bytes, head: Mapping[str, object]) -> str:
         """As `signature_problem`, of a certificate that this party's authority must have issued."""
-        return signature_problem(name, told, head, self.authority)
+        return signature_problem(name, told, head, self._hosts, self.authority)
 
     @staticmethod
     def fingerprint(certificate: str) -> str:
@@ -84,13 +91,14 @@ def statement(run: str, party: str, head: Mapping[str, object]) -> bytes:
     return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
 
 
-def signature_problem(name: str, told: bytes, head: Mapping[str, Any], authority: str = "") -> str:
-    """Why a signature is not that of a party, as the end of a sentence; empty if it is."""
+def signature_problem(
+    name: str, told: bytes, head: Mapping[str, Any], hosts: Mapping[str, str], authority: str = ""
+) -> str:
+    """Why a signature is not that of a party, as the end of a sentence; empty if it is. hosts : of all parties"""
     x509, failed, _ = _cryptography()
     try:
         chain = x509.load_pem_x509_certificates(head["certificate"].encode())
-        names = chain[0].subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-        if [one.value for one in names] not in ([name], [site_name(name)]):
+        if name_refusal(chain[0], name, hosts):
             return "is signed with the certificate of another party"
         if authority and not _is_issued(chain, x509.load_pem_x509_certificates(authority.encode()), failed):
             return f"is signed with a certificate that is not of the authority in {AUTHORITY}.pem"
@@ -114,6 +122,29 @@ def validity_problem(certificate: str, at: datetime) -> str:
         return "has a certificate that cannot be read"
     held = all(one.not_valid_before_utc <= at <= one.not_valid_after_utc for one in chain)
     return "" if held else f"has a certificate that did not hold at {at:%Y-%m-%d %H:%M}"
+
+
+def expiry_warning(folder: Path, me: str, until: datetime) -> str:
+    """What to say of the first of a party's certificates, or its authority's, that ends before a time or soon.
+
+    Soon is within 30 days, and within the last third of its time: what is renewed every day has hours left. Empty if
+    there is nothing to say, or no file.
+    """
+    x509, _, _ = _cryptography()
+    now, ends = datetime.now(UTC), dict[datetime, Path]()
+    for path in (folder / f"{me}.pem", folder / f"{AUTHORITY}.pem"):
+        with suppress(OSError, ValueError):
+            for one in x509.load_pem_x509_certificates(path.read_bytes()):
+                end, time = one.not_valid_after_utc, one.not_valid_after_utc - one.not_valid_before_utc
+                if end < max(until, now + min(SOON, time / 3)):
+                    ends[end] = path
+    if not ends:
+        return ""
+    end, left = min(ends), min(ends) - now
+    said = f"ends on {end:%Y-%m-%d %H:%M} UTC, in {left.days} days and {left.seconds // 3600} hours"
+    if left.days < 0:
+        said = f"ended on {end:%Y-%m-%d %H:%M} UTC (the clock here says {now:%Y-%m-%d %H:%M}), and nobody takes it"
+    return f"{ends[end]} {said}: ask for a new one (python -m partywise certificates --request {me})"
 
 
 def _is_issued(chain: list[Certificate], authorities: list[Certificate], failed: tuple[type[Exception], ...]) -> bool:

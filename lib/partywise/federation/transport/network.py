@@ -83,8 +83,9 @@ class Network:
         Bytes of the largest frame that is read.
     patience : float
         Seconds in which a peer must take or answer something while it is sent a frame.
-    listen : str, optional
-        Host on which to listen where it is another than the one that the others connect to, as behind a router.
+    listen : (str, int), optional
+        Host and port on which to listen where they are others than those that the others connect to: behind a router
+        that translates addresses, in a container, or where a port is forwarded.
     journal : Journal, optional
         Keeps what comes and what was delivered, so that another process can take the place of this one.
 
@@ -101,9 +102,9 @@ class Network:
 
     Notes
     -----
-    TLS 1.3 with certificates of both sides, of one authority. Who connects is who its certificate names (the common
-    name); who is connected to must have the certificate of that party's DNS name (`tls.host_name`), wherever it is, so
-    that two parties of one machine cannot pose as each other. Whoever has no certificate of the authority never gets
+    TLS 1.3 with certificates of both sides, of one authority. Who connects is the one party that its certificate names,
+    and who is connected to must be the one that is looked for, wherever it is (`tls.named_parties`): two parties of one
+    machine cannot pose as each other. Whoever has no certificate of the authority never gets
     as far as a request. `put` returns when the receiver's process has the frame. `is_there` and `put` raise
     `RefusalError` where somebody answers who is not that party.
     """
@@ -116,23 +117,23 @@ class Network:
         *,
         largest: int = LARGEST,
         patience: float = PATIENCE,
-        listen: str | None = None,
+        listen: tuple[str, int] | None = None,
         journal: Journal | None = None,
     ) -> None:
         _check_addresses(me, addresses)
-        folder = Path(certificates)
-        server, client = server_context(folder, me), client_context(folder, me)
+        folder, hosts = Path(certificates), {name: host for name, (host, _) in addresses.items()}
+        server, client = server_context(folder, me), client_context(folder, me, hosts)
         pools = _pools()
-        self.credential = Credential(folder, me, journal)
+        self.credential = Credential(folder, me, journal, hosts)
         self.me, self.peers = me, tuple(name for name in addresses if name != me)
         self.inbox, self._journal = Inbox(me, self.peers, largest, journal), journal
-        host, port = listen or addresses[me][0], addresses[me][1]
+        host, port = listen or addresses[me]
         self._open = True
         self._loop = _Loop()
-        self._own = pools.ConnectionContext(me, client, patience, own_problem(server, client, me))
+        self._own = pools.ConnectionContext(me, client, patience, own_problem(server, client, me, folder))
         self._ways = {name: pools.NamedConnection(name, *addresses[name], self._own) for name in self.peers}
         self._pool: FramePool = pools.FramePool(
-            me, pools.NamedCommunicator((host, port), server, self._own, self.inbox)
+            me, pools.NamedCommunicator((host, port), server, self._own, self.inbox, hosts)
         )
         for name, way in self._ways.items():
             self._pool.add_client(name, way)

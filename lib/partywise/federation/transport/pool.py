@@ -1,8 +1,8 @@
 """The pool of `tno.mpc.communication` whose clients are known by the names in their certificates, and send raw bytes.
 
 The package's own pool takes a client for who has a certificate of some issuer and number, reads bodies without a
-bound, and packs objects; here a client is who has a certificate of the authority with its name, sizes are bounded
-before anything is read, and a packet is a tag and the bytes of a frame.
+bound, and packs objects; here a client is who has a certificate of the authority that names it and no other, sizes are
+bounded before anything is read, and a packet is a tag and the bytes of a frame.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import cast
 
@@ -19,7 +19,7 @@ from aiohttp import StreamReader, web
 from ...errors import NoRoomError, RefusalError
 from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Packet, Pool
 from .inbox import Inbox
-from .tls import common_name
+from .tls import named_parties, peer_names
 
 LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.NullHandler())
@@ -52,12 +52,20 @@ class NamedCommunicator(HttpCommunicator):
     """Server of one party, and its ways to the others; for TLS with certificates of both sides and for nothing else.
 
     address : where it listens; server : what it shows and asks for there; inbox : where frames go that are not refused
+    hosts : of all parties, by name
     """
 
-    def __init__(self, address: tuple[str, int], server: ssl.SSLContext, own: ConnectionContext, inbox: Inbox) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        server: ssl.SSLContext,
+        own: ConnectionContext,
+        inbox: Inbox,
+        hosts: Mapping[str, str],
+    ) -> None:
         host, port = address
         super().__init__(addr=host, port=port, ssl_server_context=server, ssl_client_context=own.context)
-        self.inbox = inbox
+        self.inbox, self._hosts = inbox, hosts
 
     async def _initialize(self) -> None:
         app = web.Application(client_max_size=1)
@@ -95,10 +103,16 @@ class NamedCommunicator(HttpCommunicator):
     def _sender(self, request: web.Request) -> str:
         """The party whose certificate was shown."""
         transport = cast(asyncio.Transport, request.transport)
-        name = common_name(transport.get_extra_info("peercert"))
-        if name not in self._connections:
-            raise web.HTTPForbidden(text=f"{name!r} is none of the parties {self.inbox.peers} of {self.inbox.me!r}.")
-        return name
+        names = peer_names(transport.get_extra_info("ssl_object").getpeercert(True))
+        found = named_parties(names, self._hosts)
+        if len(found) > 1:
+            raise web.HTTPForbidden(text=f"a certificate names {' and '.join(map(repr, found))}: it is of no party.")
+        if not found or found[0] not in self._connections:
+            shown = ", ".join(map(repr, names))
+            raise web.HTTPForbidden(
+                text=f"{shown:.200} is none of the parties {self.inbox.peers} of {self.inbox.me!r}."
+            )
+        return found[0]
 
     async def _packet(self, request: web.Request, sender: str) -> Packet:
         """A packet whose size is admitted before it is read."""

@@ -6,10 +6,15 @@ import re
 import ssl
 import stat
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...checks import name_problem
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate, CertificateSigningRequest
 
 AUTHORITY = "authority"
 PLAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
@@ -68,6 +73,61 @@ def check_names(names: Sequence[str]) -> None:
         raise ValueError(f"names={sorted(twice)} of parties are the same, or differ in capitals alone: choose others.")
 
 
+def certificate_names(certificate: Certificate | CertificateSigningRequest) -> tuple[str, ...]:
+    """All names in a certificate, in small letters: common names, DNS names and addresses."""
+    from cryptography import x509
+
+    names = [str(one.value) for one in certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)]
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names += [*found.get_values_for_type(x509.DNSName), *map(str, found.get_values_for_type(x509.IPAddress))]
+    except x509.ExtensionNotFound:
+        pass
+    return tuple(dict.fromkeys(map(_plain, names)))
+
+
+def peer_names(shown: bytes) -> tuple[str, ...]:
+    """All names in the certificate of a peer, as a connection has it."""
+    from cryptography.x509 import load_der_x509_certificate
+
+    return certificate_names(load_der_x509_certificate(shown))
+
+
+def named_parties(names: Sequence[str], hosts: Mapping[str, str]) -> list[str]:
+    """The parties, with their hosts, that the names of a certificate are of.
+
+    A party is named by its name, as it is or as `host_name` and `site_name` write it, and by its host, where no other
+    party has it for host or name: of parties on one machine the host names none. A pattern such as ``*.example`` names
+    nobody.
+    """
+    plain = {party: {_plain(party), host_name(party), site_name(party)} for party in hosts}
+    taken = [_plain(host) for host in hosts.values()] + [name for one in plain.values() for name in one]
+    for party, host in hosts.items():
+        if taken.count(_plain(host)) == 1:
+            plain[party].add(_plain(host))
+    return [party for party, own in plain.items() if own & set(names)]
+
+
+def name_refusal(certificate: Certificate | CertificateSigningRequest, name: str, hosts: Mapping[str, str]) -> str:
+    """Why a certificate is not taken for that of a party, as the end of a sentence; empty if it is."""
+    names = certificate_names(certificate)
+    found = named_parties(names, {name: name} | dict(hosts))
+    if found == [name]:
+        return ""
+    if name in found:
+        return f"its certificate names {' and '.join(map(repr, sorted(found)))}: one certificate, one party"
+    shown = "".join(sign if sign.isprintable() else " " for sign in ", ".join(names))
+    return f"its certificate is not that of {name!r} (it is of {shown:.200})"
+
+
+def _plain(name: str) -> str:
+    """A name as names are compared: in small letters, numbers of machines in one form."""
+    try:
+        return str(ip_address(name.strip("[]")))
+    except ValueError:
+        return name.lower().rstrip(".")
+
+
 def server_context(folder: Path, me: str) -> ssl.SSLContext:
     """What a party shows to who connects to it, and asks for."""
     context = _context(ssl.PROTOCOL_TLS_SERVER, folder, me)
@@ -77,11 +137,40 @@ def server_context(folder: Path, me: str) -> ssl.SSLContext:
     return context
 
 
-def client_context(folder: Path, me: str) -> ssl.SSLContext:
-    """What a party shows to whom it connects to, and asks for."""
+def client_context(folder: Path, me: str, hosts: Mapping[str, str] | None = None) -> ssl.SSLContext:
+    """What a party shows to whom it connects to, and asks for: the certificate of the party that it looks for.
+
+    hosts : of all parties, by name; the party that is looked for is `host_name` of its name as ``server_hostname``
+    """
     context = _context(ssl.PROTOCOL_TLS_CLIENT, folder, me)
-    context.hostname_checks_common_name = False
+    # The name of a machine is one of several by which a party is known: `_NamedPeer` looks at all of them.
+    context.check_hostname = False
+    known = dict(hosts or {me: me})
+
+    class Peer(_NamedPeer):
+        hosts = known
+
+    context.sslobject_class = Peer
     return context
+
+
+class _NamedPeer(ssl.SSLObject):
+    """A connection that is made with the party of its ``server_hostname`` or not at all."""
+
+    hosts: Mapping[str, str] = {}
+
+    def do_handshake(self) -> None:
+        """As of ssl, and before anything of ours leaves the names in the certificate are looked at."""
+        from cryptography.x509 import load_der_x509_certificate
+
+        super().do_handshake()
+        shown = None if self.server_side else self.getpeercert(binary_form=True)
+        if shown is not None:
+            name = next(party for party in self.hosts if host_name(party) == self.server_hostname)
+            if why := name_refusal(load_der_x509_certificate(shown), name, self.hosts):
+                error = ssl.SSLCertVerificationError(1, why)
+                error.verify_code, error.verify_message = BROKEN_NAME, why
+                raise error
 
 
 def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
@@ -107,14 +196,7 @@ def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
     return context
 
 
-def common_name(certificate: Mapping[str, Any] | None) -> str:
-    """The one common name in a peer's checked certificate; "" if it has none or several."""
-    fields = [field for part in (certificate or {}).get("subject", ()) for field in part]
-    names = [value for key, value in fields if key == "commonName"]
-    return names[0] if len(names) == 1 else ""
-
-
-def own_problem(server: ssl.SSLContext, client: ssl.SSLContext, me: str) -> str | None:
+def own_problem(server: ssl.SSLContext, client: ssl.SSLContext, me: str, folder: Path) -> str | None:
     """Why nobody accepts this party's own certificate, as the end of a sentence; None if all would.
 
     The party connects to itself, in memory.
@@ -132,18 +214,34 @@ def own_problem(server: ssl.SSLContext, client: ssl.SSLContext, me: str) -> str 
         except ssl.SSLWantReadError:
             continue
         except ssl.SSLError as error:
-            return reason(error, me)
-    return None if len(done) == 2 and common_name(ends[1].getpeercert()) == me else f"its common name is not {me!r}"
+            return reason(error, (folder / f"{me}.pem").read_bytes())
+    return None if len(done) == 2 else "it does not speak TLS 1.3"
 
 
-def reason(error: Exception, name: str) -> str:
-    """Why a certificate that should be a party's is refused, as the end of a sentence."""
+def reason(error: Exception, certificate: bytes = b"") -> str:
+    """Why a certificate that should be a party's is refused, as the end of a sentence; the certificate in PEM."""
     if not isinstance(error, ssl.SSLCertVerificationError):
         return f"it does not speak TLS 1.3 ({getattr(error, 'reason', None) or error})"
-    if error.verify_code == EXPIRED:
-        return "its certificate has expired"
-    if error.verify_code == EARLY:
-        return "its certificate is not valid yet"
+    if error.verify_code in (EXPIRED, EARLY):
+        expired = error.verify_code == EXPIRED
+        return f"its certificate {'has expired' if expired else 'is not valid yet'}{validity(certificate, expired)}"
     if error.verify_code == BROKEN_NAME:
-        return f"its certificate is not that of {name!r}"
+        return error.verify_message
     return f"its certificate is not of the authority in {AUTHORITY}.pem ({error.verify_message})"
+
+
+def validity(certificate: bytes, expired: bool) -> str:
+    """What to say of a certificate that does not hold today: its date where it is known, the clock here, the remedy."""
+    from cryptography.x509 import load_pem_x509_certificates
+
+    date = ""
+    try:
+        one = load_pem_x509_certificates(certificate)[0]
+        end, begin = one.not_valid_after_utc, one.not_valid_before_utc
+        if end < datetime.now(UTC) if expired else begin > datetime.now(UTC):
+            date = f"{'on' if expired else 'before'} {end if expired else begin:%Y-%m-%d %H:%M} UTC; "
+    except ValueError:
+        pass
+    remedy = "ask for a new one (python -m partywise certificates --request), or correct the clock"
+    late = "one of two clocks is wrong: the one here, or the one where it was made"
+    return f" ({date}the clock here says {datetime.now(UTC):%Y-%m-%d %H:%M} UTC): {remedy if expired else late}"

@@ -30,6 +30,7 @@ from nvflare.apis.workspace import Workspace
 
 from ....checks import check_fields
 from ....errors import ConfigError
+from ....federation.deployment.party import refusal
 from ....federation.identity import Identity
 from ....federation.publication.files import now
 from ....federation.transport.credential import Credential
@@ -43,7 +44,7 @@ from ...plans import read_configuration, read_file
 from ...results.folder import result_name
 from ..settings import KEY, Network, digest
 from ..site.policy import NAME as POLICY
-from ..verbs import party, tell_site_refusal
+from ..verbs import party, tell_others
 
 SETTINGS, OUTPUT, TASK = "partywise.yaml", "partywise.log", "party"
 # Seconds between two looks at who has ended; that the others have when one has not ended well.
@@ -111,7 +112,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
         carrier = JobCarrier(fl_ctx.get_engine(), {name: site for site, name in sites.items()}, ended)
 
         def connect(network: Network, me: str, certificates: Path, journal: Journal | None) -> Transport:
-            credential = Credential(certificates, me, journal)
+            credential = Credential(certificates, me, journal, {name: site for site, name in sites.items()})
             identity = Identity(job, digest(config), network.certificates or {}, credential)
             peers = [name for name in sites.values() if name != me]
             patience, largest = network.patience, network.largest_message
@@ -132,7 +133,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
             if not words.site.is_file():
                 # Jobs come by themselves: without a policy nothing is run.
                 print(f"party: {words.site} is missing: write there what this site consents to (docs/network.md).")
-                tell_site_refusal(config, words, connect)
+                tell_others(config, words, refusal(me), connect)
                 return 1
             return party(config, words, connect)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,19 +36,9 @@ class SiteAccount(Account):
                 raise PolicyError(f"{self._policy.path} forbids it: the cap epsilon[{k}]{days}: {error}") from error
         super().require(run, events)
 
-    def record_sent(
-        self,
-        step: int,
-        receiver: str,
-        name: str,
-        payload: Mapping[str, object],
-        shape: tuple[int, ...],
-        size: int,
-        digest: str = "",
-    ) -> None:
-        """As `Account.record_sent`; PolicyError if the receiver may not have it."""
-        self._policy.check_receiver(receiver, str(payload["kind"]).lower())
-        super().record_sent(step, receiver, name, payload, shape, size, digest)
+    def require_receiver(self, receiver: str, kind: str) -> None:
+        """As `Account.require_receiver`; PolicyError if the receiver may not have it."""
+        self._policy.check_receiver(receiver, kind)
 
 
 def cap_spendings(site: Site, rows: Sequence[Row], party: str) -> list[Spending]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from ....checks import CheckedFields, Count, Delta, Positive, Range, check_fields
 from ...configuration.build import choices
 from ...study import available, load
-from ..settings import Questions
+from ..settings import Questions, listen_address
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +69,7 @@ class Site:
 
     data : folder of all files that may be read, from the folder of ``site.yaml``
     files, methods, modes, receivers : all that may be read, run and sent; what is not listed is refused
+    listen : host, or host and port, on which the party listens where others reach it at another, as ``0.0.0.0:8443``
     epsilon : caps of what all runs in the account may cost; each holds
     min_records : fewest own records that train
     min_cell : fewest own records at each level of a category, in each bin or slice between ``edges``, or beside the
@@ -81,6 +82,7 @@ class Site:
     methods: tuple[SiteMethods, ...]
     modes: tuple[Literal["experiment", "release"], ...]
     receivers: tuple[SiteReceiver, ...]
+    listen: str | None = None
     epsilon: tuple[SiteCap, ...] = ()
     min_records: Annotated[int, Range(1)] = 20
     min_cell: Annotated[int, Range(1)] = 3
@@ -88,6 +90,8 @@ class Site:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.listen is not None:
+            listen_address(self.listen, "listen", 1)
         for key, entries in (
             ("files", [one.file for one in self.files]),
             ("methods", [one.study for one in self.methods]),
