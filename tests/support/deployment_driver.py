@@ -75,7 +75,7 @@ def threads(
             name: value[me] if isinstance(value, Mapping) else value for name, value in options.items()
         }
         try:
-            [found[me]] = run_party([Program(fit=fit, run=runs[me])], me, ends[me], **given)
+            found[me] = run_party([Program(fit=fit, run=runs[me])], me, ends[me], **given)
         except BaseException as error:
             found[me] = error
 

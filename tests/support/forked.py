@@ -114,7 +114,7 @@ def _place(
         notes, end = Notes(name), mesh.end(name)
         given = {"configuration": CONFIGURATION, "account": notes, "patience": patience}
         transport = end if through is None else through(end)
-        [outcome] = run_party([Program(fit=fit, run=run)], name, transport, **given)
+        outcome = run_party([Program(fit=fit, run=run)], name, transport, **given)
         pipe.send(("done", (outcome, notes.rows)))
     except PartyError as error:
         pipe.send(("ended", str(error)))

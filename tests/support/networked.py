@@ -132,7 +132,7 @@ def _party(me: str, request: Mapping[str, Any]) -> tuple[Outcome, list[str]]:
     network = Network(me, places, request["certificates"])
     with Account(folder / f"{me}.jsonl", party=me) as account:
         given = {"configuration": hashlib.sha256(text).hexdigest(), "account": account, "patience": PATIENCE}
-        [outcome] = run_party([Program(fit=watched, run=run)], me, network, **given)
+        outcome = run_party([Program(fit=watched, run=run)], me, network, **given)
     return outcome, sorted(opened)
 
 

@@ -102,7 +102,7 @@ def _party(
         network = Network(name, places, certificates, journal=given.get("journal"))
         end = mortal(network, life) if life else network
         try:
-            said = run_party([Program(fit=fit, run=run) for run in runs], name, end, **given)[-1].digest
+            said = run_party([Program(fit=fit, run=run) for run in runs], name, end, **given).digest
             if journals is not None:
                 journal.discard()
         except Exception as error:

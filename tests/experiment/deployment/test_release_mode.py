@@ -18,7 +18,6 @@ from partywise.experiment.deployment import rehearsal, running
 from partywise.experiment.deployment import screen as screens
 from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
-from partywise.experiment.deployment.result import HeldEstimate
 from partywise.experiment.deployment.running import FitReport, RunReport, Start
 from partywise.experiment.deployment.screen import screen
 from partywise.experiment.study import EXACT, NO_NOISE, available, load
@@ -30,7 +29,8 @@ from partywise.privacy.mechanisms.random import SecureRandom
 from release_table import PAGE, page
 
 STUDIES = sorted(available())
-HELD = HeldEstimate(("server",), reason="method m gives it to server")
+# Id and digest, platforms and estimate of a fit.
+HELD = "r" * 64, "d" * 64, "", "none here: method m gives it to server"
 # Protocol that is never released, and why.
 REFUSED = {"sliced_inverse_regression": ("published", "is for experiments: nothing finite is certified")}
 
@@ -138,18 +138,16 @@ def test_a_release_without_noise_says_that_nothing_may_be_published(noise, lines
     deployment = case.deployment()
     deployment = replace(deployment, network=replace(deployment.network, mode="release"))
     start = Start((deployment,), "c" * 64, case.names[0], tmp_path, tmp_path, tmp_path)
-    outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
     monkeypatch.setattr(screens, "plan_draws", lambda one: noise)
-    told = screen(start, RunReport((FitReport(start, outcome, HELD, (), ()),), {}, {}, None, ""))
+    told = screen(start, RunReport((FitReport(start, *HELD, (), ()),), {}, {}, None, ""))
     assert sum("nothing here may be published" in line for line in told) == lines
 
 
 def test_the_screen_says_what_coalitions_can_learn(tmp_path):
     deployment = Apart("vertical_trees").deployment()
     start = Start((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
-    outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
     against = {"outsiders": 1.5768, "any other single party": 2.0, "hill and river together": 3.0186}
-    fit = FitReport(start, outcome, HELD, (), ())
+    fit = FitReport(start, *HELD, (), ())
     told = screen(start, RunReport((fit,), {}, {}, None, "", "1/2 of it", against))
     assert any(
         "epsilon 1.577 against outsiders, 2.000 against any other single party, 3.019 against hill and river" in line
@@ -202,8 +200,7 @@ def test_what_would_protect_next_to_nothing_is_refused():
 def test_the_screen_says_who_is_trusted(tmp_path):
     deployment = newton(trusted={"aggregator": "Statistics Office"}).deployment()
     start = Start((deployment,), "c" * 64, deployment.names[0], tmp_path, tmp_path, tmp_path)
-    outcome = SimpleNamespace(run="r" * 32, platforms="", digest="d" * 64)
-    report = RunReport((FitReport(start, outcome, HELD, (), ()),), {}, {}, None, "")
+    report = RunReport((FitReport(start, *HELD, (), ()),), {}, {}, None, "")
     told = screen(start, report)
     named = replace(deployment, network=replace(deployment.network, trusted={"analyst": "Bureau"}))
     other = screen(replace(start, deployments=(named,)), report)

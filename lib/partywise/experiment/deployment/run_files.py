@@ -147,6 +147,16 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstim
     return files
 
 
+def estimate_in_words(estimate: HeldEstimate) -> str:
+    """What a party has of an estimate, and in which files."""
+    if estimate.reason:
+        return f"none here: {estimate.reason}"
+    marked = "" if estimate.status == "ok" else f" ({estimate.status})"
+    n, rows = len(estimate.predictions), len(estimate.rows)
+    predicted = f"; {n:,} prediction{'s' * (n != 1)} of own records in {PREDICTIONS}" if n else ""
+    return f"{rows:,} number{'s' * (rows != 1)}{marked} in {ESTIMATE}{predicted}"
+
+
 def read_estimate(folder: Path, record: Record) -> tuple[list[dict[str, str]], list[str]]:
     """Rows of ``estimate.csv``, and what ``outcome.json`` says of them in sentences; no rows where it says why not.
 

@@ -49,7 +49,16 @@ from .publishing import Publication, registrations_of
 from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee, rehearse
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
-from .run_files import TRANSCRIPT, Record, read_record, write_extract, write_outcome, write_record, write_rows
+from .run_files import (
+    TRANSCRIPT,
+    Record,
+    estimate_in_words,
+    read_record,
+    write_extract,
+    write_outcome,
+    write_record,
+    write_rows,
+)
 from .settings import KEY, Deployment, Network, addresses_of
 from .site.account import SiteAccount, cap_spendings
 from .site.policy import SitePolicy
@@ -152,13 +161,16 @@ class Start:
 class FitReport:
     """What came of a fit that has ended for all.
 
-    start : of it alone; estimate : what the party has of it
+    start : of it alone; run : its id; digest : of what the party holds; platforms : how they differ, in words
+    estimate : what the party has of it, in words
     messages : what it sent; files : with its arrays; published : what came of publishing, in words
     """
 
     start: Start
-    outcome: Outcome
-    estimate: HeldEstimate
+    run: str
+    digest: str
+    platforms: str
+    estimate: str
     messages: tuple[SentMessage, ...]
     files: tuple[str, ...]
     published: str = ""
@@ -451,7 +463,10 @@ def _program(
     def finish(outcome: Outcome) -> None:
         [(held, files)] = kept
         sent, published = _write_files(start, account, outcome), "" if publication is None else publication.summary
-        reports.append(FitReport(start, outcome, held, sent, tuple(files), published))
+        told = outcome.run, outcome.digest, outcome.platforms, estimate_in_words(held)
+        reports.append(FitReport(start, *told, sent, tuple(files), published))
+        # The values of many fits are on disk, and not in memory too.
+        kept.clear()
 
     return Program(
         label=deployment.label,

@@ -9,10 +9,9 @@ from pathlib import Path
 from ...federation.account.account import EXTRACT
 from ...federation.account.spending import costs_in_words
 from ...federation.channel import Message
-from ...federation.publication.files import ESTIMATE
 from .rehearsal import knowledge_of
-from .run_files import OUTCOME, PREDICTIONS, RECORD, TRANSCRIPT, fit_folders, read_estimate, read_record
-from .running import FitReport, Foresight, RunReport, Start, cost_in_words, plan_draws
+from .run_files import OUTCOME, RECORD, TRANSCRIPT, fit_folders, read_estimate, read_record
+from .running import Foresight, RunReport, Start, cost_in_words, plan_draws
 
 # Lines of the screen; so many receivers have one each.
 MOST, RECEIVERS = 20, 6
@@ -30,7 +29,8 @@ def screen(start: Start, report: RunReport) -> list[str]:
     registered = ""
     if network.mode == "release" and network.registration:
         registered = f"; registered by {', '.join(deployment.holders)} before any data were opened"
-    lines = [f"{start.me}: {_what(start)}, mode {network.mode}{_which(report)}{registered}"]
+    which = f"; run {report.fits[0].run[:12]}" if len(start.deployments) == 1 else ""
+    lines = [f"{start.me}: {_what(start)}, mode {network.mode}{which}{registered}"]
     silent = [one.network.method for one in start.deployments if not plan_draws(one)]
     if network.mode == "experiment":
         lines.append(f"WARNING: {SEEDED}.")
@@ -39,7 +39,7 @@ def screen(start: Start, report: RunReport) -> list[str]:
         lines.append(f"WARNING: {UNPROTECTED}{of}.")
     for place, name in network.trusted.items():
         lines.append(f"{name} runs the {place}, which {knowledge_of(place)}: epsilon inf against it")
-    platforms = {fit.outcome.platforms for fit in report.fits} - {""}
+    platforms = {fit.platforms for fit in report.fits} - {""}
     lines += [f"platforms differ, so last bits may: {one}" for one in platforms]
     lines += _message_lines(start, report)
     lines += _cost_lines(start, report)
@@ -48,8 +48,8 @@ def screen(start: Start, report: RunReport) -> list[str]:
     [fit] = report.fits
     lines += [fit.published] * bool(fit.published)
     arrays = f" and {_count(len(fit.files), 'array')} ({', '.join(fit.files[:3])}{', ...' * (len(fit.files) > 3)})"
-    lines.append(f"estimate: {_estimate(fit)}")
-    lines.append(f"holds: {OUTCOME}{arrays * bool(fit.files)}, digest {fit.outcome.digest[:12]}")
+    lines.append(f"estimate: {fit.estimate}")
+    lines.append(f"holds: {OUTCOME}{arrays * bool(fit.files)}, digest {fit.digest[:12]}")
     lines.append(
         f"files in {start.into}: {TRANSCRIPT}, {OUTCOME}, {EXTRACT}, {RECORD}; account of all runs: {start.ledger}"
     )
@@ -65,18 +65,13 @@ def _what(start: Start) -> str:
     return f"{network.study}, {network.case}, {network.method}{target}, fold {network.fold}"
 
 
-def _which(report: RunReport) -> str:
-    """The run of one fit."""
-    return f"; run {report.fits[0].outcome.run[:12]}" if len(report.fits) == 1 else ""
-
-
 def _fit_lines(start: Start, report: RunReport) -> list[str]:
     """One line for each of several fits, with its folder."""
     ended = {fit.start.into: fit for fit in report.fits}
     lines = []
     for one in start.fits:
         fit = ended.get(one.into)
-        told = "had ended before" if fit is None else f"run {fit.outcome.run[:12]}, estimate: {_estimate(fit)}"
+        told = "had ended before" if fit is None else f"run {fit.run[:12]}, estimate: {fit.estimate}"
         published = f"; {fit.published}" if fit is not None and fit.published else ""
         lines.append(f"{one.into}: {told}{published}")
     return lines
@@ -106,17 +101,6 @@ def foresight(start: Start, seen: Foresight) -> list[str]:
     lines.append(f"{start.me} would pay: {cost_in_words(start, seen.events)}")
     lines += seen.left or ["budget: none was stated (network.budget)"]
     return [*lines, "rehearsed on made-up records: own ones may steer a method to other messages, sizes and costs"]
-
-
-def _estimate(fit: FitReport) -> str:
-    """What the party has of the estimate."""
-    held = fit.estimate
-    if held.reason:
-        return f"none here: {held.reason}"
-    marked = "" if held.status == "ok" else f" ({held.status})"
-    count = len(held.predictions)
-    predicted = f"; {_count(count, 'prediction')} of own records in {PREDICTIONS}" if count else ""
-    return f"{_count(len(held.rows), 'number')}{marked} in {ESTIMATE}{predicted}"
 
 
 def result(folder: Path) -> list[str]:

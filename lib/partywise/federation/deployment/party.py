@@ -62,12 +62,13 @@ def run_party(
     fingerprints: Mapping[str, str] | None = None,
     journal: Journal | None = None,
     deadline: float = math.inf,
-) -> list[Outcome]:
+) -> Outcome:
     """Run one party's part of protocols, one after the other, together with the processes of all others.
 
-    All parties have the same ``programs`` in the same order. With a ``journal``, that of the transport, another process
-    goes on where this one is killed, without the runs that had ended, whose outcomes are left out of what is returned;
-    the journal is discarded where nobody can go on. ``deadline`` is in seconds, from the moment that all have met.
+    All parties have the same ``programs`` in the same order, and each hears of the outcome of its own; that of the last
+    is returned. With a ``journal``, that of the transport, another process goes on where this one is killed, without
+    the runs that had ended; the journal is discarded where nobody can go on. ``deadline`` is in seconds, from the
+    moment that all have met.
     """
     for program in programs:
         _check(program.run, me, transport)
@@ -83,7 +84,6 @@ def run_party(
     again = journal is not None and journal.goes_on
     try:
         session.begin()
-        found = list[Outcome]()
         for number, program in enumerate(programs):
             ended = f"run {number} ended"
             if journal is not None and journal.is_chosen(ended):
@@ -91,11 +91,11 @@ def run_party(
             if len(programs) > 1:
                 LOG.info("fit %d of %d: %s", number + 1, len(programs), program.label)
             identity = Identity("", configuration, fingerprints or {}, transport.credential)
-            found.append(_run(program, session.run(number), account, identity, again=again))
+            outcome = _run(program, session.run(number), account, identity, again=again)
             # The last one has ended when the journal is gone.
             if number + 1 < len(programs):
-                session.choose(ended, lambda: found[-1].digest)
-        return found
+                session.choose(ended, lambda: "yes")
+        return outcome
     except BaseException as error:
         over = session.watch.over or not (session.id or again) or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
