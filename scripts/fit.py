@@ -8,22 +8,27 @@ from functools import partial
 from time import process_time
 
 from partywise.experiment.blocks import write_block
-from partywise.experiment.cells import compute
+from partywise.experiment.cells import RUN_APART
 from partywise.experiment.data import read_data
 from partywise.experiment.jobs import Timings, log_to
 from partywise.experiment.plan import plan
 from partywise.experiment.results.provenance_record import as_planned, digest_before, write_record
+from partywise.experiment.study import Lazy
 
 log = log_to(snakemake.log[0])
 params, inputs, timings = snakemake.params, snakemake.input, Timings()
 begun = process_time()
-drawn = {inputs.data: digest_before(inputs.data_provenance, params.data_fingerprint, inputs.data)}
+drawn = {}
+if not params.runs:
+    drawn = {inputs.data: digest_before(inputs.data_provenance, params.data_fingerprint, inputs.data)}
 planned = as_planned(params.sources, params.files | drawn)
 made = planned(plan)(**params.job, complete=False)
-computed = [planned(compute)(made, one, partial(read_data, inputs.data, made), timings) for one in params.shares]
+given, compute = params.runs or partial(read_data, inputs.data, made), Lazy(params.executor).target
+cells = [cell for one in params.shares for cell in planned(compute)(made, one, given, timings)]
 spent = process_time() - begun
-write_block(snakemake.output.block, [cell for cells in computed for cell in cells])
+write_block(snakemake.output.block, cells)
 timings.write(snakemake.output.timings)
-write_record(snakemake.output.provenance, params.fingerprint, [snakemake.output.block])
+runs = [str(cell.scalars[RUN_APART]) for cell in cells if RUN_APART in cell.scalars]
+write_record(snakemake.output.provenance, params.fingerprint, [snakemake.output.block], runs)
 log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)

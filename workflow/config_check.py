@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,15 @@ def check_network(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> None:
     deployments_of(config, plans)
 
 
-def check_files(plans: Mapping[str, Plan], folder: Path) -> None:
-    """Raise :class:`ConfigError` for the first file that the settings of a case name and that is not in the folder."""
+def check_files(plans: Mapping[str, Plan], folder: Path, elsewhere: Collection[tuple[str, str]] = ()) -> None:
+    """Raise :class:`ConfigError` for the first file that the settings of a case name and that is not in the folder.
+
+    elsewhere : studies and cases whose files are those of parties that ran apart
+    """
     for study, made in plans.items():
         for name, case in made.cases.items():
+            if (study, name) in elsewhere:
+                continue
             for key, file in getattr(case.settings, "files", {}).items():
                 if not (folder / file).is_file():
                     raise ConfigError(

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from partywise.errors import ConfigError
-from partywise.experiment.results.folder import RESULTS, checked_name, result_name
+from partywise.experiment.results.folder import KEPT, RESULTS, checked_name, result_name
 
 # In the folder of a configuration: whose it is.
 RECORD = "configuration.json"
 # Folders beside those of the studies.
-TAKEN = ("benchmarks", "figures", "logs", "provenance")
+TAKEN = (KEPT, "benchmarks", "figures", "logs", "provenance")
 
 
 @dataclass(frozen=True)

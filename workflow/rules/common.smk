@@ -16,6 +16,7 @@ from fingerprint import digest_of, script_roots, sources
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks, data_blocks
 from partywise.experiment.plans import plans as checked_plans
+from partywise.experiment.results.folder import KEPT
 from partywise.experiment.study import CERTIFIED
 from size import (
     check_jobs,
@@ -30,20 +31,47 @@ def plans():
     """One plan for each study; a bad configuration ends here, in one sentence on standard error, before any job."""
     try:
         made = checked_plans(config, [Path(path) for path in workflow.configfiles])
-        check_files(made, Path.cwd())
+        kept = runs_apart(made)
+        elsewhere = {
+            (study, run.coords["case"]) for study, runs in kept.items() for run in runs
+        }
+        check_files(made, Path.cwd(), elsewhere)
         check_network(config, made)
         check_sizes(made, machine_megabytes())
         if (many := check_jobs(made, machine_megabytes())) and workflow.is_main_process:
             print(many, file=sys.stderr)
-        return made
+        return made, kept
     except ConfigError as error:
         sys.exit(f"Configuration error: {error}")
 
 
-PLANS = plans()
+def runs_apart(made):
+    """Finished runs of parties apart that are kept with the results, by study: none of their cases is fitted here."""
+    if not Path(PLACE.folder, KEPT).is_dir():
+        return {study: [] for study in made}
+    from partywise.experiment.deployment.kept_runs import kept_runs
+    from partywise.experiment.deployment.settings import digest
+    from partywise.experiment.plans import read_configuration
+
+    shared = read_configuration(Path(workflow.configfiles[-1]))
+    return kept_runs(Path(PLACE.folder), made, digest(shared))
 
 
-BLOCKS = {study: blocks(made) for study, made in PLANS.items()}
+PLANS, APART = plans()
+
+
+def runs_of(study, block):
+    """The runs that hold a block in place of a fit; None of a block that is fitted here."""
+    own = {share.case for share in block.shares}
+    if own.isdisjoint(run.coords["case"] for run in APART[study]):
+        return None
+    return [run for run in APART[study] if any(share.holds(run.coords) for share in block.shares)]
+
+
+BLOCKS = {
+    study: {name: block for name, block in blocks(made).items() if runs_of(study, block) != []}
+    for study, made in PLANS.items()
+}
 DATA = {study: data_blocks(made) for study, made in PLANS.items()}
 
 
@@ -61,6 +89,8 @@ def data_file(output):
     """File of the job that draws the data of a block: the path is that of the rule."""
 
     def of_block(wildcards):
+        if block_runs(wildcards):
+            return []
         pattern = getattr(rules.generate.output, output)
         data = block(wildcards).data
         return expand(pattern, study=wildcards.study, data=data)[0]
@@ -81,6 +111,13 @@ def cube_file(output):
 def cubes():
     """Cubes of all studies."""
     return [f"{PLACE.folder}/{study}/cube.nc" for study in PLANS]
+
+
+# What makes the cells of a block: a simulation of all parties, or the replay of what parties apart wrote down.
+EXECUTORS = (
+    "partywise.experiment.cells:compute",
+    "partywise.experiment.deployment.kept_runs:compute",
+)
 
 
 # The file of a figure that a report shows, by its kind.
@@ -104,6 +141,23 @@ def dataset_name(wildcards):
 def block(wildcards):
     """The block of a job."""
     return BLOCKS[wildcards.study][wildcards.block]
+
+
+def block_runs(wildcards):
+    """The runs apart that a job takes in place of fits; none of a job that fits, or draws data."""
+    if hasattr(wildcards, "data"):
+        return []
+    return runs_of(wildcards.study, block(wildcards)) or []
+
+
+def block_folders(wildcards):
+    """The folders of the parties of these runs, as plain data."""
+    return [[str(folder) for folder in run.folders] for run in block_runs(wildcards)]
+
+
+def block_executor(wildcards):
+    """Address of what makes the cells of a job."""
+    return EXECUTORS[bool(block_runs(wildcards))]
 
 
 def block_shares(wildcards):
@@ -143,7 +197,9 @@ def datasets(wildcards):
 
 
 def own_files(wildcards):
-    """The user's own files that the settings of a block name."""
+    """The user's own files that the settings of a block name; of parties that ran apart what they wrote down."""
+    if runs := block_runs(wildcards):
+        return [file for run in runs for file in run.files]
     settings = [case.settings for case in block_cases(wildcards)]
     return list(
         dict.fromkeys(
@@ -240,8 +296,8 @@ def data_roots(study, names):
     )
 
 
-def fit_roots(study, methods):
-    """Modules behind a block of cells: its data and all its methods (case -> labels)."""
+def fit_roots(study, methods, executors):
+    """Modules behind a block of cells: its data, all its methods (case -> labels), and what makes its cells."""
     plan, made = PLANS[study], PLANS[study].study
     chosen = [plan.methods[label] for labels in methods.values() for label in labels]
     lazy = [made.split, made.folds, made.metrics, made.ledger, made.example_fits]
@@ -250,6 +306,7 @@ def fit_roots(study, methods):
     return data_roots(study, methods) | {
         *(method.module for method in chosen if method.module),
         *script_modules("fit"),
+        *(address.partition(":")[0] for address in executors),
         *(item.module for item in lazy if item is not None),
     }
 
@@ -268,14 +325,17 @@ def data_sources(wildcards):
 
 def fit_sources(wildcards):
     """Sources behind a block, and their fingerprint."""
-    return sources_of(fit_roots(wildcards.study, block(wildcards).methods))
+    methods, executor = block(wildcards).methods, block_executor(wildcards)
+    return sources_of(fit_roots(wildcards.study, methods, [executor]))
 
 
 def cube_sources(wildcards):
     """Sources behind a cube, and their fingerprint."""
     study = wildcards.study
     methods = {name: case.methods for name, case in PLANS[study].cases.items()}
-    return sources_of(fit_roots(study, methods) | frozenset(script_modules("collect")))
+    executors = sorted({EXECUTORS[bool(runs_of(study, one))] for one in BLOCKS[study].values()})
+    roots = fit_roots(study, methods, executors)
+    return sources_of(roots | frozenset(script_modules("collect")))
 
 
 def cube_code(wildcards):

@@ -43,9 +43,10 @@ def jobs_before(job):
     return [Job("fit", job.study, name) for name in names]
 
 
-def data_job(job):
-    """The job that draws the data of a fit."""
-    return Job("generate", job.study, BLOCKS[job.study][job.name].data)
+def data_jobs(job):
+    """The job that draws the data of a fit; none where its parties ran apart."""
+    of = BLOCKS[job.study][job.name]
+    return [] if runs_of(job.study, of) else [Job("generate", job.study, of.data)]
 
 
 def wildcards_of(job):
@@ -152,7 +153,7 @@ def fingerprint_of_rule(rule_name):
 
 def fingerprint_of_data(wildcards):
     """Fingerprint of the job that draws the data of a block."""
-    return fingerprint_now(data_job(job_of("fit", wildcards)))
+    return "".join(map(fingerprint_now, data_jobs(job_of("fit", wildcards))))
 
 
 def sources_of_rule(rule_name, sources_behind):
@@ -184,7 +185,7 @@ def is_forced(job):
     lasting = [path for path in there if not path.endswith("timings.csv")]
     return (
         is_asked(job)
-        or (job.rule == "fit" and is_asked(data_job(job)))
+        or (job.rule == "fit" and any(map(is_asked, data_jobs(job))))
         or any([is_forced(before) for before in jobs_before(job)])
         or (job.rule not in ("generate", "fit") and there != outputs)
         or not (lasting == [] or is_current(record, fingerprint_now(job), lasting))
@@ -194,7 +195,7 @@ def is_forced(job):
 def reads_new_data(job):
     """Whether a fit is missing whose data are there and drawn again."""
     missing = job.rule == "fit" and not all(map(os.path.exists, outputs_of(job)[1]))
-    return missing and is_forced(data_job(job))
+    return missing and any(map(is_forced, data_jobs(job)))
 
 
 def needs_no_data(job):
@@ -203,7 +204,7 @@ def needs_no_data(job):
         job.rule == "fit"
         and not workflow.dag_settings.forceall
         and all(map(os.path.exists, outputs_of(job)[1]))
-        and not os.path.exists(outputs_of(data_job(job))[1][0])
+        and not all(os.path.exists(outputs_of(one)[1][0]) for one in data_jobs(job))
         and not is_forced(job)
     )
 

@@ -92,6 +92,8 @@ rule fit:
     params:
         job=block_part,
         shares=block_shares,
+        executor=block_executor,
+        runs=block_folders,
         files=own_digests,
         data_fingerprint=fingerprint_of_data,
         sources=sources_of_rule("fit", fit_sources),

@@ -12,9 +12,12 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import product
 from math import prod
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from .plan import CasePlan, Plan
+
+if TYPE_CHECKING:
+    from .cells import Coords
 
 # So many times the cases and replicates of a fit job are drawn by one generate job.
 DATA_SHARE = 10
@@ -41,6 +44,15 @@ class Share:
     parties: tuple[int, ...]
     replicates: tuple[int, ...]
     folds: tuple[int, ...]
+
+    def holds(self, cell: Coords) -> bool:
+        """Whether a cell is among them, of whatever epsilon."""
+        return cell["case"] == self.case and (
+            cell["method"] in self.methods
+            and cell["parties"] in self.parties
+            and cell["replicate"] in self.replicates
+            and cell["fold"] in self.folds
+        )
 
     @property
     def plain(self) -> PlainShare:

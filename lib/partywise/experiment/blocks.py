@@ -17,7 +17,7 @@ from ..errors import CubeError
 from ..files import Unreadable, open_npz, save_npz
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
-from .cells import Cell
+from .cells import RUN_APART, Cell
 from .owner_outputs import OwnerReport, decode_report, encode_report
 
 if TYPE_CHECKING:
@@ -69,10 +69,14 @@ class Part:
 
 
 def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
-    """Write the cells of one job, atomically: one part for each case, method and number of parties."""
-    parts: dict[tuple[str | int, ...], list[Cell]] = {}
+    """Write the cells of one job, atomically: one part for each case, method and number of parties.
+
+    A fit whose parties ran apart is a part of its own, since any fits may have been run so.
+    """
+    parts: dict[tuple[str | int | float, ...], list[Cell]] = {}
     for cell in cells:
-        parts.setdefault(tuple(cell.coords[name] for name in OUTER), []).append(cell)
+        names = (*OUTER, *INNER) if RUN_APART in cell.scalars else OUTER
+        parts.setdefault(tuple(cell.coords[name] for name in names), []).append(cell)
     index, stored = [], dict[str, np.ndarray]()
     for number, part in enumerate(parts.values()):
         axes, arrays = _part_arrays(part)

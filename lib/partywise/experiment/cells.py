@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 STATUS = ("not_in_design", "ok", "not_converged", "diverged")
 
 IN_SAMPLE = "in_sample"
+# Of a fit whose parties were processes of their own.
+RUN_APART, RUN_MODE = "run_apart", "run_mode"
 # Scalars of every cell of every study: long_name, units.
 COMMON: dict[str, tuple[str, str]] = {
     "epsilon_claimed": measures.EPSILON_CLAIMED.entry,
@@ -45,6 +47,8 @@ COMMON: dict[str, tuple[str, str]] = {
     IN_SAMPLE: measures.IN_SAMPLE.entry,
     "bytes_measured": measures.BYTES_MEASURED.entry,
     "ledger_sha256": measures.LEDGER_SHA256.entry,
+    RUN_APART: measures.RUN_APART.entry,
+    RUN_MODE: measures.RUN_MODE.entry,
 }
 
 

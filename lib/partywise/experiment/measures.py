@@ -160,6 +160,8 @@ IN_SAMPLE = Quantity(
 )
 BYTES_MEASURED = Quantity("bytes of all messages as serialised", "byte", "MiB sent", "lower")
 LEDGER_SHA256 = Quantity("end of the hash chain of the ledger of this cell")
+RUN_APART = Quantity("id of the run whose parties were processes of their own; none where one process simulated all")
+RUN_MODE = Quantity("mode of that run: of an experiment all parties know the seeds of the noise, which protects nobody")
 LOG_LOSS = Quantity("logarithmic loss on the test rows, nats", "1", "test log-loss", "lower")
 AUC = Quantity("area under the ROC curve on the test rows", "1", "test AUC", "higher")
 ACCURACY = Quantity("share of test rows whose label is predicted right", "1", "test accuracy", "higher")

@@ -8,14 +8,14 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import AccountError, CertificationError, ConfigError, PartyError, PolicyError
+from ...errors import AccountError, CertificationError, ConfigError, CubeError, PartyError, PolicyError
 
 if TYPE_CHECKING:
     from ..plan import Plan
@@ -96,6 +96,11 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--authority", type=Path, help="authority.pem that must have issued what accounts are signed with"
     )
     together.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
+    together.add_argument(
+        "--results",
+        type=Path,
+        help="results/NAME of the shared configuration: keep the fit there, and ./run --configfile takes it as it is",
+    )
 
 
 def party(config: Mapping[str, object], given: argparse.Namespace, connect: Connect | None = None) -> int:
@@ -298,25 +303,29 @@ def result(given: argparse.Namespace) -> int:
 
 
 def union(given: argparse.Namespace) -> int:
-    """Print what all parties of a run wrote down, or of each run of a session."""
-    from .joint_results import join_results
-    from .run_files import fit_folders
+    """Print what all parties wrote down of each run, and keep it with the results where they are named."""
+    from .kept_runs import runs_in
 
     try:
-        names = dict.fromkeys(one.relative_to(folder) for folder in given.folders for one in fit_folders(folder))
-        fits = [[one for folder in given.folders if (one := folder / name).is_dir()] for name in names]
-        if given.transcript is not None and len(fits) > 1:
-            raise PartyError(f"--transcript is of one run, and these folders hold {len(fits)}: name those of one.")
-        for folders in fits or [given.folders]:
-            _print_union(join_results(folders, given.authority), given.transcript)
-    except (AccountError, CertificationError, PartyError) as error:
+        runs = runs_in(given.folders)
+        if given.transcript is not None and len(runs) > 1:
+            raise PartyError(
+                f"--transcript is {given.transcript}: the folders are of {len(runs)} runs; give those of one."
+            )
+        for folders in runs:
+            _union(folders, given)
+    except (AccountError, CertificationError, CubeError, PartyError) as error:
         print(f"union: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _print_union(found: JointResults, transcript: Path | None) -> None:
-    """One run, and the rows of its transcript into a file, if there is one."""
+def _union(folders: Sequence[Path], given: argparse.Namespace) -> None:
+    """One run."""
+    from .joint_results import join_results
+    from .kept_runs import keep_run
+
+    found = join_results(folders, given.authority)
     record, channel = next(iter(found.records.values())), found.channel
     print(
         f"run {record.run}: {record.study}, {record.case}, {record.method}, mode {record.mode}; parties "
@@ -334,7 +343,9 @@ def _print_union(found: JointResults, transcript: Path | None) -> None:
             writer = csv.DictWriter(handle, list(rows[0]) if rows else ["step"], lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
-        print(f"all rows: {transcript}")
+        print(f"all rows: {given.transcript}")
+    if given.results is not None:
+        print(f"kept: {keep_run(folders, given.results)}; ./run with the shared configuration takes it as it is")
 
 
 def certified(found: JointResults) -> str:

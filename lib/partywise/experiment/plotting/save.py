@@ -14,13 +14,17 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ...files import replacing
+from ..cells import RUN_APART
 from ..results.cube import open_cube
 from ..study import Lazy
+from .style import EMPTY
 from .typeset import Table, save_table
 
 # Dots an inch, of the PNG and of images inside the other two.
 DPI = 200
 CANVAS = {"svg": FigureCanvasSVG, "pdf": FigureCanvasPdf, "png": FigureCanvasAgg}
+# Above the reason why a figure is empty.
+RECORDS_APART = "Parties ran apart: what needs the records of all is unknown, and counts as not there."
 METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -36,6 +40,8 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
         drawn = Lazy(address)(opened)
         if not isinstance(drawn, kind):
             raise TypeError(f"{address} returns a {type(drawn).__name__}: set `output` of its Figure in study.py.")
+        if isinstance(drawn, Figure) and drawn.get_label() == EMPTY and RUN_APART in opened:
+            drawn.axes[0].set_title(RECORDS_APART)
         save(drawn, **files)
 
 

@@ -225,9 +225,14 @@ def _renderer(figure: Figure) -> RendererAgg:
     return renderer
 
 
+# Label of a figure that shows nothing.
+EMPTY = "empty"
+
+
 def empty(reason: str) -> Figure:
     """A figure that says why there is nothing to show in this configuration."""
     figure, (ax,) = panels(1, 1, 6, 1.2)
     ax.set_axis_off()
     ax.text(0.5, 0.5, reason, ha="center", va="center", wrap=True, transform=ax.transAxes)
+    figure.set_label(EMPTY)
     return figure

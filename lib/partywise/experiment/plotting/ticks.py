@@ -22,13 +22,15 @@ from .style import compact
 
 # At most so many numbers fit under a panel; factor between the largest value and the end of an axis.
 MOST, END = 9, 4
+# A logarithmic axis whose ends differ by less than the first factor reaches beyond both by the second.
+LEAST, WIDER = 1.1, 2
 
 
 def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
     """A logarithmic axis of x with the epsilons that are drawn as ticks, if their numbers do not touch."""
     ax.set_xscale("log")
     own = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
-    low, high = ax.get_xlim()
+    low, high = _wide_enough(ax, "x")
     if len(own) and (np.diff(np.log(own)) > np.log(high / low) / MOST).all():
         ax.xaxis.set_major_locator(FixedLocator(own.tolist()))
         ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
@@ -41,10 +43,19 @@ def plain_ticks(ax: Axes, which: Literal["x", "y"] = "x", words: Formatter | Non
     """A logarithmic axis with plain numbers: each power of ten where it is long, more where it is short."""
     ax.set(**{f"{which}scale": "log"})
     axis = ax.xaxis if which == "x" else ax.yaxis
-    low, high = axis.get_view_interval()
+    low, high = _wide_enough(ax, which)
     axis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5), numticks=12))
     axis.set_major_formatter(words or FormatStrFormatter("%g"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _wide_enough(ax: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
+    """Ends of a logarithmic axis, apart enough that numbers that all but agree lie together."""
+    low, high = ax.get_xlim() if which == "x" else ax.get_ylim()
+    if 0 < low <= high < LEAST * low:
+        low, high = low / WIDER, high * WIDER
+        ax.set(**{f"{which}lim": (low, high)})
+    return low, high
 
 
 def down_to_zero(ax: Axes, which: Literal["x", "y"], least: float) -> None:

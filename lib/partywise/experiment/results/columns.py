@@ -15,7 +15,7 @@ import numpy as np
 from ...checks import Scalar
 from ...errors import CubeError
 from ..blocks import KINDS, Part
-from ..cells import COMMON, STATUS
+from ..cells import COMMON, RUN_APART, STATUS
 from ..plan import Plan
 from .attributes import CODE_PATTERN, flag_attributes, plain_word
 from .cube import Layer
@@ -144,6 +144,7 @@ class Columns:
         self._words: dict[str, Words] = {}
         self._count = np.zeros(len(self.places.cells), np.uint8)
         self._unexpected: list[int] = []
+        self._apart: set[str] = set()
 
     def add(self, part: Part) -> None:
         """Put the numbers of a part in their places."""
@@ -154,6 +155,8 @@ class Columns:
         known = cells[at] == positions
         self._unexpected += positions[~known].tolist()
         at = at[known]
+        if RUN_APART in part.numbers:
+            self._apart.add(part.case)
         self._count[at] = np.minimum(self._count[at], 254) + 1
         for name, values in part.numbers.items():
             self._put(name, part.kinds[name], at, values.ravel()[known])
@@ -200,10 +203,15 @@ class Columns:
         self._words[name].put(at, values)
 
     def check(self) -> None:
-        """CubeError for the first cell that is missing, duplicated or not in the plan."""
-        cells = self.places.cells
+        """CubeError for the first cell that is missing, duplicated or not in the plan.
+
+        Of a case whose parties ran apart there are the fits that they ran.
+        """
+        cells, missing = self.places.cells, self._count == 0
+        for block in self.places.blocks:
+            missing[block.first : block.stop] &= block.case not in self._apart
         for found, wrong in (
-            ("is missing from the blocks: run again", cells[self._count == 0]),
+            ("is missing from the blocks: run again", cells[missing]),
             ("is in more than one block: delete these blocks and run again", cells[self._count > 1]),
             ("is in a block and not in the configuration: delete that block", sorted(set(self._unexpected))),
         ):

@@ -9,6 +9,8 @@ from pathlib import Path
 from ...errors import ConfigError
 
 RESULTS = "results"
+# In the folder of a configuration: runs whose parties were processes of their own, a folder for each.
+KEPT = "apart"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 # What a file may be called besides: config/my_data.example.yaml belongs to my_data.
 ENDINGS = re.compile(r"(\.example)?\.(yaml|yml|json)$", re.IGNORECASE)

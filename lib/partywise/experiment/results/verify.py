@@ -12,7 +12,7 @@ import xarray as xr
 from ...checks import Scalar
 from ...errors import CubeError
 from ...randomness import stream
-from ..cells import STATUS, Cell, Coords, run
+from ..cells import RUN_APART, STATUS, Cell, Coords, run
 from ..data import generate
 from ..plan import Plan, plan
 from .attributes import meanings
@@ -52,8 +52,16 @@ def configuration(cube: xr.Dataset) -> dict[str, object]:
 
 
 def sample(cube: xr.Dataset, count: int, seed: int) -> list[Coords]:
-    """Labels of ``count`` distinct cells, or of all where there are fewer."""
-    filled = np.argwhere((cube["status"] > 0).transpose(*DIMS).values)
+    """Labels of ``count`` distinct cells, or of all where there are fewer; CubeError where all parties ran apart."""
+    simulated = cube["status"] > 0
+    if RUN_APART in cube:
+        simulated &= cube[RUN_APART] == ""
+    filled = np.argwhere(simulated.transpose(*DIMS).values)
+    if not len(filled):
+        raise CubeError(
+            "all fits of the cube are of parties that ran apart, whose records are not here: python -m partywise union "
+            "on the folders in results/NAME/apart replays what they wrote down."
+        )
     chosen = stream(seed, "verify").permutation(len(filled))[:count]
     case, method, replicate, parties, fold, epsilon = (cube[dim].values.tolist() for dim in DIMS)
     return [

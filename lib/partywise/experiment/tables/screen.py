@@ -11,7 +11,8 @@ from itertools import groupby, islice
 
 import numpy as np
 
-from ..cells import IN_SAMPLE, STATUS
+from ...federation.deployment.account import EXPERIMENT, RELEASE
+from ..cells import IN_SAMPLE, RUN_MODE, STATUS
 from ..measures import Heading
 from ..plan import Plan
 from ..results.columns import Columns
@@ -30,7 +31,8 @@ USUAL = 1.0
 
 def screen_text(plan: Plan, columns: Columns) -> str:
     """The lines of a study, each of at most ``WIDTH`` characters."""
-    lines = [f"{plan.study.name}: {fit_outcomes(columns)}", _worst(plan, columns), *rows(plan, columns)]
+    lines = [f"{plan.study.name}: {fit_outcomes(columns)}", _worst(plan, columns)]
+    lines += [*_runs_apart(columns), *rows(plan, columns)]
     return "".join(f"{_short(line, WIDTH)}\n" for line in lines)
 
 
@@ -38,7 +40,15 @@ def fit_outcomes(columns: Columns) -> str:
     """How many fits there are and how they ended."""
     counts = {word: int((columns.status == number).sum()) for number, word in enumerate(STATUS)}
     bad = ", ".join(f"{counts[w]:,} {w.replace('_', ' ')}" for w in ("not_converged", "diverged") if counts[w])
-    return f"{len(columns.status):,} fits, {bad or 'all of them ok'}"
+    return f"{int((columns.status > 0).sum()):,} fits, {bad or 'all of them ok'}"
+
+
+def _runs_apart(columns: Columns) -> Iterator[str]:
+    """How many fits are of parties that were processes of their own, and which of them protect nobody."""
+    words = columns.display_values(RUN_MODE, slice(None)) if RUN_MODE in columns.names() else []
+    for mode, why in ((EXPERIMENT, ": all know the seeds of the noise, which protects nobody"), (RELEASE, "")):
+        if count := words.count(mode):
+            yield f"  {count:,} of parties apart in mode {mode}{why}"
 
 
 def _worst(plan: Plan, columns: Columns) -> str:

@@ -48,8 +48,8 @@ separation_by_epsilon = Lines(
 def projected_records(cube: xr.Dataset) -> Figure:
     """Records in the estimated subspace, first replicate: a row for each case, a panel for each method."""
     cases = own_cases(cube)
-    if not cases:
-        return empty(NONE)
+    if not cases or "record_coordinates" not in cube:
+        return empty("No record is shown." if cases else NONE)
     shown = {case: methods_of(cube, case) for case in cases}
     columns = max(map(len, shown.values()))
     figure, axes = panels(len(cases), columns, 3.1, 3.2)

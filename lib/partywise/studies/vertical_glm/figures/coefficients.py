@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from scipy.special import ndtri
 
-from ....experiment.cells import STATUS
+from ....experiment.cells import RUN_APART, STATUS
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import coordinate_of
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
@@ -30,7 +30,7 @@ def _is_converged(cube: xr.Dataset, case: str, method: str) -> bool:
 
 
 def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """Method, coefficients without the intercept and their standard errors, in those of the pooled fit.
+    """Method, coefficients without the intercept and their standard errors, in a unit (`_unit`).
 
     Where no method of a case has standard errors, there is nothing to compare.
     """
@@ -41,7 +41,7 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
             continue
         values, errors, unit = (
             example_fit(shown, name, method, float(targets.max()))
-            for name in ("interval_centres", "coefficient_errors", "pooled_errors")
+            for name in ("interval_centres", "coefficient_errors", _unit(cube, case))
         )
         kept = np.isfinite(unit)
         kept[0] = False
@@ -49,6 +49,14 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
             found.append((method, values[kept] / unit[kept], errors[kept] / unit[kept]))
             any_errors |= bool(np.isfinite(errors[kept]).any())
     return found if any_errors else []
+
+
+def _unit(cube: xr.Dataset, case: str) -> str:
+    """Standard errors that are the unit: of the pooled fit, or a method's own where parties ran apart and no pooled
+    fit is known.
+    """
+    pooled = bool(np.isfinite(example_fits_of(cube, case)["pooled_errors"].values).any())
+    return "pooled_errors" if pooled or RUN_APART not in cube else "coefficient_errors"
 
 
 def _selection(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
@@ -78,7 +86,8 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
         ax.errorbar(values, np.arange(p) + shift, xerr=bars, linestyle="none", markersize=3.5, **marks)
     ax.axvline(0, color=GREY, linewidth=0.9)
     ax.set_yticks(range(p), columns_of(cube, case, p), fontsize=7)
-    ax.set(ylim=(p - 0.5, -0.5), xlabel="coefficient, in standard errors of the pooled fit")
+    whose = {"pooled_errors": "of the pooled fit", "coefficient_errors": "of the method"}[_unit(cube, case)]
+    ax.set(ylim=(p - 0.5, -0.5), xlabel=f"coefficient, in standard errors {whose}")
 
 
 coefficient_intervals = Panels(
@@ -90,8 +99,9 @@ coefficient_intervals = Panels(
     size=(4.2, 2.6),
     note="first replicate and fold, fewest parties, largest target of ε",
     none="No method with standard errors in this configuration.",
-    caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit: one panel per case. "
-    "First replicate and fold, fewest parties; of a private method at its largest target. Intervals"
-    " of private methods count their noise and are about coefficients without shrinkage. A mark without a bar is of a "
-    "method that gives no interval; a hollow one is of a fit that did not converge.",
+    caption="Coefficients and 95 % intervals of each method, in standard errors of the pooled fit (where parties ran "
+    "apart, in those of the method): one panel per case. First replicate and fold, fewest parties; of a private "
+    "method at its largest target. Intervals of private methods count their noise and are about coefficients without "
+    "shrinkage. A mark without a bar is of a method that gives no interval; a hollow one is of a fit that did not "
+    "converge.",
 )

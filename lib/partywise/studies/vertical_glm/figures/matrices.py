@@ -20,7 +20,7 @@ SIZE, ROWS = 7, 5
 
 
 def correlations(cube: xr.Dataset) -> Figure:
-    """Correlation matrices of each method, first replicate and fold: one row per case, the pooled matrix first."""
+    """Correlation matrices of each method, first replicate and fold: one row per case, the pooled one first."""
     cases = [case for case in cases_of(cube, "matrix") if _matrices(cube, case)]
     rows = {case: _matrices(cube, case) for case in ends(cube, cases, ROWS)}
     if not rows:
@@ -56,8 +56,9 @@ def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
             continue
         few = min(shown["example_parties"].values[at] for at in places)
         at = max((at for at in places if shown["example_parties"].values[at] == few), key=lambda at: _target(shown, at))
-        if not found:
-            found.append(("pooled records", _square(shown["pooled_matrix"].values[at]), int(few)))
+        pooled = _square(shown["pooled_matrix"].values[at])
+        if not found and len(pooled):
+            found.append(("pooled records", pooled, int(few)))
         epsilon = _target(shown, at)
         words = title(cube, "method", method) + (f"\nε = {epsilon:g}" if np.isfinite(epsilon) else "")
         found.append((words, _square(shown["matrix"].values[at]), int(few)))

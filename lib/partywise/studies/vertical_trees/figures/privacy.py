@@ -28,7 +28,7 @@ def epsilon_by_method(cube: xr.Dataset) -> Figure:
     rows = _rows(cube)
     if not rows:
         return empty("No method claims an epsilon in this configuration.")
-    figure, (ax,) = panels(1, 1, 7.2, 0.9 + 0.22 * len(rows))
+    figure, (ax,) = panels(1, 1, 7.2, max(1.8, 0.9 + 0.22 * len(rows)))
     finite = [value for _, pairs in rows for value in pairs.ravel() if np.isfinite(value) and value > 0]
     edge = 4 * max(finite)
     for place, (_, pairs) in enumerate(rows):
@@ -58,9 +58,8 @@ def _rows(cube: xr.Dataset) -> list[tuple[str, np.ndarray]]:
     """Case and method in words, and (targets, 2) claimed and certified epsilons."""
     found = []
     for case in map(str, cube["case"].values):
-        loss = loss_of(cube, case)
-        if loss is None:
-            continue
+        # Where parties ran apart, no loss is known.
+        loss = loss_of(cube, case) or "epsilon_claimed"
         for method in methods_with_loss(cube, case, loss):
             one = cost(cube, case, method, loss)
             kept = (one.epsilon_claimed > 0) & np.isfinite(one.epsilon_claimed)

@@ -32,7 +32,7 @@ def bytes_and_operations(cube: xr.Dataset) -> Figure:
     ]
     if not rows:
         return empty("No case with ciphertexts in this configuration.")
-    figure, (left, right) = panels(1, 2, 4.8, 1.2 + 0.21 * len(rows), sharey=True)
+    figure, (left, right) = panels(1, 2, 4.8, max(2.0, 1.2 + 0.21 * len(rows)), sharey=True)
     _bytes(left, cube, rows)
     _operations(right, cube, rows)
     words = [f"{title(cube, 'case', case)}: {title(cube, 'method', method)}" for case, method in rows]
