@@ -29,7 +29,7 @@ DAYS, PEOPLE, FIRST_PORT = 24, 60, 47110
 class Apart:
     """One case of a study: ``files`` of every party, and the configuration.
 
-    settings, method, grid, spec, network : of the configuration, changed at will before `config` is read
+    settings, method, grid, spec, network, figures : of the configuration, changed at will before `config` is read
     """
 
     def __init__(self, study: str) -> None:
@@ -37,6 +37,7 @@ class Apart:
         self.files: dict[str, dict[str, Table]] = {}
         self.settings: dict[str, Any] = {}
         self.spec: dict[str, Any] = {}
+        self.figures: list[str] | None = None
         self.grid: dict[str, Any] = {"replicates": 1, "parties": [2], "folds": 1, "epsilon": [2.0]}
         self.network: dict[str, Any] = {"study": study, "case": "own", "method": "m", "mode": "experiment"}
         made = {"functional_boosting": curves, "label_private": labels, "sliced_inverse_regression": clients}
@@ -58,6 +59,7 @@ class Apart:
         """What all parties share."""
         case = {"source": "table", "settings": self.settings, "grid": {"methods": ["m"], **self.grid}}
         block = {"spec": self.spec, "methods": {"m": self.method}, "cases": {"own": case}}
+        block |= {} if self.figures is None else {"figures": self.figures}
         return {"root_seed": 5, "studies": {self.study: block}, "network": self.network}
 
     def deployment(self) -> Deployment:

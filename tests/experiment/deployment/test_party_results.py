@@ -5,28 +5,35 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from deployment_cases import STUDIES, Apart
-from deployment_processes import Parties
+from deployment_processes import Parties, PartyOutput
 from partywise.__main__ import main
-from partywise.experiment.cells import execution, run
+from partywise.experiment.cells import Cell, execution, run
 from partywise.experiment.data import generate
+from partywise.experiment.deployment.kept_runs import cell_of_run
 from partywise.experiment.deployment.result import HeldEstimate, held_estimate, holders_in_words
-from partywise.experiment.deployment.run_files import write_outcome
+from partywise.experiment.deployment.run_files import read_record, write_outcome
 from partywise.experiment.deployment.screen import _number_line
-from partywise.experiment.owner_outputs import OwnerReport, estimate_rows
+from partywise.experiment.owner_outputs import OwnerReport, estimate_rows, plain
+from partywise.experiment.results.attributes import meanings
+from partywise.experiment.results.cube import open_cube
 from partywise.experiment.study import MethodSpec
 from partywise.federation.deployment.outcome import Outcome, outcomes
 from partywise.federation.place_checks import LocatedValue
 from partywise.federation.publication.estimate import EstimateRow
 from partywise.glm.model import Estimate
+from pipeline import ROOT, Planned, planned, snakemake
+from verbs import report
 
 # Certified methods, by study: options, who has all of the estimate, and who a part.
 METHODS: Mapping[str, tuple[dict[str, Any], list[str], list[str]]] = {
@@ -38,27 +45,106 @@ METHODS: Mapping[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "vertical_glm": ({}, ["analyst", "bank", "shop"], []),
 }
 PART = "part of intercept"
+# Figures that are drawn of a run.
+FIGURES = {"vertical_trees": ["epsilon_by_method"]}
 
 
-def case_of(study: str) -> Apart:
-    """The small case of a study with its certified method."""
-    case, (method, *_) = Apart(study), METHODS[study]
-    if method:
-        case.method = method
-    return case
+# What a cube of parties apart does not know, by study, and why.
+LOSSES = "errors are those of records, of all parties at that"
+POOLED = "nobody pools the records, to fit them or to compare with"
+PERSONS = "how many persons the records are of is not public"
+COUNTED = "the evaluator counts it, over all parties"
+UNDEFINED: Mapping[str, Mapping[str, str]] = {
+    "functional_boosting": {
+        **dict.fromkeys(("il2", "mape", "mape_left_out", "nrmse", "relative_error", "ril2", "rmse", "smape"), LOSSES),
+        **dict.fromkeys(("wmape", "worse_than_mean", "in_sample"), LOSSES),
+        **dict.fromkeys(("curve_observed", "curve_predicted", "record_label", "record_id"), LOSSES),
+    },
+    "label_private": {
+        **dict.fromkeys(("auc", "calibration_error", "calibration_intercept", "calibration_slope"), LOSSES),
+        **dict.fromkeys(("log_loss", "uninformative", "calibration_predicted", "calibration_observed"), LOSSES),
+        "path_steps": LOSSES,
+        "excess_risk": POOLED,
+        "n_protected": PERSONS,
+        "delta_exceeds_1_over_n": PERSONS,
+    },
+    "sliced_inverse_regression": {
+        "separation": LOSSES,
+        "in_sample": LOSSES,
+        "record_coordinates": LOSSES,
+        "shown_response": LOSSES,
+        "entry_clip_share": COUNTED,
+        "n_protected": PERSONS,
+        "delta_exceeds_1_over_n": PERSONS,
+    },
+    "vertical_trees": {
+        **dict.fromkeys(("accuracy", "auc", "log_loss", "published_loss", "worse_than_mean"), LOSSES),
+        **dict.fromkeys(("path_train_loss", "path_test_loss"), LOSSES),
+        "additions": COUNTED,
+    },
+    "vertical_linear": {
+        **dict.fromkeys(("accuracy", "auc", "log_loss", "worse_than_mean"), LOSSES),
+        **dict.fromkeys(("excess_loss", "limit_excess", "max_coefficient_difference"), POOLED),
+        **dict.fromkeys(("path_rounds", "path_loss", "path_loss_excess"), LOSSES),
+        **dict.fromkeys(("ciphertexts", "decryptions", "encryptions", "multiplications", "rerandomisations"), COUNTED),
+        **dict.fromkeys(("rows_attacked", "rows_recovered"), COUNTED),
+    },
+    "vertical_glm": {
+        **dict.fromkeys(("aic", "aic_published", "deviance", "deviance_r2", "null_deviance", "in_sample"), LOSSES),
+        **dict.fromkeys(("coefficient_error", "correlation_error", "eigenvalue_error", "excess_deviance"), POOLED),
+        **dict.fromkeys(("loading_angle", "se_units", "worse_than_null", "rank"), POOLED),
+        **dict.fromkeys(("pooled_coefficients", "pooled_errors", "pooled_matrix"), POOLED),
+        **dict.fromkeys(("attack_rows", "attack_space", "record_clip_share"), COUNTED),
+        **dict.fromkeys(("leaked_messages", "leaked_share"), COUNTED),
+    },
+}
 
 
-def simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> OwnerReport:
-    """What the owner of all data takes home of the same fit."""
+@dataclass(frozen=True)
+class Finished:
+    """A run that has ended. folder : with ``out``, in it what every party wrote; config : what they shared"""
+
+    study: str
+    case: Apart
+    folder: Path
+    told: Mapping[str, PartyOutput]
+    config: Mapping[str, Any]
+
+    @property
+    def folders(self) -> list[Path]:
+        """What every party wrote."""
+        return [self.folder / "out" / name for name in self.case.names]
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    """The run of a study's certified method, for all tests of it."""
+    study = request.param
+    case, folder, (method, *_) = Apart(study), tmp_path_factory.mktemp(study), METHODS[study]
+    case.method, case.figures = method or case.method, FIGURES.get(study)
+    # Arrays are kept of the first fold.
+    case.network |= {"fold": 0}
+    case.write(folder)
+    parties = Parties(case, folder)
+    return Finished(study, case, folder, parties.all(), parties.configs[case.names[0]])
+
+
+def simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Cell:
+    """The cell of the same fit where all data lie in one place."""
     monkeypatch.chdir(folder / "whole")
     found = case.deployment()
     network = found.network
     data = generate(found.plan, network.case, [0], "resources")
     cells = run(found.plan, network.case, network.method, found.n_parties, [0], [network.fold], data)
-    (report,) = (one.owner_report for one in cells if one.coords["epsilon"] == found.epsilon)
+    (cell,) = (one for one in cells if one.coords["epsilon"] == found.epsilon)
     monkeypatch.chdir(folder)
-    assert report is not None
-    return report
+    return cell
+
+
+def report_of(cell: Cell) -> OwnerReport:
+    """What the owner of all data takes home."""
+    assert cell.owner_report is not None
+    return cell.owner_report
 
 
 def rows_in(path: Path) -> list[EstimateRow]:
@@ -69,16 +155,14 @@ def rows_in(path: Path) -> list[EstimateRow]:
     return [EstimateRow(name, *(float(text) if text else None for text in texts)) for name, *texts in rows]
 
 
-@pytest.mark.parametrize("study", STUDIES)
-def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it(study, tmp_path, monkeypatch, capsys):
-    case, (_, whole, parts) = case_of(study), METHODS[study]
-    case.write(tmp_path)
-    told = Parties(case, tmp_path).all()
+def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it(finished, monkeypatch, capsys):
+    case, told, (_, whole, parts) = finished.case, finished.told, METHODS[finished.study]
     assert {one.code for one in told.values()} == {0}, told
-    expected = {row.name: row for row in estimate_rows(simulated(case, tmp_path, monkeypatch).model)}
+    model = report_of(simulated(case, finished.folder, monkeypatch)).model
+    expected = {row.name: row for row in estimate_rows(model)}
     found, shares = dict[str, EstimateRow](), list[float]()
     for name, one in told.items():
-        folder = tmp_path / "out" / name
+        folder = finished.folder / "out" / name
         outcome = json.loads((folder / "outcome.json").read_text())
         assert main(["result", str(folder)]) == 0
         shown = capsys.readouterr().out
@@ -103,6 +187,59 @@ def test_every_place_writes_what_it_has_of_the_estimate_as_the_simulation_has_it
         # Of linear models with columns at two parties nobody has the whole.
         assert sum(shares) == pytest.approx(expected.pop("intercept").estimate, rel=1e-12)
     assert found.keys() == expected.keys() != set()
+
+
+def test_the_cell_of_a_run_is_that_of_the_simulation_but_for_what_needs_records(finished, monkeypatch):
+    """In all its numbers to the last bit; what is undefined is undefined for a reason that is stated."""
+    expected, plan = simulated(finished.case, finished.folder, monkeypatch), finished.case.deployment().plan
+    cell = cell_of_run(plan, finished.folders)
+    assert (cell.coords, cell.names, cell.ledger) == (expected.coords, expected.names, expected.ledger)
+    assert repr(cell.wire) == repr(expected.wire)
+    record = read_record(finished.folders[0])
+    assert (cell.scalars["run_apart"], cell.scalars["run_mode"]) == (record.run, "experiment")
+    ours = {name: array for name, array in values_of(cell).items() if not name.startswith("run_")}
+    theirs = values_of(expected)
+    assert ours.items() <= theirs.items() and "epsilon_certified" in ours
+    assert theirs.keys() - ours.keys() == UNDEFINED[finished.study].keys()
+    # The model goes home with who has all of it, and the coefficients of a part nowhere.
+    if METHODS[finished.study][1]:
+        assert plain(report_of(cell).model) == plain(report_of(expected).model)
+    else:
+        assert cell.owner_report is None
+
+
+@pytest.mark.parametrize("finished", FIGURES, indirect=True)
+def test_the_pipeline_takes_a_run_as_it_is_and_makes_cube_figure_and_report(finished, tmp_path, monkeypatch, capsys):
+    """No data lie there, none are drawn, and nothing is fitted; the same once more makes nothing."""
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(yaml.safe_dump(finished.config, sort_keys=False))
+    server = next(folder for folder in finished.folders if not (folder / "cell.npz").exists())
+    assert main(["union", *map(str, finished.folders), "--results", "results/mine"]) == 0
+    kept = capsys.readouterr().out.splitlines()[-1].removeprefix("kept: ").partition(";")[0]
+    assert {path.name for path in Path(kept).rglob("*.*")} == {"run.json", "run.jsonl", "cell.npz"}
+    words = "--snakefile", str(ROOT / "Snakefile"), "--configfile", "mine.yaml", "--cores", "1"
+    done = snakemake(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    assert set(re.findall(r"^(?:local)?rule (\w+):$", done.stderr, re.M)) == {"fit", "collect", "figure", "all"}
+    study, run_id = finished.study, read_record(server).run
+    with open_cube(Path("results/mine", study, "cube.nc")) as cube:
+        assert cube["run_apart"].item() == run_id and meanings(cube["run_mode"]).item() == "experiment"
+        assert meanings(cube["status"]).item() == "ok" and np.isnan(cube["log_loss"].item())
+    for name in FIGURES[study]:
+        assert Path("results/mine/figures", study, f"{name}.png").stat().st_size > 10_000
+    assert "of parties apart in mode experiment" in Path("results/mine", study, "screen.txt").read_text()
+    (record,) = Path("results/mine/provenance", study, "fit").rglob("*.json")
+    assert json.loads(record.read_text())["runs_apart"] == [run_id]
+    assert planned(tmp_path, *words) == Planned({}, ())
+    assert report.main(["--configfile", "mine.yaml", "--directory", str(tmp_path)]) == 0
+    assert "epsilon_by_method" in Path("results/mine/report.html").read_text()
+
+
+def values_of(cell: Cell) -> dict[str, object]:
+    """What is defined of the numbers and arrays of a cell, to the last bit."""
+    numbers = {name: repr(value) for name, value in cell.scalars.items() if value is not None and value == value}
+    arrays = {name: (dims, array) for name, (dims, array) in cell.example_fits.items() if not np.isnan(array).all()}
+    return numbers | {name: (dims, array.tobytes()) for name, (dims, array) in arrays.items()}
 
 
 def held(study: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **method: Any) -> dict[str, HeldEstimate]:
@@ -143,7 +280,7 @@ def test_a_party_that_can_predicts_its_own_records_as_the_simulation_does(study,
     case.write(tmp_path)
     told = Parties(case, tmp_path).all()
     assert {one.code for one in told.values()} == {0}, told
-    report = simulated(case, tmp_path, monkeypatch)
+    report = report_of(simulated(case, tmp_path, monkeypatch))
     with (tmp_path / "out" / place / "predictions.csv").open(newline="") as handle:
         rows = {row["id"]: row for row in csv.DictReader(handle)}
     of_report = zip(report.ids.tolist(), report.held_out.tolist(), report.columns["predicted"].tolist(), strict=True)

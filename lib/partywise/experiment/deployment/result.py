@@ -70,19 +70,22 @@ def held_estimate(
     cell, no_cell = None, ""
     if own is not None and place in (places[0] or places[1]):
         try:
-            cell = _cell(deployment, found, model, predictions, own)
+            # The coefficients of a part stay with whoever has them.
+            report = _report(model, predictions) if place in places[0] else None
+            cell = _cell(deployment, found, report, own)
         except Exception as error:
             no_cell = f"{type(error).__name__}: {error}"
     return HeldEstimate(*places, rows, model, status, reason, predictions, cell, no_cell)
 
 
-def _cell(
-    deployment: Deployment,
-    found: object,
-    model: Mapping[str, object],
-    predictions: Sequence[tuple[str, int, float]],
-    own: Part,
-) -> Cell:
+def _report(model: Mapping[str, object], predictions: Sequence[tuple[str, int, float]]) -> OwnerReport:
+    """What a place takes home, as a cube has it."""
+    ids, held_out, values = zip(*predictions, strict=True) if predictions else ((), (), ())
+    columns = {"predicted": np.array(values, dtype=float)} if predictions else {}
+    return OwnerReport(np.array(ids, dtype=str), np.array(held_out, dtype=bool), columns, model)
+
+
+def _cell(deployment: Deployment, found: object, report: OwnerReport | None, own: Part) -> Cell:
     """The cell of a fit, as far as it follows from what a place has of the estimate."""
     plan, network = deployment.plan, deployment.network
     source, coords = plan.cases[network.case].source, deployment.coords
@@ -93,9 +96,6 @@ def _cell(
     examples: Arrays = {}
     if source.examples is not None and is_example(coords):
         examples = example_arrays(plan.study, source.examples(*given))
-    ids, held_out, values = zip(*predictions, strict=True) if predictions else ((), (), ())
-    columns = {"predicted": np.array(values, dtype=float)} if predictions else {}
-    report = OwnerReport(np.array(ids, dtype=str), np.array(held_out, dtype=bool), columns, model)
     return Cell(coords, numbers, examples, None, deployment.names, [], report)
 
 
