@@ -49,11 +49,13 @@ class KeptRun:
 
 
 def runs_in(folders: Iterable[Path]) -> list[list[Path]]:
-    """Folders of parties by runs; each that is given is of one run, or holds those of a session."""
-    found: dict[str, list[Path]] = {}
+    """Folders of parties by the fits that they ran; each that is given is of one fit, or holds those of a session."""
+    found: dict[tuple[object, ...], list[Path]] = {}
     for folder in folders:
         for path in fit_folders(folder) or [folder]:
-            found.setdefault(read_record(path).run, []).append(path)
+            record = read_record(path)
+            fit = record.study, record.case, record.method, record.epsilon, record.fold, record.n_parties
+            found.setdefault(fit, []).append(path)
     return list(found.values())
 
 

@@ -309,9 +309,7 @@ def union(given: argparse.Namespace) -> int:
     try:
         runs = runs_in(given.folders)
         if given.transcript is not None and len(runs) > 1:
-            raise PartyError(
-                f"--transcript is {given.transcript}: the folders are of {len(runs)} runs; give those of one."
-            )
+            raise PartyError(f"--transcript is of one run, and these folders hold {len(runs)}: name those of one.")
         for folders in runs:
             _union(folders, given)
     except (AccountError, CertificationError, CubeError, PartyError) as error:
@@ -337,9 +335,9 @@ def _union(folders: Sequence[Path], given: argparse.Namespace) -> None:
     print(certified(found))
     for name, one in found.records.items():
         print(f"outcome of {name}: {one.outcome}")
-    if transcript is not None:
+    if given.transcript is not None:
         rows = channel.transcript()
-        with transcript.open("w", newline="", encoding="utf-8") as handle:
+        with given.transcript.open("w", newline="", encoding="utf-8") as handle:
             writer = csv.DictWriter(handle, list(rows[0]) if rows else ["step"], lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
