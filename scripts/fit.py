@@ -8,7 +8,6 @@ from functools import partial
 from time import process_time
 
 from partywise.experiment.blocks import write_block
-from partywise.experiment.cells import RUN_APART
 from partywise.experiment.data import read_data
 from partywise.experiment.jobs import Timings, log_to
 from partywise.experiment.plan import plan
@@ -18,17 +17,14 @@ from partywise.experiment.study import Lazy
 log = log_to(snakemake.log[0])
 params, inputs, timings = snakemake.params, snakemake.input, Timings()
 begun = process_time()
-drawn = {}
-if not params.runs:
-    drawn = {inputs.data: digest_before(inputs.data_provenance, params.data_fingerprint, inputs.data)}
-planned = as_planned(params.sources, params.files | drawn)
+drawn = () if params.runs else [(inputs.data_provenance, params.data_fingerprint, inputs.data)]
+planned = as_planned(params.sources, params.files | {one[-1]: digest_before(*one) for one in drawn})
 made = planned(plan)(**params.job, complete=False)
 given, compute = params.runs or partial(read_data, inputs.data, made), Lazy(params.executor).target
 cells = [cell for one in params.shares for cell in planned(compute)(made, one, given, timings)]
 spent = process_time() - begun
 write_block(snakemake.output.block, cells)
 timings.write(snakemake.output.timings)
-runs = [str(cell.scalars[RUN_APART]) for cell in cells if RUN_APART in cell.scalars]
-write_record(snakemake.output.provenance, params.fingerprint, [snakemake.output.block], runs)
+write_record(snakemake.output.provenance, params.fingerprint, [snakemake.output.block], params.runs)
 log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)

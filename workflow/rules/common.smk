@@ -151,8 +151,11 @@ def block_runs(wildcards):
 
 
 def block_folders(wildcards):
-    """The folders of the parties of these runs, as plain data."""
-    return [[str(folder) for folder in run.folders] for run in block_runs(wildcards)]
+    """The folders of the parties of these runs by their ids, as plain data."""
+    return {
+        run.record.run: [str(folder) for folder in run.folders]
+        for run in block_runs(wildcards)
+    }
 
 
 def block_executor(wildcards):

@@ -93,10 +93,13 @@ def kept_runs(results: Path, plans: Mapping[str, Plan], configuration: str) -> d
     return found
 
 
-def compute(plan: Plan, share: PlainShare, runs: Sequence[Sequence[str]], timings: Timings) -> list[Cell]:
-    """The cells of one case in a job, each of the run of a list of folders; as `partywise.experiment.cells.compute`."""
+def compute(plan: Plan, share: PlainShare, runs: Mapping[str, Sequence[str]], timings: Timings) -> list[Cell]:
+    """The cells of one case in a job; as `partywise.experiment.cells.compute`.
+
+    runs : folders of the parties of each run by its id
+    """
     cells = list[Cell]()
-    for folders in runs:
+    for folders in runs.values():
         coords = _coords([Path(folder) for folder in folders])
         if coords["case"] == share["case"]:
             with timings.measure(coords["case"], coords["method"]) as cost:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,13 +48,13 @@ def read_record(path: Path | str) -> ProvenanceRecord | None:
 
 
 def write_record(
-    path: Path | str, fingerprint: str, outputs: Iterable[Path | str], runs_apart: Sequence[str] = ()
+    path: Path | str, fingerprint: str, outputs: Iterable[Path | str], runs_apart: Iterable[str] = ()
 ) -> None:
     """Write the record of a job that ends, with the digests of ``outputs``, and which runs apart it took."""
     digests = {Path(name).name: sha256(name) for name in outputs}
     with replacing(path) as temporary:
         content: dict[str, object] = {"fingerprint": fingerprint, "outputs": digests}
-        content |= {"runs_apart": list(runs_apart)} if runs_apart else {}
+        content |= {"runs_apart": runs} if (runs := list(runs_apart)) else {}
         temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
