@@ -65,11 +65,19 @@ def runs_of(study, block):
     own = {share.case for share in block.shares}
     if own.isdisjoint(run.coords["case"] for run in APART[study]):
         return None
-    return [run for run in APART[study] if any(share.holds(run.coords) for share in block.shares)]
+    return [
+        run
+        for run in APART[study]
+        if any(share.holds(run.coords) for share in block.shares)
+    ]
 
 
 BLOCKS = {
-    study: {name: block for name, block in blocks(made).items() if runs_of(study, block) != []}
+    study: {
+        name: block
+        for name, block in blocks(made).items()
+        if runs_of(study, block) != []
+    }
     for study, made in PLANS.items()
 }
 DATA = {study: data_blocks(made) for study, made in PLANS.items()}
@@ -336,7 +344,9 @@ def cube_sources(wildcards):
     """Sources behind a cube, and their fingerprint."""
     study = wildcards.study
     methods = {name: case.methods for name, case in PLANS[study].cases.items()}
-    executors = sorted({EXECUTORS[bool(runs_of(study, one))] for one in BLOCKS[study].values()})
+    executors = sorted(
+        {EXECUTORS[bool(runs_of(study, one))] for one in BLOCKS[study].values()}
+    )
     roots = fit_roots(study, methods, executors)
     return sources_of(roots | frozenset(script_modules("collect")))
 
