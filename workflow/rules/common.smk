@@ -160,10 +160,8 @@ def block_runs(wildcards):
 
 def block_folders(wildcards):
     """The folders of the parties of these runs by their ids, as plain data."""
-    return {
-        run.record.run: [str(folder) for folder in run.folders]
-        for run in block_runs(wildcards)
-    }
+    runs = block_runs(wildcards)
+    return dict((one.record.run, list(map(str, one.folders))) for one in runs)
 
 
 def block_executor(wildcards):
