@@ -20,10 +20,10 @@ import numpy as np
 from ...errors import AccountError, ConfigError, PartyError
 from ..blocks import Part, read_entries
 from ..cells import RUN_APART, RUN_MODE, Cell, Coords, cell_of
-from ..results.folder import KEPT
+from ..deployment.joint_results import join_results
+from ..deployment.run_files import CELL, EXTRACT, OUTCOME, RECORD, Record, fit_folders, read_record
 from ..study import MethodSpec
-from .joint_results import join_results
-from .run_files import CELL, EXTRACT, OUTCOME, RECORD, Record, fit_folders, read_record
+from .folder import KEPT
 
 if TYPE_CHECKING:
     from ...checks import Scalar
