@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import AccountError, PartyError
 from ...federation.account.account import EXTRACT
@@ -17,8 +18,15 @@ from ...federation.deployment.union import check_heads, union
 from ...privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.ledger.total import Total
-from ..cells import doubt_unknown
+from ..cells import Cell, Coords, cell_of, doubt_unknown
+from ..study import MethodSpec
 from .run_files import RECORD, Record, read_record
+
+if TYPE_CHECKING:
+    from ...checks import Scalar
+    from ..measures import Arrays
+    from ..owner_outputs import OwnerReport
+    from ..plan import Plan
 
 # What the records of all parties say alike: on whichever is read, no total may depend.
 SHARED = tuple(field.name for field in fields(Record) if field.name not in ("party", "outcome"))
@@ -48,6 +56,22 @@ class JointResults:
     def epsilon_certified(self) -> float:
         """Certified for the worst coalition: infinite where all parties know the seeds of the noise."""
         return self.total.epsilon_certified if self.mode == RELEASE else float("inf")
+
+    def cell(
+        self,
+        plan: Plan,
+        coords: Coords,
+        numbers: Mapping[str, Scalar],
+        example_fits: Arrays,
+        owner_report: OwnerReport | None,
+    ) -> Cell:
+        """The cell of the fit, of what is known of its estimate; as `partywise.experiment.cells.cell_of`."""
+        method, case = plan.methods[coords["method"]], plan.cases[coords["case"]]
+        # Of what is public no question to a ledger reads more than settings and options.
+        spec = MethodSpec[object, object, object](
+            method.options, plan.spec, case.settings, None, case.source, n_parties=coords["parties"]
+        )
+        return cell_of(plan, spec, coords, self.channel, numbers, example_fits, owner_report)
 
 
 def join_results(folders: Sequence[Path], authority: Path | None = None) -> JointResults:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import AccountError, ConfigError, PartyError
+from ...federation.account.account import EXTRACT
 from ..blocks import Part, read_entries
-from ..cells import RUN_APART, RUN_MODE, Cell, Coords, cell_of
+from ..cells import RUN_APART, RUN_MODE, Cell, Coords
 from ..deployment.joint_results import join_results
-from ..deployment.run_files import CELL, EXTRACT, OUTCOME, RECORD, Record, fit_folders, read_record
-from ..study import MethodSpec
+from ..deployment.run_files import CELL, OUTCOME, RECORD, Record, fit_folders, read_record
 from .folder import KEPT
 
 if TYPE_CHECKING:
@@ -112,11 +112,7 @@ def cell_of_run(plan: Plan, folders: Sequence[Path]) -> Cell:
     """The cell of a run: its estimate as who has it wrote it down, its channel as the accounts of all replay it."""
     joint, parts = join_results(folders), _parts(folders)
     coords, first = _coords(folders), parts[0]
-    record, method, case = (
-        next(iter(joint.records.values())),
-        plan.methods[coords["method"]],
-        plan.cases[coords["case"]],
-    )
+    record = next(iter(joint.records.values()))
     # What needs the records of all parties is undefined.
     numbers: dict[str, Scalar] = {RUN_APART: record.run, RUN_MODE: record.mode}
     undefined = dict.fromkeys(name for name, one in plan.study.own_measures.items() if not one.dims)
@@ -127,12 +123,8 @@ def cell_of_run(plan: Plan, folders: Sequence[Path]) -> Cell:
                     f"{name} is {numbers[name]!r} in one {CELL} of run {record.run[:12]} and {value!r} in another: one "
                     "of them was changed."
                 )
-    # Of what is public no question to a ledger reads more than settings and options.
-    spec = MethodSpec[object, object, object](
-        method.options, plan.spec, case.settings, None, case.source, n_parties=coords["parties"]
-    )
     report = next(iter(first.owner_reports.values()), None)
-    return cell_of(plan, spec, coords, joint.channel, undefined | numbers, _example_fits(plan, first), report)
+    return joint.cell(plan, coords, undefined | numbers, _example_fits(plan, first), report)
 
 
 def _example_fits(plan: Plan, part: Part) -> Arrays:
