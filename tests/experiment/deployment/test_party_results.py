@@ -20,13 +20,13 @@ from deployment_processes import Parties, PartyOutput
 from partywise.__main__ import main
 from partywise.experiment.cells import Cell, execution, run
 from partywise.experiment.data import generate
+from partywise.experiment.deployment.pipeline.kept_runs import cell_of_run
 from partywise.experiment.deployment.result import HeldEstimate, held_estimate, holders_in_words
 from partywise.experiment.deployment.run_files import read_record, write_outcome
 from partywise.experiment.deployment.screen import _number_line
 from partywise.experiment.owner_outputs import OwnerReport, estimate_rows, plain
 from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.cube import open_cube
-from partywise.experiment.results.kept_runs import cell_of_run
 from partywise.experiment.study import MethodSpec
 from partywise.federation.deployment.outcome import Outcome, outcomes
 from partywise.federation.place_checks import LocatedValue

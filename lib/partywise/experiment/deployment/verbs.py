@@ -304,7 +304,7 @@ def result(given: argparse.Namespace) -> int:
 
 def union(given: argparse.Namespace) -> int:
     """Print what all parties wrote down of each run, and keep it with the results where they are named."""
-    from ..results.kept_runs import runs_in
+    from .pipeline.kept_runs import runs_in
 
     try:
         runs = runs_in(given.folders)
@@ -320,8 +320,8 @@ def union(given: argparse.Namespace) -> int:
 
 def _union(folders: Sequence[Path], given: argparse.Namespace) -> None:
     """One run."""
-    from ..results.kept_runs import keep_run
     from .joint_results import join_results
+    from .pipeline.kept_runs import keep_run
 
     found = join_results(folders, given.authority)
     record, channel = next(iter(found.records.values())), found.channel

@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import AccountError, ConfigError, PartyError
-from ...federation.account.account import EXTRACT
-from ..blocks import Part, read_entries
-from ..cells import RUN_APART, RUN_MODE, Cell, Coords
-from ..deployment.joint_results import join_results
-from ..deployment.run_files import CELL, OUTCOME, RECORD, Record, fit_folders, read_record
-from .folder import KEPT
+from ....errors import AccountError, ConfigError, PartyError
+from ....federation.account.account import EXTRACT
+from ...blocks import Part, read_entries
+from ...cells import RUN_APART, RUN_MODE, Cell, Coords
+from ...results.folder import KEPT
+from ..joint_results import join_results
+from ..run_files import CELL, OUTCOME, RECORD, Record, fit_folders, read_record
 
 if TYPE_CHECKING:
-    from ...checks import Scalar
-    from ..batches import PlainShare
-    from ..jobs import Timings
-    from ..measures import Arrays
-    from ..plan import Plan
+    from ....checks import Scalar
+    from ...batches import PlainShare
+    from ...jobs import Timings
+    from ...measures import Arrays
+    from ...plan import Plan
 
 
 @dataclass(frozen=True)
