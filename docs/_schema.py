@@ -56,7 +56,9 @@ def configuration() -> Schema:
     definitions: Schema = {}
     top = block(Configuration, definitions)
     network = block(Network, definitions)
-    network["properties"]["parties"] |= {"additionalProperties": block(Address, definitions)}
+    # Nothing after the name where NVFlare connects the parties.
+    address = {"anyOf": [block(Address, definitions), {"type": "null"}]}
+    network["properties"]["parties"] |= {"additionalProperties": address}
     top["properties"]["network"] |= network
     top["properties"]["studies"] |= {"properties": blocks, "additionalProperties": {"type": ["string", "object"]}}
     return {"$schema": DRAFT, "title": "A configuration of partywise", **top, "definitions": definitions}

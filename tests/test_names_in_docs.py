@@ -33,8 +33,11 @@ MADE = {
     "elnino.yaml",
     "fertility.yaml",
     "sitecustomize.py",
+    # In a startup kit of NVFlare, and on its command line.
+    "partywise.yaml",
+    "partywise.log",
 }
-ELSEWHERE = {"partywise.pth", "partywise.lock"}
+ELSEWHERE = {"partywise.pth", "partywise.lock", "partywise.yaml", "partywise.log"}
 
 
 def documents() -> list[Path]:
