@@ -37,6 +37,10 @@ class PartyError(RuntimeError):
     """A run whose parties are processes of their own has ended for all: somebody is missing, silent or refused."""
 
 
+class JobEndedError(PartyError):
+    """Whoever runs the job of all parties, such as NVFlare, has ended it for all of them."""
+
+
 class Unreachable(PartyError):
     """A party does not answer: what was put to it did not reach it."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from partywise.errors import PartyError, Unreachable
+from partywise.errors import JobEndedError, Unreachable
 from partywise.federation.identity import Identity
 from partywise.federation.transport.credential import Credential
 from partywise.federation.transport.journal import Journal
@@ -57,7 +57,7 @@ class Line:
     def require_open(self) -> None:
         """As `partywise.federation.transport.relay.relay.Carrier.require_open`."""
         if self.middle.ended:
-            raise PartyError("the job was ended.")
+            raise JobEndedError("the job was ended.")
 
 
 def relayed(

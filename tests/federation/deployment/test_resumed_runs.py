@@ -5,6 +5,9 @@ More kills: `tests/statistical/statistical_network.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from threading import Timer
+
 import pytest
 
 from deployment_driver import CONFIGURATION, threads
@@ -14,6 +17,7 @@ from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.place_checks import PlacedRun
 from partywise.federation.transport import authority
 from partywise.federation.transport.journal import Journal
+from relayed import Middle, relayed
 from resumed import KINDS
 from toy_rounds import program, run
 
@@ -61,3 +65,34 @@ def test_who_comes_back_with_other_records_says_so_to_all_and_nothing_of_the_run
     assert (tmp_path / f"{first}.journal").exists(), "the right file may still be put back"
     expected = {name: outcome.digest for name, outcome in outcomes(program, run()).items()}
     assert {name: outcome.digest for name, outcome in tried({"records": "a"}).items()} == expected
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_party_that_was_killed_while_all_met_is_met_again(tmp_path, ended):
+    """Where the job of all was ended, all keep what they have said; else all begin anew at the second attempt."""
+    folder, names = tmp_path / "certificates", run().names
+    authority.make(folder, names, days=1)
+    victim, *others = names
+
+    def tried(middle: Middle, there: Sequence[str]) -> dict[str, object]:
+        journals = {name: Journal(tmp_path / f"{name}.journal", CONFIGURATION) for name in there}
+        ends = relayed(names, folder, middle, *there, journals=journals)
+        if set(there) != set(names):
+            # It had met all others when it was killed.
+            Timer(0.5, lambda: setattr(middle, "ended", ended)).start()
+        found = threads(program, {name: run() for name in there}, ends, journal=journals, patience=4.0)
+        for journal in journals.values():
+            journal.close()
+        return found
+
+    middle = Middle()
+    journal = Journal(tmp_path / f"{victim}.journal", CONFIGURATION)
+    relayed(names, folder, middle, victim, journals={victim: journal})
+    assert set(tried(middle, others)) == set(others)
+    journal.close()
+    found = tried(Middle(), names)
+    if not ended:
+        assert any("said hello a second time" in str(one) or "says:" in str(one) for one in found.values())
+        found = tried(Middle(), names)
+    expected = {name: outcome.digest for name, outcome in outcomes(program, run()).items()}
+    assert {name: getattr(one, "digest", one) for name, one in found.items()} == expected

@@ -15,6 +15,7 @@ from partywise.federation.transport.journal import DIGEST, Journal
 def written(path) -> Journal:
     journal = Journal(path, "shared")
     journal.choose("nonce", lambda: "first")
+    journal.notice("p1", "ready", b"agreed")
     journal.keep("p1", "message/0", b"frame")
     journal.notice("p1", "done", b"said")
     journal.deliver("p1", "done")
@@ -57,6 +58,14 @@ def test_a_journal_of_something_else_is_refused_or_gives_way(tmp_path):
     with pytest.raises(AccountError, match="started with another configuration or another version and has not ended"):
         Journal(tmp_path / "j", "other")
     assert not Journal(tmp_path / "j", "other", replaces=True).goes_on
+
+
+def test_a_journal_of_a_run_on_which_nobody_has_agreed_gives_way(tmp_path):
+    journal = Journal(tmp_path / "j", "shared")
+    journal.keep("p1", "hello", b"met")
+    assert not journal.is_agreed and written(tmp_path / "agreed").is_agreed
+    journal.close()
+    assert not Journal(tmp_path / "j", "other").goes_on
 
 
 def test_nothing_is_left_of_a_run_in_which_nobody_said_anything(tmp_path):

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from ...errors import PartyError, PolicyError, RefusalError
+from ...errors import JobEndedError, PartyError, PolicyError, RefusalError
 from ...privacy.mechanisms.random import KEY_BYTES
 from ..identity import Identity
 from ..place_checks import PlacedRun
@@ -97,7 +97,11 @@ def run_party(
                 session.choose(ended, lambda: "yes")
         return outcome
     except BaseException as error:
-        over = session.watch.over or not (session.id or again) or not _is_passing(error)
+        # Of a job that ends for all at once everybody keeps what it has: some have met, and others not.
+        goes_on = bool(session.id or again or isinstance(error, JobEndedError))
+        # Nobody has begun without this party: it need not be the one that the others met.
+        anew = _is_second_hello(error) and not (session.id or (journal is not None and journal.is_agreed))
+        over = session.watch.over or anew or not goes_on or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
         own = own_error(me)
         if isinstance(error, PolicyError):
@@ -155,6 +159,11 @@ def _is_passing(error: BaseException) -> bool:
     if isinstance(error, PartyError):
         return not isinstance(error, RefusalError)
     return isinstance(error, OSError | KeyboardInterrupt) or isinstance(error.__cause__, OSError)
+
+
+def _is_second_hello(error: BaseException) -> bool:
+    """Whether a party began anew that this one had met before."""
+    return isinstance(error.__cause__, RefusalError) and error.__cause__.tag == "hello"
 
 
 def _check(run: Run, me: str, transport: Transport) -> None:

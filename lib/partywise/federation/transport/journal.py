@@ -34,7 +34,7 @@ class Journal:
         What the run was started with, as digests.
     replaces : bool
         Whether the journal of a run that was started with something else gives way to this one: an experiment costs
-        nothing to repeat.
+        nothing to repeat. One on which nobody has agreed always does.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Journal:
     def __init__(self, path: Path, shared: str, *, replaces: bool = False) -> None:
         self.path, self._lock = path, Lock()
         self._open()
-        if replaces and self._chosen.get("shared", shared) != shared:
+        if (replaces or not self.is_agreed) and self._chosen.get("shared", shared) != shared:
             self.discard()
             self._open()
         self.goes_on = self._end > 0
@@ -73,6 +73,11 @@ class Journal:
             raise AccountError(
                 f"{self.path} cannot be written ({error.strerror}): make its folder writable."
             ) from error
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether others may have begun the run: this party has said to one that it is ready."""
+        return any(tag == "ready" for _, tag in self._notices)
 
     def choose(self, name: str, make: Callable[[], str]) -> str:
         """What this party chose in this run: made once, and on disk before anybody is told."""

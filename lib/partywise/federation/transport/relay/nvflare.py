@@ -13,7 +13,7 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
-from ....errors import PartyError, Unreachable
+from ....errors import JobEndedError, Unreachable
 
 TOPIC, DATA = "partywise", "data"
 
@@ -63,7 +63,7 @@ class JobCarrier:
     def require_open(self) -> None:
         """As `partywise.federation.transport.relay.relay.Carrier.require_open`."""
         if self._ended.triggered:
-            raise PartyError("NVFlare ended the job: its server says which site did not go on; submit it again.")
+            raise JobEndedError("NVFlare ended the job: its server says which site did not go on; submit it again.")
 
     def _handle(self, topic: str, request: Shareable, fl_ctx: FLContext) -> Shareable:
         answer, data = self._answer, request.get(DATA)

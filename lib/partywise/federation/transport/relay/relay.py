@@ -42,7 +42,7 @@ class Carrier(Protocol):
         """Let requests be answered by a function from now on; by nobody, if None."""
 
     def require_open(self) -> None:
-        """PartyError with the reason if whoever runs the job has ended it."""
+        """JobEndedError with the reason if whoever runs the job has ended it."""
 
 
 class Relay:
