@@ -145,7 +145,7 @@ def test_a_plan_that_does_not_fit_into_the_budget_is_refused_whole(started, tmp_
     parties = started(case)
     told = parties.all()
     assert {one.code for one in told.values()} == {1}
-    assert "plan: 3 fits; shop would pay " in told["shop"].err
+    assert "plan: 3 fits; to pay: row 7" in told["shop"].err
     assert "network.budget (epsilon = 6, delta = 1e-05 of unit features by rule gdp) REFUSES these" in told["shop"].err
     assert "the first 2 would fit; use more noise, run fewer fits, or state a larger budget" in told["shop"].err
     assert "'shop' ended with an error of its own; its output says which" in told["bank"].err

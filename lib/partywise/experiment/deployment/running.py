@@ -354,20 +354,14 @@ def _rooms(
         yield line, None if whole else error
 
 
-def _require_room(start: Start, account: Account, ready: Preparation) -> None:
-    """Say what all fits would cost; BudgetExceeded, told to the others, or PolicyError where that does not fit."""
-    network, count = start.deployment.network, len(start.deployments)
-    if network.mode == "experiment":
-        if count > 1:
-            _say(f"plan: {count} fits, mode experiment: what is released costs infinity")
-        return
-    limited = network.budget is not None or (start.policy is not None and start.policy.site.epsilon)
-    if count == 1 and not limited:
-        return
-    events = [events for _, events in _foresee(start, ready.n, ENOUGH)]
-    if count > 1:
-        _say(f"plan: {count} fits; {start.me} would pay {cost_in_words(start, events)}")
-    for line, error in _rooms(start, account.rows(), events):
+def _require_room(start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]) -> None:
+    """Say what several fits would cost; BudgetExceeded or PolicyError where what is left has no room for all."""
+    if len(start.deployments) > 1:
+        cost = f"to pay: {cost_in_words(start, events)}" if events else "made-up records do not show what they cost"
+        if start.deployment.network.mode == "experiment":
+            cost = "what is released costs infinity"
+        _say(f"plan: {len(start.deployments)} fits; {cost}")
+    for line, error in _rooms(start, rows, events) if events else ():
         if error is PolicyError:
             assert start.policy is not None
             raise PolicyError(f"{start.policy.path} forbids it: {line}; ask whoever answers for the file.")
@@ -397,12 +391,12 @@ def _run(start: Start) -> RunReport:
     network, policy = start.deployment.network, start.policy
     release, reports = network.mode == "release", list[FitReport]()
     ready = _prepare(start)
-    if policy is not None:
+    seen = list[tuple[Sequence[Message], tuple[Event, ...]]]()
+    if policy is not None or (release and (network.budget is not None or len(start.deployments) > 1)):
         # Before anything is drawn: what is paid stays paid. Made-up records that a method cannot fit refute nothing.
-        messages = list[Message]()
         with suppress(Exception):
-            messages += [one for found, _ in _foresee(start, ready.n, ENOUGH) for one in found]
-        _check_receivers(start, messages)
+            seen = _foresee(start, ready.n, ENOUGH)
+    _check_receivers(start, [one for messages, _ in seen for one in messages])
     for method, ahead in ready.estimates.items():
         told = f"method {method} gives {ahead}" if ahead else "who has it shows when the run has ended"
         _say(f"estimate: {told}")
@@ -412,7 +406,7 @@ def _run(start: Start) -> RunReport:
         path = start.ledger.with_suffix(".journal")
         # Once, however often it goes on: before its journal is there.
         if not path.exists():
-            _require_room(start, account, ready)
+            _require_room(start, account.rows(), [events for _, events in seen])
             if policy is not None and policy.site.epsilon:
                 account.record_time(ready.start_time)
         journal = opened_files.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
