@@ -53,7 +53,12 @@ def runs_apart(made):
     from partywise.experiment.deployment.settings import digest
     from partywise.experiment.plans import read_configuration
 
-    shared = read_configuration(Path(workflow.configfiles[-1]))
+    if len(workflow.configfiles) != 1 or workflow.config_settings.config:
+        raise ConfigError(
+            f"{PLACE.folder}/{KEPT} holds fits of parties that ran apart: give the one file that they shared, without "
+            "another one or --config, or remove that folder."
+        )
+    shared = read_configuration(Path(workflow.configfiles[0]))
     return kept_runs(Path(PLACE.folder), made, digest(shared))
 
 

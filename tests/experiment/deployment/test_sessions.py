@@ -7,19 +7,25 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
+from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
+from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute, execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.pipeline.kept_runs import compute as kept_cells
+from partywise.experiment.deployment.pipeline.kept_runs import kept_runs
 from partywise.experiment.deployment.run_files import fit_folders, read_record
-from partywise.experiment.deployment.settings import Deployment, deployments_of
+from partywise.experiment.deployment.settings import Deployment, deployments_of, digest
 from partywise.experiment.jobs import Timings
 from partywise.experiment.plans import plans
+from partywise.experiment.results.columns import Columns
 from partywise.federation.account.account import FILE
 from partywise.federation.account.reading import opened_account, paid_events, runs_of
 from partywise.federation.deployment import session
@@ -53,6 +59,31 @@ def started(tmp_path, monkeypatch):
     for process in (process for parties in made for process in parties.processes.values()):
         process.kill()
         process.join()
+
+
+def check_kept(case: Apart, results: Path) -> None:
+    """The fits of a session are cells of one block; those that are not there are in no design."""
+    made = plans(case.config)
+    with pytest.raises(ConfigError, match=r"is run .* of configuration .*, and this one is ffff: give the file"):
+        kept_runs(results, made, "ffff")
+    runs = kept_runs(results, made, digest(case.config))[case.study]
+    assert sorted(one.coords["epsilon"] for one in runs) == [1.0, 2.0, 4.0]
+    plan, folders = made[case.study], {one.record.run: list(map(str, one.folders)) for one in runs}
+    (block,) = blocks(plan).values()
+    (share,) = block.plain()
+    write_block(results / "block.npz", kept_cells(plan, share, folders, Timings()))
+    parts = [entry.read() for entry in read_entries(results / "block.npz")]
+    for chosen in (parts, parts[:2], parts[2:]):
+        columns = Columns(plan)
+        for part in chosen:
+            columns.add(part)
+        columns.check()
+        there = [slot in [part.epsilon[0] for part in chosen] for slot in (1.0, 2.0, 4.0)]
+        assert (columns.status > 0).tolist() == there
+        assert (np.isfinite(columns.numbers["epsilon_certified"])).tolist() == there
+    (results / "apart" / "broken").mkdir()
+    with pytest.raises(ConfigError, match=r"broken is no run that is kept: .* has no run.json"):
+        kept_runs(results, made, digest(case.config))
 
 
 def check_simulated(case: Apart, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +132,9 @@ def test_fits_of_a_session_are_those_of_the_simulation(started, tmp_path, monkey
     assert "rows of 1 runs, chain whole" in capsys.readouterr().out
     assert main(["result", str(folders[-1])]) == 0
     assert capsys.readouterr().out.count("server: sliced_inverse_regression, own, m, epsilon") == 3
+    for _ in ("kept", "kept again, in the place of the first"):
+        assert main(["union", *map(str, folders), "--results", "kept"]) == 0
+    check_kept(case, tmp_path / "kept")
     assert {len(runs_of(rows)) for rows in accounts(case, tmp_path).values()} == {3}
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....errors import AccountError, ConfigError, PartyError
+from ....errors import AccountError, ConfigError, CubeError, PartyError
 from ....federation.account.account import EXTRACT
 from ...blocks import Part, read_entries
 from ...cells import RUN_APART, RUN_MODE, Cell, Coords
@@ -81,15 +81,18 @@ def kept_runs(results: Path, plans: Mapping[str, Plan], configuration: str) -> d
     configuration : digest of what all parties share
     """
     found: dict[str, list[KeptRun]] = {name: [] for name in plans}
-    for place in sorted((results / KEPT).glob("[!.]*")):
-        folders = tuple(sorted(path for path in place.iterdir() if path.is_dir()))
-        record = read_record(folders[0])
+    for place in sorted((results / KEPT).glob("[!.]*/")):
+        try:
+            folders = tuple(sorted(place.glob("*/"))) or (place,)
+            record, coords = read_record(folders[0]), _coords(folders)
+        except (AccountError, CubeError, PartyError) as error:
+            raise ConfigError(f"{place} is no run that is kept: {error} Keep it again, or remove it.") from None
         if record.configuration != configuration or record.study not in plans:
             raise ConfigError(
                 f"{place} is run {record.run[:12]} of configuration {record.configuration[:12]}, and this one is "
                 f"{configuration[:12]}: give the file that the parties shared, as it was, or remove that folder."
             )
-        found[record.study].append(KeptRun(record, _coords(folders), folders))
+        found[record.study].append(KeptRun(record, coords, folders))
     return found
 
 
