@@ -67,8 +67,9 @@ class Record:
 
 
 def write_record(folder: Path, record: Record) -> None:
-    """Write ``run.json``, the last of the files of a run."""
+    """Write ``run.json``, the last of the files of a run, and have all of them on the disk."""
     _write(folder / RECORD, asdict(record))
+    _sync(folder, TRANSCRIPT, EXTRACT, RECORD, "", "..")
 
 
 def fit_folders(folder: Path) -> list[Path]:
@@ -140,11 +141,16 @@ def write_outcome(folder: Path, outcome: Outcome, mode: str, estimate: HeldEstim
     written = {ESTIMATE: not estimate.reason, PREDICTIONS: estimate.predictions, CELL: estimate.cell is not None}
     tables = [name for name, there in written.items() if there]
     _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "estimate": told, "holds": held})
-    for name in (OUTCOME, *tables, *files, ""):
+    _sync(folder, OUTCOME, *tables, *files, "")
+    return files
+
+
+def _sync(folder: Path, *names: str) -> None:
+    """Have files and the names in folders on the disk."""
+    for name in names:
         handle = os.open(folder / name, os.O_RDONLY)
         os.fsync(handle)
         os.close(handle)
-    return files
 
 
 def estimate_in_words(estimate: HeldEstimate) -> str:

@@ -50,6 +50,7 @@ from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee,
 from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
 from .run_files import (
+    RECORD,
     TRANSCRIPT,
     Record,
     estimate_in_words,
@@ -400,8 +401,7 @@ def _run(start: Start) -> RunReport:
     for method, ahead in ready.estimates.items():
         told = f"method {method} gives {ahead}" if ahead else "who has it shows when the run has ended"
         _say(f"estimate: {told}")
-    for fit in (start, *start.fits):
-        _folder(fit.into)
+    _folder(start.into)
     with _account(start) as account, ExitStack() as opened_files:
         path = start.ledger.with_suffix(".journal")
         # Once, however often it goes on: before its journal is there.
@@ -442,6 +442,7 @@ def _program(
     reports: list[FitReport],
 ) -> Program:
     """One fit as a party takes part in it: its files are on disk and it is among the reports when it has ended."""
+    _folder(start.into)
     deployment, publication, kept = start.deployment, None, list[tuple[HeldEstimate, list[str]]]()
     fit: Callable[[object], object] = deployment.plan.methods[deployment.network.method].protocol.fit
     if _publisher(deployment):
@@ -551,7 +552,9 @@ def _write_files(start: Start, account: Account, outcome: Outcome) -> tuple[Sent
 def _report(start: Start, account: Account, reports: Sequence[FitReport]) -> RunReport:
     """What the screen tells of all fits when the last one has ended."""
     plan, delta = start.deployment.plan, start.delta
-    runs, group = {read_record(fit.into).run for fit in start.fits}, plan.rows_per_user(start.deployment.network.case)
+    # Those that had ended before left their files where --into was then.
+    there = (fit.into for fit in start.fits if (fit.into / RECORD).is_file())
+    runs, group = {read_record(one).run for one in there}, plan.rows_per_user(start.deployment.network.case)
     paid = [(run, event) for run, event in paid_events(account.rows()) if run in runs]
     against = "declared" if account.budget is None else account.budget.against
     events = [event for _, event in paid]
