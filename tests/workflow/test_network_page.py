@@ -40,6 +40,19 @@ def test_the_configuration_of_the_page_is_one_that_parties_share():
     assert set(found.names) == set(config["network"]["parties"])
 
 
+def test_the_fits_of_the_page_are_a_session_of_its_configuration():
+    config, more = (
+        yaml.safe_load(found) for found in re.findall(r"```yaml\n((?:root_seed|fits).*?)```", PAGE, re.DOTALL)
+    )
+    targets = [fit["epsilon"] for fit in more["fits"]]
+    for key in ("method", "epsilon"):
+        del config["network"][key]
+    config["studies"]["sliced_inverse_regression"]["cases"]["two_hospitals"]["grid"]["epsilon"] = targets
+    for fits in (more["fits"], "grid"):
+        config["network"]["fits"] = fits
+        assert [one.epsilon for one in deployments_of(config, plans(config))] == targets
+
+
 def test_the_table_has_every_key_of_the_block():
     named = re.findall(r"`(\w+)`", " ".join(first_cells("The shared configuration")))
     assert sorted(set(named) - {"network"}) == sorted(field.name for field in fields(Network))
