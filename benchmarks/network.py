@@ -9,6 +9,10 @@ session of 20 such fits, each of which must leave at every party what a simulati
 Fails when ours with TLS takes more than 20 ms or 2 s, the whole run more than 5 s, or a further fit of the session more
 than .15 CPU seconds of all parties together.
 
+NVFlare is measured where it is installed: messages around three sites that it connects, sealed as in a run, in one job
+of its own, and the whole run as a job, from its submission to its end. It has an environment of its own: with
+`requirements-nvflare.lock` and `requirements-network.lock` in one, that environment's Python shows all rows.
+
 PyChor and pyOpenSSL, which the plain pool asks for with TLS, are in no lock of ours: where one is absent its row is
 left out by name. `python3 -m pip install --no-deps --target FOLDER pychor==0.4.0 pyopenssl` brings both, and
 `PYTHONPATH=FOLDER` shows them. `--write` puts the table into docs/network_benchmark.md.
@@ -42,7 +46,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "lib")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("lib", "tests/support", "workflow")]
 
 from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
@@ -74,6 +78,10 @@ NOTES = (
     "sockets. Ours checks who the other side is, admits a size before it reads, and refuses a second frame of a tag.",
     "PyChor and pyOpenSSL are in no lock of ours; the first lines of `benchmarks/network.py` say how to get them.",
 )
+NVFLARE, SEALED = "nvflare", "partywise, NVFlare, sealed from end to end"
+JOBS = """
+The same fit as a job of NVFlare, with a server between four sites that are up, took {run:.1f} s from its submission to
+its end as NVFlare says it (median of {all}): its queue, and a process of every site that is started for the job."""
 PAGE = ROOT / "docs" / "network_benchmark.md"
 
 
@@ -333,6 +341,64 @@ def require_simulated(scratch: Path, config: Path) -> None:
                 raise RuntimeError(f"{name} holds something else of {one.label} than in the simulation.")
 
 
+def nvflare_project(folder: Path, names: Sequence[str]) -> Any:
+    """A project of NVFlare with a site for each name, whose processes find the modules of this measurement."""
+    from nvflare_project import Project
+
+    folder.mkdir()
+    return Project(Path(sys.executable), folder, names, [ROOT / "benchmarks", *map(Path, sys.path[:3])])
+
+
+def nvflare_round_trips(folder: Path) -> tuple[float, float]:
+    """As `measured`, of three sites in one job."""
+    from nvflare_project import COMPLETED
+    from partywise.experiment.deployment.nvflare.job import write_files
+
+    project, executor = nvflare_project(folder, NAMES), "nvflare_round_trips.RoundTrips"
+    for name in NAMES:
+        project.allow(name, executor)
+    write_files(folder / "job", "round-trips", NAMES, {"path": executor, "args": {}})
+    with project.running():
+        if (ended := project.run()) != COMPLETED:
+            raise RuntimeError(f"the job of NVFlare ended with {ended}: look into {folder}.")
+    small, large = json.loads((project.kit(NAMES[0]) / "round_trips.json").read_text())
+    return small, large
+
+
+def nvflare_whole_run(folder: Path, runs: int) -> list[float]:
+    """Seconds from the submission of a job with the whole run to its end, several times over, all sites being up."""
+    from nvflare_project import COMPLETED
+
+    scratch = folder / "files"
+    scratch.mkdir(parents=True)
+    config = clinics(scratch, 1)
+    network = json.loads(config.read_text())["network"]
+    project, seconds = nvflare_project(folder / "project", list(network["parties"])), []
+    kinds = ["release", "cipher", "public", "clear"]
+    for name in project.sites:
+        site = {
+            "files": [{"file": f"{one}/visits.csv", "columns": ["*"]} for one in network["rows"]],
+            "methods": [{"study": STUDY, "protocols": ["certified"]}],
+            "modes": ["experiment"],
+            "receivers": [{"party": one, "kinds": kinds} for one in project.sites],
+        }
+        own = scratch / f"of {name}"
+        own.mkdir()
+        if name in network["rows"]:
+            (scratch / name).rename(own / name)
+        (own / "site.yaml").write_text(json.dumps(site))
+        project.settle(name, own)
+    project.say("-m", "partywise", "nvflare-job", str(config), "--into", "job")
+    with project.running():
+        for _ in range(runs + 1):
+            begun = time.perf_counter()
+            if (ended := project.run()) != COMPLETED:
+                raise RuntimeError(f"the job of NVFlare ended with {ended}: look into {folder}.")
+            seconds.append(time.perf_counter() - begun)
+    # Before the first, the sites were starting.
+    return seconds[1:]
+
+
 def medians(found: Mapping[str, list[tuple[float, float]]]) -> dict[str, tuple[float, float]]:
     """Over the rounds, of small and of large turns."""
     return {
@@ -360,6 +426,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="put what was measured into docs/network_benchmark.md")
     words, load = parser.parse_args(), os.getloadavg()[0]
     absent = {row.label: row.package for row in ROWS if row.package and find_spec(row.package) is None}
+    if find_spec(NVFLARE) is None:
+        absent[SEALED] = NVFLARE
     found: dict[str, list[tuple[float, float]]] = {row.label: [] for row in ROWS if row.label not in absent}
     whole, sessions = [], []
     with tempfile.TemporaryDirectory() as scratch:
@@ -369,8 +437,11 @@ def main() -> int:
             for row in ROWS:
                 if row.label in found:
                     found[row.label].append(measured(row, folder))
+            if SEALED not in absent:
+                found.setdefault(SEALED, []).append(nvflare_round_trips(Path(scratch) / f"nvflare {turn}"))
             whole.append(whole_run(Path(scratch) / f"run {turn}"))
             sessions.append(whole_run(Path(scratch) / f"session {turn}", FITS))
+        jobs = [] if SEALED in absent else nvflare_whole_run(Path(scratch) / "jobs", ROUNDS)
     rows = medians(found)
     small, large = rows[ROWS[0].label]
     run, cpu = (statistics.median(column) for column in zip(*whole, strict=True))
@@ -383,6 +454,7 @@ def main() -> int:
         f"Sessions of {FITS} such fits (`network.fits`) took {session:.1f} s and {session_cpu:.1f} CPU s of all four,",
         f"{fit:.3f} s and {fit_cpu:.3f} CPU s for each fit after the first (medians). What every party held of every",
         "fit was what its simulation gives it, to the last bit.",
+        *([JOBS.format(run=statistics.median(jobs), all=", ".join(f"{one:.1f}" for one in jobs))] if jobs else []),
         *(f"Left out: {label}, as the package {package} is absent." for label, package in absent.items()),
     ]
     print("\n".join([*table(rows), "", *sentences]))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from deployment_cases import Apart
-from nvflare_project import COMPLETED, Project, with_extra
+from nvflare_case import CaseProject
+from nvflare_project import COMPLETED, with_extra
 from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical
@@ -23,7 +24,7 @@ def python(tmp_path_factory):
 
 @pytest.mark.parametrize("study", FRAMES)
 def test_kills_of_sites_change_nothing_and_nothing_is_paid_twice(python, tmp_path, study):
-    made, rng, killed = Project(python, tmp_path, Apart(study)), stream(7, "kills over NVFlare", study), 0
+    made, rng, killed = CaseProject(python, tmp_path, Apart(study)), stream(7, "kills over NVFlare", study), 0
     with made.running():
         for seed in range(KILLS):
             site = [*made.sites.values()][rng.integers(len(made.sites))]

@@ -11,29 +11,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import chdir, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import yaml
 
-from deployment_cases import Apart
 from network_driver import addresses
-from partywise.experiment.cells import execution, run
-from partywise.experiment.data import generate
-from partywise.experiment.deployment.joint_results import join_results
-from partywise.federation.account.account import FILE
-from partywise.federation.account.reading import opened_account, paid_events, runs_of
-from partywise.federation.deployment.outcome import outcomes
-from partywise.federation.run import Run, simulate
 from partywise.federation.transport.tls import site_name
 from pipeline import ROOT, environment
-from site_files import site_of, write_site
 
-ADMIN, SERVER, NAME, CONFIGURATION = "admin@example.com", "localhost", "clinics", "mine"
+ADMIN, SERVER, NAME = "admin@example.com", "localhost", "clinics"
 SITE = "partywise.experiment.deployment.nvflare.site"
 BUILDERS = ("workspace.WorkspaceBuilder", "static_file.StaticFileBuilder", "cert.CertBuilder")
 COMPLETED = "FINISHED:COMPLETED"
+# Its module ends a job where a test asks for it.
+MORTAL = ROOT / "tests" / "support" / "mortal_site"
 # An administrator who submits a job, waits for its end and says what became of it.
 SUBMIT = f"""
 import sys
@@ -57,27 +50,20 @@ def with_extra(folder: Path) -> Path:
 
 
 class Project:
-    """A provisioned project whose sites are the parties of a case, each with its own file and policy.
+    """A provisioned project with a site for each of some parties.
 
-    python : of an environment with the extra; folder : of all startup kits and files
+    python : of an environment with the extra; folder : of all startup kits
+    paths : folders of modules beside those of the library, for the processes of all
     """
 
-    def __init__(self, python: Path, folder: Path, case: Apart) -> None:
-        self.python, self.folder, self.case = python, folder, case
-        self.sites = {name: site_name(name) for name in case.names}
+    def __init__(self, python: Path, folder: Path, names: Sequence[str], paths: Sequence[Path] = ()) -> None:
+        self.python, self.folder, self._paths = python, folder, [ROOT / "lib", MORTAL, *paths]
+        self.sites = {name: site_name(name) for name in names}
         self._processes = list[subprocess.Popen[bytes]]()
-        case.network["parties"] = dict.fromkeys(case.names)
-        self.whole = case.write(folder)
         self._provision()
-        for name, site in self.sites.items():
-            write_site(folder / name, site_of(case, name))
-            text = yaml.safe_dump({"data": str(folder / name)})
-            (self.kit(site) / "local" / "partywise.yaml").write_text(text, encoding="utf-8")
-            self.allow(site, "PartyExecutor")
-        self.allow(SERVER, "PartyController")
-        self.job = folder / "job"
-        (folder / f"{CONFIGURATION}.yaml").write_text(yaml.safe_dump(case.config, sort_keys=False), encoding="utf-8")
-        self._say("-m", "partywise", "nvflare-job", f"{CONFIGURATION}.yaml", "--into", "job")
+        for site in self.sites.values():
+            self.allow(site, f"{SITE}.PartyExecutor")
+        self.allow(SERVER, f"{SITE}.PartyController")
 
     def _provision(self) -> None:
         port = addresses([SERVER])[SERVER][1]
@@ -89,16 +75,17 @@ class Project:
         builders.append({"path": "nvflare.lighter.impl.signature.SignatureBuilder"})
         project = {"api_version": 3, "name": NAME, "participants": participants, "builders": builders}
         (self.folder / "project.yml").write_text(yaml.safe_dump(project), encoding="utf-8")
-        self._say("-m", "nvflare.cli", "provision", "-p", "project.yml", "-w", "kits", "--force")
+        self.say("-m", "nvflare.cli", "provision", "-p", "project.yml", "-w", "kits", "--force")
 
-    def _say(self, *words: str) -> None:
+    def say(self, *words: str) -> None:
+        """A command of its Python, in its folder."""
         given = {"cwd": self.folder, "env": self.environment()}
         done = subprocess.run([str(self.python), *words], capture_output=True, text=True, **given)  # type: ignore[call-overload]
         assert done.returncode == 0, done.stdout + done.stderr
 
     def environment(self, site: str = "") -> Mapping[str, str]:
         """For its processes: this checkout's library, and at a site a file that ends one of its jobs."""
-        path = f"{ROOT / 'lib'}:{ROOT / 'tests' / 'support' / 'mortal_site'}"
+        path = ":".join(map(str, self._paths))
         return {**environment(), "PYTHONPATH": path, "HOME": str(self.folder), "MORTAL": str(self.mortal(site))}
 
     def mortal(self, site: str) -> Path:
@@ -110,12 +97,12 @@ class Project:
         return self.folder / "kits" / NAME / "prod_00" / name
 
     def allow(self, name: str, *classes: str) -> None:
-        """Which classes of partywise a job may name at a site, and nothing else; logs stay where they are."""
+        """Which classes a job may name at a site, and no others; logs stay where they are."""
         local = self.kit(name) / "local"
         text = (local / "resources.json.default").read_text(encoding="utf-8")
         # Servers of one machine would take each other's jobs.
         resources = json.loads(text.replace("/tmp/nvflare", str(self.folder / "store")))
-        resources["class_allow_list"] = [f"{SITE}.{one}" for one in classes]
+        resources["class_allow_list"] = list(classes)
         resources["allow_log_streaming"] = False
         resources["components"] = [one for one in resources["components"] if "logging" not in one["path"]]
         (local / "resources.json").write_text(json.dumps(resources), encoding="utf-8")
@@ -151,9 +138,9 @@ class Project:
                 process.wait()
             self._processes.clear()
 
-    def run(self, seconds: float = 240.0) -> str:
-        """Submit the job and wait for its end: what NVFlare says of it."""
-        words = [str(self.python), "-c", SUBMIT, str(self.kit(ADMIN)), str(self.job), str(seconds)]
+    def run(self, job: Path | None = None, seconds: float = 240.0) -> str:
+        """Submit a job, by default that in the folder ``job``, and wait for its end: what NVFlare says of it."""
+        words = [str(self.python), "-c", SUBMIT, str(self.kit(ADMIN)), str(job or self.folder / "job"), str(seconds)]
         for _ in range(20):
             given = {"cwd": self.folder, "env": self.environment(), "timeout": seconds + 60}
             done = subprocess.run(words, capture_output=True, text=True, **given)  # type: ignore[call-overload]
@@ -164,51 +151,7 @@ class Project:
             time.sleep(0.5)
         raise AssertionError(done.stdout + done.stderr)
 
-    def said(self, name: str) -> str:
-        """What a party has said in all its jobs."""
-        return (self.kit(self.sites[name]) / "partywise.log").read_text(encoding="utf-8")
-
-    def results(self, name: str) -> Path:
-        """The folder of a party's results."""
-        return self.kit(self.sites[name]) / "partywise" / CONFIGURATION
-
-    def account(self, name: str) -> Path:
-        """The file of a party's account."""
-        return (self.folder / name if name in self.case.files else self.results(name)) / FILE
-
-    def model(self) -> object:
-        """What the owner of all data takes home of the same fit."""
-        found = self.case.deployment()
-        network = found.network
-        with chdir(self.whole):
-            data = generate(found.plan, network.case, [0], "resources")
-            cells = run(found.plan, network.case, network.method, found.n_parties, [0], [network.fold], data)
-        (report,) = (one.owner_report for one in cells if one.coords["epsilon"] == found.epsilon)
-        assert report is not None
-        return report.model
-
-    def fresh_run(self) -> Run:
-        """A run of all data in one process, not used yet."""
-        found = self.case.deployment()
-        network = found.network
-        with chdir(self.whole):
-            data = generate(found.plan, network.case, [0], "resources")[0]
-            given = found.plan, network.case, network.method, found.n_parties, network.fold, found.epsilon, data
-            return execution(*given)
-
-    def check_ended(self, runs: int = 1) -> None:
-        """After so many runs that have ended: results, ledger, accounts and journals are those of the simulation."""
-        fit = self.case.deployment().plan.methods[self.case.network["method"]].protocol.fit
-        names, reference = self.case.names, self.fresh_run()
-        simulate(fit, reference)
-        found = join_results([self.results(name) for name in names], self.kit(SERVER) / "startup" / "rootCA.pem")
-        assert found.channel.ledger.digest == reference.channel.ledger.digest
-        assert len(found.channel.ledger.rows) == len(reference.channel.ledger.rows)
-        expected = {name: one.digest for name, one in outcomes(fit, self.fresh_run()).items()}
-        assert {name: found.records[name].outcome for name in names} == expected
-        for name in names:
-            rows = opened_account(self.account(name)).rows
-            assert len({*runs_of(rows)}) == sum(row.kind == "ended" for row in rows) == runs, name
-            paid = [(owner, event.release_id) for owner, event in paid_events(rows)]
-            assert len(paid) == len(set(paid)), f"{name} paid twice"
-            assert not self.account(name).with_suffix(".journal").exists()
+    def settle(self, name: str, data: Path) -> None:
+        """Say at a site where own files are."""
+        text = yaml.safe_dump({"data": str(data)})
+        (self.kit(self.sites[name]) / "local" / "partywise.yaml").write_text(text, encoding="utf-8")

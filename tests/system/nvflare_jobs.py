@@ -11,7 +11,8 @@ import json
 import pytest
 
 from deployment_cases import Apart
-from nvflare_project import COMPLETED, SERVER, Project, with_extra
+from nvflare_case import CaseProject
+from nvflare_project import COMPLETED, SERVER, SITE, with_extra
 from partywise.experiment.owner_outputs import estimate_rows
 from site_files import site_of, write_site
 
@@ -26,7 +27,7 @@ def python(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def project(python, tmp_path_factory):
-    made = Project(python, tmp_path_factory.mktemp("project"), Apart("sliced_inverse_regression"))
+    made = CaseProject(python, tmp_path_factory.mktemp("project"), Apart("sliced_inverse_regression"))
     with made.running():
         yield made
 
@@ -64,7 +65,7 @@ def test_a_site_that_refuses_by_nvflares_policy_ends_the_job_for_all(project):
     assert project.said("south").count(" job ") == runs, "its party was never started"
     for name in ("north", "server"):
         assert "party: NVFlare ended the job" in project.said(name).split(" job ")[-1]
-    project.allow("south", "PartyExecutor")
+    project.allow("south", f"{SITE}.PartyExecutor")
 
 
 def test_a_site_without_a_policy_runs_nothing(project):
@@ -79,7 +80,7 @@ def test_a_site_without_a_policy_runs_nothing(project):
 
 def test_a_site_that_was_killed_goes_on_when_the_job_is_submitted_again(python, tmp_path):
     """Columns at two parties: it dies after some messages, all of which it makes again and none of which it pays."""
-    made = Project(python, tmp_path, Apart("vertical_linear"))
+    made = CaseProject(python, tmp_path, Apart("vertical_linear"))
     with made.running():
         made.mortal("shop").write_text("12")
         assert made.run() != COMPLETED

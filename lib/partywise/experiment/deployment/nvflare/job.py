@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ....errors import ConfigError
@@ -49,21 +49,23 @@ def write_job(deployment: Deployment, file: Path, into: Path) -> dict[str, str]:
     if into.exists():
         raise ConfigError(f"--into is {into}, which is there already: name a new folder.")
     sites = {name: site_name(name) for name in deployment.names}
-    meta = {
-        "name": re.sub(r"[^A-Za-z0-9_-]", "-", file.stem),
-        "resource_spec": {},
-        "deploy_map": {APP: ["server", *sites.values()]},
-        "min_clients": len(sites),
-        "mandatory_clients": list(sites.values()),
-    }
-    server = {
-        "format_version": FORMAT,
-        "workflows": [
-            {"id": "parties", "path": f"{SITE}.PartyController", "args": {"sites": list(sites.values())}},
-        ],
-        "components": [],
-    }
     executor = {"path": f"{SITE}.PartyExecutor", "args": {"configuration": file.name}}
+    config = write_files(into, re.sub(r"[^A-Za-z0-9_-]", "-", file.stem), list(sites.values()), executor)
+    (config / file.name).write_bytes(file.read_bytes())
+    return sites
+
+
+def write_files(into: Path, name: str, sites: Sequence[str], executor: Mapping[str, object]) -> Path:
+    """Files of a job in which all sites run an executor; the folder of its configuration."""
+    meta = {
+        "name": name,
+        "resource_spec": {},
+        "deploy_map": {APP: ["server", *sites]},
+        "min_clients": len(sites),
+        "mandatory_clients": [*sites],
+    }
+    controller = {"id": "parties", "path": f"{SITE}.PartyController", "args": {"sites": [*sites]}}
+    server = {"format_version": FORMAT, "workflows": [controller], "components": []}
     client = {
         "format_version": FORMAT,
         "executors": [{"tasks": ["party"], "executor": executor}],
@@ -79,5 +81,4 @@ def write_job(deployment: Deployment, file: Path, into: Path) -> dict[str, str]:
         (config / "config_fed_client.json", client),
     ):
         path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
-    (config / file.name).write_bytes(file.read_bytes())
-    return sites
+    return config

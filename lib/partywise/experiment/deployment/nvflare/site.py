@@ -118,7 +118,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
             patience, largest = network.patience, network.largest_message
             return Relay(me, peers, carrier, identity, largest=largest, patience=patience, journal=journal)
 
-        with _certificates(Path(workspace.get_startup_kit_dir()), me) as certificates:
+        with certificates_of(Path(workspace.get_startup_kit_dir()), me) as certificates:
             words = argparse.Namespace(
                 config=file,
                 me=me,
@@ -203,7 +203,7 @@ def _said_to(output: TextIO) -> Iterator[None]:
 
 
 @contextmanager
-def _certificates(kit: Path, me: str) -> Iterator[Path]:
+def certificates_of(kit: Path, me: str) -> Iterator[Path]:
     """The certificate of a startup kit under the names that a run looks for."""
     with tempfile.TemporaryDirectory() as folder:
         for name, file in KIT.items():

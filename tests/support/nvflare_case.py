@@ -1,0 +1,85 @@
+"""A project of NVFlare whose sites are the parties of a case, and what must be true when its jobs have ended."""
+
+from __future__ import annotations
+
+from contextlib import chdir
+from pathlib import Path
+
+import yaml
+
+from deployment_cases import Apart
+from nvflare_project import SERVER, Project
+from partywise.experiment.cells import execution, run
+from partywise.experiment.data import generate
+from partywise.experiment.deployment.joint_results import join_results
+from partywise.federation.account.account import FILE
+from partywise.federation.account.reading import opened_account, paid_events, runs_of
+from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.run import Run, simulate
+from site_files import site_of, write_site
+
+CONFIGURATION = "mine"
+
+
+class CaseProject(Project):
+    """A project whose sites are the parties of a case, each with its own file and policy, and its job."""
+
+    def __init__(self, python: Path, folder: Path, case: Apart) -> None:
+        super().__init__(python, folder, case.names)
+        self.case = case
+        case.network["parties"] = dict.fromkeys(case.names)
+        self.whole = case.write(folder)
+        for name in case.names:
+            write_site(folder / name, site_of(case, name))
+            self.settle(name, folder / name)
+        (folder / f"{CONFIGURATION}.yaml").write_text(yaml.safe_dump(case.config, sort_keys=False), encoding="utf-8")
+        self.say("-m", "partywise", "nvflare-job", f"{CONFIGURATION}.yaml", "--into", "job")
+
+    def said(self, name: str) -> str:
+        """What a party has said in all its jobs."""
+        return (self.kit(self.sites[name]) / "partywise.log").read_text(encoding="utf-8")
+
+    def results(self, name: str) -> Path:
+        """The folder of a party's results."""
+        return self.kit(self.sites[name]) / "partywise" / CONFIGURATION
+
+    def account(self, name: str) -> Path:
+        """The file of a party's account."""
+        return (self.folder / name if name in self.case.files else self.results(name)) / FILE
+
+    def model(self) -> object:
+        """What the owner of all data takes home of the same fit."""
+        found = self.case.deployment()
+        network = found.network
+        with chdir(self.whole):
+            data = generate(found.plan, network.case, [0], "resources")
+            cells = run(found.plan, network.case, network.method, found.n_parties, [0], [network.fold], data)
+        (report,) = (one.owner_report for one in cells if one.coords["epsilon"] == found.epsilon)
+        assert report is not None
+        return report.model
+
+    def fresh_run(self) -> Run:
+        """A run of all data in one process, not used yet."""
+        found = self.case.deployment()
+        network = found.network
+        with chdir(self.whole):
+            data = generate(found.plan, network.case, [0], "resources")[0]
+            given = found.plan, network.case, network.method, found.n_parties, network.fold, found.epsilon, data
+            return execution(*given)
+
+    def check_ended(self, runs: int = 1) -> None:
+        """After so many runs that have ended: results, ledger, accounts and journals are those of the simulation."""
+        fit = self.case.deployment().plan.methods[self.case.network["method"]].protocol.fit
+        names, reference = self.case.names, self.fresh_run()
+        simulate(fit, reference)
+        found = join_results([self.results(name) for name in names], self.kit(SERVER) / "startup" / "rootCA.pem")
+        assert found.channel.ledger.digest == reference.channel.ledger.digest
+        assert len(found.channel.ledger.rows) == len(reference.channel.ledger.rows)
+        expected = {name: one.digest for name, one in outcomes(fit, self.fresh_run()).items()}
+        assert {name: found.records[name].outcome for name in names} == expected
+        for name in names:
+            rows = opened_account(self.account(name)).rows
+            assert len({*runs_of(rows)}) == sum(row.kind == "ended" for row in rows) == runs, name
+            paid = [(owner, event.release_id) for owner, event in paid_events(rows)]
+            assert len(paid) == len(set(paid)), f"{name} paid twice"
+            assert not self.account(name).with_suffix(".journal").exists()
