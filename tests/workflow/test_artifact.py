@@ -40,6 +40,8 @@ PARTS += (
     "pyproject.toml",
     "requirements.lock",
     "requirements-test.lock",
+    "requirements-network.lock",
+    "requirements-nvflare.lock",
     "run",
     "Snakefile",
 )
@@ -282,13 +284,16 @@ def test_experiments_count_what_the_register_holds():
 def test_the_container_runs_what_is_there(project):
     assert list(container.oddities(ROOT)) == []
     words = container.instructions(ROOT)
-    assert words[0][0] == "FROM" and json.loads(words[-1][1]) == ["./run"] and 7 <= len(words) <= 12
+    assert words[0][0] == "ARG" and json.loads(words[-1][1]) == ["./run"] and 20 <= len(words) <= 26
     text = (project / "Dockerfile").read_text()
     for old, new, told in (
         ("python:3.11", "python:3.9", "Python 3.9 is older than >=3.11"),
-        ("FROM python:", "FROM debian:", "does not begin with a python:X.Y.Z-slim"),
+        ("BASE=python:", "BASE=debian:", "does not begin with a python:X.Y.Z-slim"),
+        ("FROM ${BASE} AS wheel", "FROM python AS wheel", "does not begin with a python:X.Y.Z-slim"),
+        (" AS party", " AS parties", "it has no target party"),
         ("COPY --chown=someone:someone . ", "COPY absent . ", "it copies absent, which is absent"),
-        ("USER someone\n", "", "it runs as root"),
+        ("USER someone\n", "", "it runs party as root"),
+        ("USER someone\nWORKDIR /home/someone/partywise\n", "", "it runs ./run as root"),
         ("WORKDIR", "WORKDIRECTORY", "'WORKDIRECTORY' is not an instruction"),
         ('["./run"]', '["bash"]', "it does not run ./run"),
     ):

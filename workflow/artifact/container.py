@@ -12,6 +12,8 @@ from .facts import text
 
 WORDS = ("FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD", "ENV", "ARG", "VOLUME", "LABEL")
 BASE = re.compile(r"python:(\d+)\.(\d+)\.(\d+)-slim(-\w+)?(@sha256:[0-9a-f]{64})?")
+# The target of one party; what the last stage runs.
+PARTY, RUN = "party", "./run"
 # What ./run needs in the image.
 NEEDED = (
     "run",
@@ -42,10 +44,14 @@ def oddities(root: Path) -> Iterator[str]:
     found = instructions(root)
     yield from (f"Dockerfile: {word!r} is not an instruction" for word, _ in found if word not in WORDS)
     yield from _base(root, found)
-    users = [rest for word, rest in found if word == "USER"]
-    if not users or users[-1] in ("root", "0"):
-        yield "Dockerfile: it runs as root"
-    for source in (name for word, rest in found if word == "COPY" for name in _sources(rest)):
+    for name, stage in _stages(found).items():
+        users = [rest for word, rest in stage if word == "USER"]
+        if name in (PARTY, RUN) and (not users or users[-1] in ("root", "0")):
+            yield f"Dockerfile: it runs {name} as root"
+    if PARTY not in _stages(found):
+        yield f"Dockerfile: it has no target {PARTY}"
+    copied = [rest for word, rest in found if word == "COPY" and not rest.startswith("--from=")]
+    for source in (name for rest in copied for name in _sources(rest)):
         if not (root / source).exists():
             yield f"Dockerfile: it copies {source}, which is absent"
     ignored = {line.strip().rstrip("/") for line in text(root, ".dockerignore").splitlines()}
@@ -54,14 +60,25 @@ def oddities(root: Path) -> Iterator[str]:
             yield f"Dockerfile: {name} is absent from what is copied"
     yield from (f".dockerignore lets {name} in" for name in (".venv", "results", "resources") if name not in ignored)
     entry = [rest for word, rest in found if word == "ENTRYPOINT"]
-    if not entry or json.loads(entry[-1])[0] != "./run":
+    if not entry or json.loads(entry[-1])[0] != RUN:
         yield "Dockerfile: it does not run ./run"
+
+
+def _stages(found: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """Instructions of each stage by its name; the last one has none."""
+    stages = dict[str, list[tuple[str, str]]]()
+    for word, rest in found:
+        if word == "FROM":
+            stages[rest.partition(" AS ")[2] or RUN] = []
+        elif stages:
+            next(reversed(stages.values())).append((word, rest))
+    return stages
 
 
 def _base(root: Path, found: list[tuple[str, str]]) -> Iterator[str]:
     """The image is a Python with a full version that the package allows and the environments have."""
-    base = BASE.fullmatch(found[0][1]) if found and found[0][0] == "FROM" else None
-    if not base:
+    base = BASE.fullmatch(found[0][1].removeprefix("BASE=")) if found and found[0][0] == "ARG" else None
+    if not base or any(rest.split()[0] != "${BASE}" for word, rest in found if word == "FROM"):
         yield "Dockerfile: it does not begin with a python:X.Y.Z-slim whose version is pinned"
         return
     version = (int(base[1]), int(base[2]))

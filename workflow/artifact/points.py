@@ -106,11 +106,23 @@ def software(root: Path) -> Iterator[str]:
     if not run or not test:
         yield "requirements.lock or requirements-test.lock is absent or empty"
         return
-    beside = ("requirements-network.lock", "requirements-nvflare.lock")
-    for name in ("requirements.lock", "requirements-test.lock", *beside):
+    for name in (
+        "requirements.lock",
+        "requirements-test.lock",
+        "requirements-network.lock",
+        "requirements-nvflare.lock",
+    ):
         yield from (f"{package} has no hash in {name}" for package in unhashed(root, name))
-    run |= pins(root, "requirements-network.lock")
-    yield from (f"{name} differs between the locks" for name in run if test.get(name) != run[name])
+    network, nvflare = pins(root, "requirements-network.lock"), pins(root, "requirements-nvflare.lock")
+    # That of NVFlare is an environment of its own.
+    common = {name: version for name, version in nvflare.items() if name in test}
+    yield from (
+        f"{name} differs between the locks"
+        for lock in (run, network, common)
+        for name in lock
+        if test.get(name) != lock[name]
+    )
+    run = network | run
     for path in sorted((root / "envs").glob("*.yaml")):
         for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["dependencies"]:
             name, _, version = entry.partition("==")
