@@ -231,6 +231,8 @@ def test_the_pipeline_takes_a_run_as_it_is_and_makes_cube_figure_and_report(fini
     (record,) = Path("results/mine/provenance", study, "fit").rglob("*.json")
     assert json.loads(record.read_text())["runs_apart"] == [run_id]
     assert planned(tmp_path, *words) == Planned({}, ())
+    assert main(["verify", f"results/mine/{study}/cube.nc"]) == 2
+    assert "all fits of the cube are of parties that ran apart" in capsys.readouterr().err
     assert report.main(["--configfile", "mine.yaml", "--directory", str(tmp_path)]) == 0
     assert "epsilon_by_method" in Path("results/mine/report.html").read_text()
 
