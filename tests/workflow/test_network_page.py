@@ -1,4 +1,4 @@
-"""The page on parties apart: its configuration runs, its keys are all keys, its sentences and commands are ours."""
+"""The pages on parties apart: their configuration runs, their keys are all keys, sentences and commands are ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from partywise.federation.run import simulate
 from partywise.privacy.ledger.event import Event
 from pipeline import ROOT
 
-PAGE = (ROOT / "docs" / "network.md").read_text(encoding="utf-8")
+GUIDE, REFERENCE, ERRORS = (
+    (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("network", "network_reference", "network_errors")
+)
+PAGE = GUIDE + REFERENCE + ERRORS
 # What of a sentence is another one each time.
 OWN = re.compile(r"is refused:|'[^']*'|\([^)]*\)|\.\.\.|\d+(?: s)?")
 
@@ -34,7 +38,7 @@ def first_cells(heading: str) -> list[str]:
 
 
 def test_the_configuration_of_the_page_is_one_that_parties_share():
-    config = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])
+    config = yaml.safe_load(re.search(r"```yaml\n(.*?)```", REFERENCE, re.DOTALL)[1])
     [found] = deployments_of(config, plans(config))
     assert found.names == ("north", "river", "server")
     assert set(found.names) == set(config["network"]["parties"])
