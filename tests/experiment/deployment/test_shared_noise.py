@@ -95,7 +95,7 @@ def test_a_key_with_another_certificate_than_the_configuration_names_ends_the_ru
     names["north"], names["south"] = names["south"], names["north"]
     parties.configs = {name: dict(parties.case.config) for name in parties.case.names}
     told = parties.all()
-    assert "another certificate than network.certificates names" in sentence(told["north"]) + sentence(told["south"])
+    assert "is not the one that network.certificates has of" in sentence(told["north"]) + sentence(told["south"])
     for name in CLIENTS:
         assert not {"paid", "reserved"} & {row.kind for row in rows(tmp_path, name)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import socket
@@ -311,6 +312,30 @@ def test_a_party_is_known_by_any_name_of_its_certificate_and_signs_by_it(names, 
         signed = shop.credential.sign(b"words")
         assert bank.credential.problem("shop", b"words", signed) == ""
         assert bank.credential.problem("bank", b"words", signed) == "is signed with the certificate of another party"
+
+
+@pytest.mark.parametrize("where", ["bank", "shop"])
+def test_a_certificate_that_is_named_by_its_digest_is_the_only_one(where, tmp_path):
+    """Whoever holds the key of the authority can make another one of that name."""
+    (own,) = signers(1)
+    for me in NAMES:
+        credentials(tmp_path / me, me, own)
+    places = addresses(NAMES)
+    der = ssl.PEM_cert_to_DER_cert((tmp_path / "shop" / "shop.pem").read_text())
+    right, wrong = {"shop": hashlib.sha256(der).hexdigest()}, {"shop": "0" * 64}
+    refused = "its certificate is not the one that network.certificates has of 'shop': put that one back"
+    at_bank = ends(tmp_path / "bank", places, "bank", pins=right)
+    with at_bank as (bank,), ends(tmp_path / "shop", places, "shop", pins=right) as (shop,):
+        bank.put("shop", "x", b"there")
+        shop.put("bank", "x", b"back")
+    at_bank = ends(tmp_path / "bank", places, "bank", pins=wrong if where == "bank" else None)
+    at_shop = ends(tmp_path / "shop", places, "shop", pins=wrong if where == "shop" else None)
+    with at_bank as (bank,), at_shop as (shop,):
+        if where == "bank":
+            with pytest.raises(RefusalError, match=refused):
+                bank.put("shop", "x", b"there")
+        with pytest.raises(RefusalError, match=refused):
+            shop.put("bank", "x", b"back")
 
 
 def test_where_others_reach_a_party_need_not_be_where_it_listens(tmp_path):

@@ -95,6 +95,7 @@ def connect(
         largest=network.largest_message,
         patience=min(PATIENCE, network.patience),
         listen=listen,
+        pins=network.certificates,
         journal=journal,
     )
 

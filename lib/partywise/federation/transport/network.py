@@ -86,6 +86,8 @@ class Network:
     listen : (str, int), optional
         Host and port on which to listen where they are others than those that the others connect to: behind a router
         that translates addresses, in a container, or where a port is forwarded.
+    pins : mapping of str to str, optional
+        SHA-256 of the certificate of a party by its name: another one is refused, whatever its names.
     journal : Journal, optional
         Keeps what comes and what was delivered, so that another process can take the place of this one.
 
@@ -118,11 +120,12 @@ class Network:
         largest: int = LARGEST,
         patience: float = PATIENCE,
         listen: tuple[str, int] | None = None,
+        pins: Mapping[str, str] | None = None,
         journal: Journal | None = None,
     ) -> None:
         _check_addresses(me, addresses)
         folder, hosts = Path(certificates), {name: host for name, (host, _) in addresses.items()}
-        server, client = server_context(folder, me), client_context(folder, me, hosts)
+        server, client = server_context(folder, me), client_context(folder, me, hosts, pins)
         pools = _pools()
         self.credential = Credential(folder, me, journal, hosts)
         self.me, self.peers = me, tuple(name for name in addresses if name != me)
@@ -133,7 +136,7 @@ class Network:
         self._own = pools.ConnectionContext(me, client, patience, own_problem(server, client, me, folder))
         self._ways = {name: pools.NamedConnection(name, *addresses[name], self._own) for name in self.peers}
         self._pool: FramePool = pools.FramePool(
-            me, pools.NamedCommunicator((host, port), server, self._own, self.inbox, hosts)
+            me, pools.NamedCommunicator((host, port), server, self._own, self.inbox, hosts, pins or {})
         )
         for name, way in self._ways.items():
             self._pool.add_client(name, way)

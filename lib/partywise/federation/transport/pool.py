@@ -19,7 +19,7 @@ from aiohttp import StreamReader, web
 from ...errors import NoRoomError, RefusalError
 from .connection import ConnectionContext, HttpCommunicator, HttpConnection, NamedConnection, Packer, Packet, Pool
 from .inbox import Inbox
-from .tls import named_parties, peer_names
+from .tls import named_parties, peer_names, pin_refusal
 
 LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.NullHandler())
@@ -52,7 +52,7 @@ class NamedCommunicator(HttpCommunicator):
     """Server of one party, and its ways to the others; for TLS with certificates of both sides and for nothing else.
 
     address : where it listens; server : what it shows and asks for there; inbox : where frames go that are not refused
-    hosts : of all parties, by name
+    hosts, pins : of all parties, by name, as of `tls.client_context`
     """
 
     def __init__(
@@ -62,10 +62,11 @@ class NamedCommunicator(HttpCommunicator):
         own: ConnectionContext,
         inbox: Inbox,
         hosts: Mapping[str, str],
+        pins: Mapping[str, str],
     ) -> None:
         host, port = address
         super().__init__(addr=host, port=port, ssl_server_context=server, ssl_client_context=own.context)
-        self.inbox, self._hosts = inbox, hosts
+        self.inbox, self._hosts, self._pins = inbox, hosts, pins
 
     async def _initialize(self) -> None:
         app = web.Application(client_max_size=1)
@@ -103,15 +104,16 @@ class NamedCommunicator(HttpCommunicator):
     def _sender(self, request: web.Request) -> str:
         """The party whose certificate was shown."""
         transport = cast(asyncio.Transport, request.transport)
-        names = peer_names(transport.get_extra_info("ssl_object").getpeercert(True))
+        shown = transport.get_extra_info("ssl_object").getpeercert(True)
+        names = peer_names(shown)
         found = named_parties(names, self._hosts)
         if len(found) > 1:
             raise web.HTTPForbidden(text=f"a certificate names {' and '.join(map(repr, found))}: it is of no party.")
         if not found or found[0] not in self._connections:
-            shown = ", ".join(map(repr, names))
-            raise web.HTTPForbidden(
-                text=f"{shown:.200} is none of the parties {self.inbox.peers} of {self.inbox.me!r}."
-            )
+            said = ", ".join(map(repr, names))
+            raise web.HTTPForbidden(text=f"{said:.200} is none of the parties {self.inbox.peers} of {self.inbox.me!r}.")
+        if why := pin_refusal(shown, found[0], self._pins):
+            raise web.HTTPForbidden(text=f"{found[0]!r} is refused: {why}.")
         return found[0]
 
     async def _packet(self, request: web.Request, sender: str) -> Packet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import ssl
 import stat
@@ -120,6 +121,16 @@ def name_refusal(certificate: Certificate | CertificateSigningRequest, name: str
     return f"its certificate is not that of {name!r} (it is of {shown:.200})"
 
 
+def pin_refusal(shown: bytes, name: str, pins: Mapping[str, str]) -> str:
+    """Why a certificate with one of a party's names is not taken, as `name_refusal`: ``pins`` has another's SHA-256."""
+    if pins.get(name) in (None, hashlib.sha256(shown).hexdigest()):
+        return ""
+    return (
+        f"its certificate is not the one that network.certificates has of {name!r}: put that one back, or have all "
+        "name the new one there"
+    )
+
+
 def _plain(name: str) -> str:
     """A name as names are compared: in small letters, numbers of machines in one form."""
     try:
@@ -137,18 +148,21 @@ def server_context(folder: Path, me: str) -> ssl.SSLContext:
     return context
 
 
-def client_context(folder: Path, me: str, hosts: Mapping[str, str] | None = None) -> ssl.SSLContext:
+def client_context(
+    folder: Path, me: str, hosts: Mapping[str, str] | None = None, pins: Mapping[str, str] | None = None
+) -> ssl.SSLContext:
     """What a party shows to whom it connects to, and asks for: the certificate of the party that it looks for.
 
+    pins : SHA-256 of certificates, by name; of who has none any will do
     hosts : of all parties, by name; the party that is looked for is `host_name` of its name as ``server_hostname``
     """
     context = _context(ssl.PROTOCOL_TLS_CLIENT, folder, me)
     # The name of a machine is one of several by which a party is known: `_NamedPeer` looks at all of them.
     context.check_hostname = False
-    known = dict(hosts or {me: me})
+    known, named = dict(hosts or {me: me}), dict(pins or {})
 
     class Peer(_NamedPeer):
-        hosts = known
+        hosts, pins = known, named
 
     context.sslobject_class = Peer
     return context
@@ -158,6 +172,7 @@ class _NamedPeer(ssl.SSLObject):
     """A connection that is made with the party of its ``server_hostname`` or not at all."""
 
     hosts: Mapping[str, str] = {}
+    pins: Mapping[str, str] = {}
 
     def do_handshake(self) -> None:
         """As of ssl, and before anything of ours leaves the names in the certificate are looked at."""
@@ -167,7 +182,8 @@ class _NamedPeer(ssl.SSLObject):
         shown = None if self.server_side else self.getpeercert(binary_form=True)
         if shown is not None:
             name = next(party for party in self.hosts if host_name(party) == self.server_hostname)
-            if why := name_refusal(load_der_x509_certificate(shown), name, self.hosts):
+            why = name_refusal(load_der_x509_certificate(shown), name, self.hosts)
+            if why := why or pin_refusal(shown, name, self.pins):
                 error = ssl.SSLCertVerificationError(1, why)
                 error.verify_code, error.verify_message = BROKEN_NAME, why
                 raise error
@@ -224,7 +240,8 @@ def reason(error: Exception, certificate: bytes = b"") -> str:
         return f"it does not speak TLS 1.3 ({getattr(error, 'reason', None) or error})"
     if error.verify_code in (EXPIRED, EARLY):
         expired = error.verify_code == EXPIRED
-        return f"its certificate {'has expired' if expired else 'is not valid yet'}{validity(certificate, expired)}"
+        what = "its certificate has expired" if expired else "its certificate is not valid yet"
+        return f"{what}{validity(certificate, expired)}"
     if error.verify_code == BROKEN_NAME:
         return error.verify_message
     return f"its certificate is not of the authority in {AUTHORITY}.pem ({error.verify_message})"
