@@ -27,7 +27,7 @@ LAYERS = (
     ("functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"),
     ("experiment",),
     ("studies",),
-    ("__main__", "face"),
+    ("__main__", "check_data", "face"),
 )
 METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"}
 NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
@@ -298,7 +298,7 @@ def misplaced(name: str) -> set[str]:
     used = foreign_imports(MODULES[name])
     tops = {other.split(".")[0] for other in used}
     # The library knows no workflow; one file reads configurations, and the command prints one, as people write them.
-    readers = {"__main__", "experiment.configuration.text"}
+    readers = {"__main__", "check_data", "experiment.configuration.text"}
     wrong = tops & {"snakemake", "jsonschema", *(() if name in readers else ("yaml",))}
     wrong |= set() if name.startswith(TABLES) else tops & {"jinja2", "pandas"}
     wrong |= used & {"scipy.stats"}

@@ -2,6 +2,7 @@
 
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
 ``compare``: two cubes, or two folders of results, to the last bit; ``diff``: what they find differently;
+``check-data``: tables as they come told without a fit, and a configuration drafted for them;
 ``claims``: every printed number of the sources beside ours, from the cubes that there are;
 ``reference``: unpack the reference results and tell what a run finds differently;
 ``ledger``: whether the account of a party is whole, what it paid, and what is left of its budget;
@@ -21,6 +22,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .check_data import add_check_data, check_data
 from .errors import AccountError, ConfigError, CubeError, DataMissing
 from .experiment.configuration.build import choices
 from .experiment.deployment.nvflare.job import add_nvflare_job, nvflare_job
@@ -51,6 +53,7 @@ def main(words: Sequence[str] | None = None) -> int:
     compare_verb.add_argument("first", type=Path)
     compare_verb.add_argument("second", type=Path)
     compare_verb.add_argument("--common", action="store_true", help="what only one of them holds is no difference")
+    add_check_data(verbs)
     add_diff(verbs)
     add_claims(verbs)
     add_reference(verbs)
@@ -75,6 +78,8 @@ def main(words: Sequence[str] | None = None) -> int:
             return check_method(given.address, given.study, given.options)
         if given.verb == "from-source":
             return translate(given.file)
+        if given.verb == "check-data":
+            return check_data(given.files, given.response, given.study, given.into)
         if given.verb == "diff":
             return diff(given.first, given.second, given.only_changed, given.csv)
         if given.verb == "claims":

@@ -109,6 +109,28 @@ class Figure(Lazy):
 
 
 @dataclass(frozen=True)
+class FirstRun:
+    """What a draft for own files runs first (`partywise.check_data`): enough for a figure, in seconds.
+
+    methods : label -> keys of a method; numeric_options : more of them, where the response is a number
+    spec, figures : of the study; replicates, folds, epsilon : of the grid
+    edges : whether columns of passive parties need cuts, and others nothing, where else all need bounds
+    for_classes, for_numbers : keys of settings for a response of two classes, or of numbers; ``?`` is asked
+    """
+
+    methods: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    numeric_options: Mapping[str, object] = field(default_factory=dict)
+    spec: Mapping[str, object] = field(default_factory=dict)
+    figures: tuple[str, ...] = ()
+    replicates: int = 2
+    folds: int = 1
+    epsilon: tuple[float, ...] = (1.0, 4.0, 16.0)
+    edges: bool = False
+    for_classes: Mapping[str, object] = field(default_factory=dict)
+    for_numbers: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Source:
     """Where the data of a case come from.
 
@@ -130,6 +152,9 @@ class Source:
     measures, examples : of own data, what of ``metrics`` and ``example_fits`` follows from the estimate, or one party's
         part of it, and public facts alone: (estimate, train mask, MethodSpec); where parties run apart, nobody has the
         records of all
+    draft : of own data, settings for files that are described: (surveys of the files, name of the response or None,
+        `FirstRun`) to a `partywise.datasets.own.drafts.parts.Draft`; NotSuited where they do not suit
+    first : what a draft runs first
     apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
         of every client, folder) -> `partywise.datasets.own.remote.placeholders.PartyFiles`
     """
@@ -143,6 +168,8 @@ class Source:
     predictions: Lazy | None = None
     measures: Lazy | None = None
     examples: Lazy | None = None
+    draft: Lazy | None = None
+    first: FirstRun = FirstRun()
     apart: Lazy | None = None
 
     @classmethod
@@ -151,12 +178,15 @@ class Source:
         settings: type,
         layout: Literal["columns", "labels", "clients", "curves"],
         *,
+        first: FirstRun,
         predicts: bool = False,
         examples: str = "",
     ) -> Self:
         """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
 
         layout : how records lie at parties, the module of ``partywise.datasets.own.remote`` that stands in for others
+            and that of ``partywise.datasets.own.drafts``
+        first : what a draft for files runs first
         predicts : whether a party predicts its own records where parties run apart
         examples : file with `estimate_examples`, where a fit shows anything without records
         """
@@ -170,6 +200,8 @@ class Source:
             predictions=Lazy(f"{package}.owner_outputs:own_predictions") if predicts else None,
             measures=Lazy(f"{package}.metrics:estimate_measures"),
             examples=Lazy(f"{package}.{examples}:estimate_examples") if examples else None,
+            draft=Lazy(f"partywise.datasets.own.drafts.{layout}:draft"),
+            first=first,
             apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
         )
 

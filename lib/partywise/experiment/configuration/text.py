@@ -8,6 +8,7 @@ holds.
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ import yaml
 from ...errors import ConfigError
 from .build import refuse_misread
 
+# In a draft: a key whose value is a question, and what tells whose it is.
+ASKED = re.compile(r"[\s-]*(\w+):\s*\?\s*(?:#.*)?$")
+NAMED = re.compile(r"[\s-]*name:\s*([^#]+)")
+KEYED = re.compile(r"\s*(response):\s*$")
 # The largest configurations that make sense have some 10,000 values and 1 MB.
 LONGEST = 10_000_000
 MOST_VALUES = 1_000_000
@@ -79,6 +84,11 @@ def _json(text: str, path: Path) -> object:
 
 def _yaml(text: str, path: Path) -> object:
     """YAML as data."""
+    if left := questions(text):
+        raise ConfigError(
+            f"{path} has {len(left)} question{'s' * (len(left) > 1)} left: {', '.join(left)}; put an answer in place "
+            "of each ?, from the meaning of the column."
+        )
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
@@ -96,6 +106,20 @@ def _yaml(text: str, path: Path) -> object:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     except RecursionError:
         raise ConfigError(f"{path} is nested too deeply: at most {DEEPEST} levels.") from None
+
+
+def questions(text: str) -> list[str]:
+    """Keys of a draft whose value is still a `?`, each with the name that it belongs to and its line."""
+    left, name, depth = list[str](), "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        indent = len(line) - len(line.lstrip(" -"))
+        if found := NAMED.match(line):
+            name, depth = found[1].strip("\"' "), indent
+        elif found := KEYED.match(line):
+            name, depth = found[1], indent + 1
+        if found := ASKED.match(line):
+            left.append(f"{found[1]}{f' of {name}' if indent >= depth and name else ''} (line {number})")
+    return left
 
 
 def _problem(error: yaml.MarkedYAMLError) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import CheckedFields, Delta, Unit
 from ...errors import ConfigError
-from ...experiment.study import NO_NOISE, Figure, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
 from ...functional.options import (
     BaselineOptions,
     CentralOptions,
@@ -91,6 +91,18 @@ def _check_method(plan: Plan, where: str, label: str, settings: SimulatedSetting
         )
 
 
+FIRST = FirstRun(
+    methods={
+        "average_curve": {"protocol": "baseline", "kind": "mean"},
+        "pooled_regression": {"protocol": "baseline", "kind": "least_squares", "title": "least squares, pooled"},
+        "free_of_noise": {"protocol": "boosting", "noise": "none", "title": "no noise"},
+        "curves_released": {"protocol": "boosting", "s_mode": "calibrated", "title": "released curves (local)"},
+    },
+    spec={"delta": 1e-5, "unit": "features"},
+    figures=("error_by_epsilon", "real_curves"),
+    folds=4,
+    epsilon=(100.0, 1000.0, 10000.0),
+)
 STUDY = Study(
     __name__,
     title="Differentially private function-on-function regression with vertical federated functional boosting",
@@ -99,7 +111,7 @@ STUDY = Study(
     sources={
         "simulated": Source(SimulatedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(TableSettings, "curves", examples="metrics"),
+        "table": Source.own(TableSettings, "curves", first=FIRST, examples="metrics"),
     },
     methods={
         "boosting": Protocol(LocalOptions, file="curves"),

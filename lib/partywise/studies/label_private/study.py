@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...checks import CheckedFields, Delta
 from ...errors import ConfigError
-from ...experiment.study import NO_NOISE, Figure, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Protocol, Source, Study
 from ...logistic.options import (
     SMALLEST_EPSILON,
     LabelSgdOptions,
@@ -72,6 +72,16 @@ def check(plan: Plan) -> None:
 # Why a protocol never releases.
 CONTINUOUS = "its proof speaks of the exact minimiser under continuous noise"
 
+FIRST = FirstRun(
+    methods={
+        "planned_noise": {"protocol": "walr", "title": "one release"},
+        "randomised_labels": {"protocol": "walr", "noise": "rr", "ridge": "planned"},
+        "no_privacy": {"protocol": "non_private", "title": "logistic regression, hardly any ridge"},
+    },
+    spec={"delta": 1e-4, "unit": "label"},
+    figures=("utility_by_epsilon",),
+    replicates=5,
+)
 STUDY = Study(
     __name__,
     title="Label-private logistic regression from one released aggregate",
@@ -80,7 +90,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(OwnSettings, "labels", predicts=True),
+        "table": Source.own(OwnSettings, "labels", first=FIRST, predicts=True),
     },
     methods={
         "walr": Protocol(WalrOptions, file="one_release"),

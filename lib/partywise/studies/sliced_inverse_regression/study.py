@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...checks import CheckedFields
 from ...errors import ConfigError
-from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...inverse_regression.options import (
     CertifiedOptions,
     PublishedOptions,
@@ -96,6 +96,14 @@ def _check_method(options: object, lists: str, settings: SlicingSettings) -> Non
 # Why a protocol never releases.
 UNPROVED = "nothing finite is certified: slices, centre or shape of the noise come from the data"
 
+FIRST = FirstRun(
+    methods={
+        "pooled_slices": {"protocol": "reference", "kernel": "classical", "slices": "public", "title": "SIR, pooled"},
+        "one_round": {"protocol": "certified", "title": "certified in one round"},
+    },
+    figures=("separation_by_epsilon", "projected_records"),
+    replicates=5,
+)
 STUDY = Study(
     __name__,
     title="Federated sliced inverse regression under differential privacy",
@@ -108,7 +116,7 @@ STUDY = Study(
         ),
         "dataset": Source(DatasetSettings),
         "table": replace(
-            Source.own(OwnSettings, "clients"),
+            Source.own(OwnSettings, "clients", first=FIRST),
             owner_outputs=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
             model=Lazy("partywise.studies.sliced_inverse_regression.own_cases:model"),
         ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import CheckedFields, Delta, UserUnit
-from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...glm.options import (
     BcdOptions,
     JointOptions,
@@ -40,6 +40,16 @@ ANALYST = ("analyst",)
 DEALER = ("analyst", "dealer")
 AGGREGATING = ("analyst", "aggregator")
 
+FIRST = FirstRun(
+    methods={
+        "secure_newton": {"protocol": "joint", "title": "Newton steps, secure sums"},
+        "released_moments": {"protocol": "moments", "cipher": "sized", "title": "private moments"},
+    },
+    spec={"delta": 1e-5, "unit": "row"},
+    figures=("coefficient_intervals", "deviance_by_epsilon"),
+    for_classes={"family": "binomial", "records": "aligned"},
+    for_numbers={"family": "gaussian", "records": "aligned", "response_bounds": "?"},
+)
 STUDY = Study(
     __name__,
     title="Vertical GLM, correlation and components: what crosses, what it leaks, what privacy costs",
@@ -47,7 +57,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
-        "table": Source.own(TableSettings, "columns", examples="examples"),
+        "table": Source.own(TableSettings, "columns", first=FIRST, examples="examples"),
         "dataset": Source(DatasetSettings),
     },
     methods={

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...checks import CheckedFields, Delta, UserUnit
 from ...datasets.columns.check import check_columns
 from ...errors import ConfigError
-from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from ...models.criteria import NUMBERS
 from .measures import LinearExamples, LinearMeasures
@@ -45,6 +45,23 @@ def check(plan: Plan) -> None:
                 )
 
 
+FIRST = FirstRun(
+    methods={
+        "fit_on_all": {"protocol": "exact", "title": "exact fit, pooled"},
+        "masked_sums": {
+            "protocol": "certified",
+            "cipher": "sized",
+            "learning_rate": 0.5,
+            "total_round_num": 100,
+            "eval_freq": 10,
+        },
+    },
+    numeric_options={"model": "linear"},
+    spec={"delta": 1e-5, "unit": "row"},
+    figures=("loss_by_round",),
+    epsilon=(1.0,),
+    for_numbers={"loss": "RegressionMSELoss", "response_bounds": "?"},
+)
 STUDY = Study(
     __name__,
     title="Linear models on vertically split columns",
@@ -53,7 +70,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(ScaledDatasetSettings),
-        "table": Source.own(TableSettings, "columns"),
+        "table": Source.own(TableSettings, "columns", first=FIRST),
     },
     methods={
         "pooled": Protocol(PooledOptions, release=NO_NOISE),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...checks import CheckedFields, Delta, UserUnit
 from ...datasets.columns.settings import DatasetSettings
-from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...trees.options import (
     ActiveOnlyOptions,
     GatheringOptions,
@@ -34,6 +34,17 @@ class Spec(CheckedFields):
     unit: UserUnit = "features"
 
 
+FIRST = FirstRun(
+    methods={
+        "pooled_trees": {"protocol": "pooled", "title": "boosted trees, pooled"},
+        "own_columns_only": {"protocol": "active_only", "title": "active party alone"},
+        "randomised_bins": {"protocol": "feature_gathering", "protect": "dp", "title": "randomised bin indices"},
+    },
+    spec={"delta": 1e-5, "unit": "features"},
+    figures=("loss_by_epsilon",),
+    edges=True,
+    for_numbers={"loss": "RegressionMSELoss"},
+)
 STUDY = Study(
     __name__,
     title="Vertical trees: ranks, gradients and noisy histograms that cross between parties",
@@ -42,7 +53,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings),
         "dataset": Source(DatasetSettings),
-        "table": Source.own(TableSettings, "columns", predicts=True, examples="metrics"),
+        "table": Source.own(TableSettings, "columns", first=FIRST, predicts=True, examples="metrics"),
     },
     methods={
         "pooled": Protocol(PooledOptions, release=NO_NOISE),

@@ -1,0 +1,101 @@
+"""The verb ``check-data``: tables told without a fit, and a configuration drafted for the studies that they suit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from .datasets.own.csv import read_bytes
+from .datasets.own.drafts.parts import Draft, NotSuited, yaml_lines
+from .datasets.own.drafts.survey import TableSurvey, description, survey
+from .errors import ConfigError, DataMissing
+from .experiment.configuration.build import choices
+from .experiment.results.folder import name_of
+from .experiment.study import FirstRun, available, load
+
+HEAD = "# yaml-language-server: $schema=schema/configuration.json"
+
+
+def add_check_data(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verb."""
+    verb = verbs.add_parser("check-data", help="tables told without a fit, and a configuration drafted for them")
+    verb.add_argument("files", nargs="+", help="tables as text, as they come")
+    verb.add_argument("--response", help="column that is explained")
+    verb.add_argument("--study", help="draft this study alone; by default all that the files suit")
+    verb.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
+
+
+def check_data(files: Sequence[str], response: str | None, study: str | None, into: Path | None) -> int:
+    """Print what stands in the files and all that is wrong, and write the draft; 1 where nothing can be drafted."""
+    if study is not None and study not in available():
+        raise ConfigError(f"--study is {study!r}: {choices(study, available())}.")
+    if into is not None:
+        name_of(into)
+        if into.exists():
+            raise ConfigError(f"--into is '{into}': that file is there already; name another, or remove it.")
+    tables, faults = list[TableSurvey](), list[str]()
+    for file in files:
+        try:
+            tables.append(survey(read_bytes(file), file))
+            faults += tables[-1].faults
+        except DataMissing as error:
+            faults.append(str(error))
+    lines = [line for table in tables if table.columns for line in description(table)]
+    lines += [
+        f"To look at ({len(faults)}):" if faults else "Nothing looks wrong.",
+        *(f"- {one}" for one in faults),
+    ]
+    usable = [table for table in tables if table.columns and table.n_rows]
+    blocks, refusals = drafts(usable, response, study) if usable else ({}, [])
+    lines += refusals
+    if not blocks:
+        print("\n".join([*lines, "No draft: no study suits these files as they are."]))
+        return 1
+    text = "\n".join(
+        [
+            HEAD,
+            "# Answer every ?, delete what you do not need, and run it with ./run --configfile.",
+            *configuration(blocks),
+        ]
+    )
+    if into is None:
+        print("\n".join(f"# {line}" for line in lines))
+        print(text)
+        return 0
+    into.write_text(f"{text}\n", encoding="utf-8")
+    print("\n".join(lines))
+    print(f"Draft of {', '.join(blocks)}: {into}. Answer every ? in it, then run ./run --configfile {into}")
+    return 0
+
+
+def drafts(
+    tables: Sequence[TableSurvey], response: str | None, study: str | None
+) -> tuple[dict[str, dict[str, object]], list[str]]:
+    """The block of each study that the tables suit, and a line for each other one."""
+    found, refusals = dict[str, dict[str, object]](), list[str]()
+    for name in (study,) if study else available():
+        for source in load(name).sources.values():
+            if source.draft is None:
+                continue
+            try:
+                found[name] = block(source.first, source.draft(tables, response, source.first))
+            except NotSuited as reason:
+                refusals.append(f"Not for {name}: {reason}.")
+    return found, refusals
+
+
+def block(first: FirstRun, draft: Draft) -> dict[str, object]:
+    """The block of a study with one case."""
+    more = first.numeric_options if draft.numeric else {}
+    methods = {label: {**keys, **more} for label, keys in first.methods.items()}
+    grid = {"methods": list(methods), "replicates": first.replicates, "parties": [draft.n_parties]}
+    grid |= {"folds": first.folds, "epsilon": list(first.epsilon)}
+    case = {"source": "table", "settings": draft.settings, "grid": grid}
+    spec = {"spec": first.spec} if first.spec else {}
+    return {**spec, "methods": methods, "cases": {"own_files": case}, "figures": list(first.figures)}
+
+
+def configuration(blocks: dict[str, dict[str, object]]) -> list[str]:
+    """Lines of a configuration with these blocks."""
+    return list(yaml_lines({"root_seed": 20240601, "studies": blocks}))

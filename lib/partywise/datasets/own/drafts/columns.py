@@ -1,0 +1,53 @@
+"""A draft for tables whose columns lie at several parties, a file each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from .parts import (
+    BOUNDS,
+    Ask,
+    Draft,
+    Needs,
+    NotSuited,
+    column_blocks,
+    file_keys,
+    gap_keys,
+    party_names,
+    positive_key,
+    response_key,
+    response_of,
+    shared_ids,
+)
+from .survey import TableSurvey
+
+
+def draft(tables: Sequence[TableSurvey], named: str | None, needs: Needs) -> Draft:
+    """Every file that has the records of the one with the response is a party.
+
+    Numbers of passive parties are asked for ``edges`` where the study wants cuts, else all for ``bounds``.
+    """
+    holder, response = response_of(tables, named)
+    tables = [one for one in tables if one is tables[holder] or shared_ids((tables[holder], one))]
+    if len(tables) < 2 or (shared := shared_ids(tables)) is None:
+        raise NotSuited("it needs the files of two parties at least, with unique ids by which their rows are matched")
+    holder = next(k for k, one in enumerate(tables) if response in one.columns)
+    names, blocks = party_names(tables), list[dict[str, object]]()
+    for k, one in enumerate(tables):
+        block: dict[str, object] = {"party": names[k], "file": one.file}
+        block |= {"id": shared.ids[k]} if shared.ids[k] != shared.ids[0] else {}
+        question = "bounds" if not needs.edges else None if k == holder else "edges"
+        columns = column_blocks(one, (shared.ids[k], response.name), question)
+        if not columns:
+            raise NotSuited(f"{one.file} has no column of numbers or levels beside the ids and the response")
+        blocks.append({**block, **file_keys(one), "columns": columns})
+    settings: dict[str, object] = {"id": shared.ids[0], **shared.keys, **gap_keys(tables)}
+    settings |= {"response": response_key(response, named), "response_party": names[holder]}
+    settings |= positive_key(response) if response.two_entries else {}
+    settings |= questions(needs.for_classes if response.two_entries else needs.for_numbers)
+    return Draft(settings | {"tables": blocks}, len(tables), not response.two_entries)
+
+
+def questions(keys: Mapping[str, object]) -> dict[str, object]:
+    """Keys of a study, with a question where it has one."""
+    return {key: Ask(BOUNDS) if value == "?" else value for key, value in keys.items()}
