@@ -169,7 +169,7 @@ class Source:
     measures: Lazy | None = None
     examples: Lazy | None = None
     draft: Lazy | None = None
-    first: FirstRun = FirstRun()
+    first: FirstRun = field(default_factory=FirstRun, compare=False)
     apart: Lazy | None = None
 
     @classmethod

@@ -49,6 +49,7 @@ def test_two_commands_and_one_edited_draft_make_the_data_of_every_study(folder, 
         read_configuration(draft)
     draft.write_text(answered(draft.read_text()))
     made = plans(read_configuration(draft))[study]
+    assert isinstance(hash(made.cases["own_files"].source), int)
     data = generate(made, "own_files", [0], "resources")[0]
     n = len(data.ids) if study != "functional_boosting" else len(data.record_names)
     # Rows with k.A., <5 or -9999 are left out, and no other; curves bridge a gap.
