@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import socket
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
+from cryptography import x509
 
 from deployment_cases import Apart
 from partywise.__main__ import main
@@ -20,6 +22,7 @@ from partywise.experiment.deployment.settings import digest
 from partywise.experiment.deployment.verbs import certified
 from partywise.federation.account.account import FILE
 from partywise.federation.transport.authority import make
+from partywise.federation.transport.credential import Credential
 
 CLIENTS = "sliced_inverse_regression"
 
@@ -104,6 +107,28 @@ def test_files_go_to_the_results_of_the_configuration(case, monkeypatch, capsys,
     [start] = starts
     assert start.into == Path("results", folder, "parties", "north") and start.configuration == digest(config)
     assert (start.data, start.certificates) == (Path(), Path("certificates"))
+
+
+def test_keys_are_made_where_they_stay_and_an_authority_signs_for_the_parties_alone(case, capsys):
+    """Requests of all, signed at an office that makes its authority with the first; only their parties ask."""
+    for name in case.names:
+        assert main(["certificates", "--config", "mine.yaml", "--into", name, "--request", name]) == 0
+        assert f"{name}.key, stays here and is shown to nobody" in capsys.readouterr().out
+    requests = [f"{name}/{name}.csr" for name in case.names]
+    sign = ["certificates", "--config", "mine.yaml", "--into", "office", "--days", "90", "--sign", *requests]
+    assert main(sign) == 0
+    printed = capsys.readouterr().out
+    for name in case.names:
+        digest = Credential.fingerprint(Path("office", f"{name}.pem").read_text())
+        assert f'"{name}": {digest}' in printed
+    assert {path.name for path in Path("office").glob("*.key")} == {"authority.key"}
+    left = x509.load_pem_x509_certificate(Path("office/north.pem").read_bytes()).not_valid_after_utc - datetime.now(UTC)
+    assert timedelta(days=89) < left < timedelta(days=90)
+    assert "--request is 'nord': did you mean north?" in told(
+        capsys, "certificates", "--config", "mine.yaml", "--request", "nord"
+    )
+    Path("mallory.csr").write_text("nothing")
+    assert "certificates: mallory.csr is not a request for a certificate" in told(capsys, *sign[:-3], "mallory.csr")
 
 
 def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, capsys):

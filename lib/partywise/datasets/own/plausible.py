@@ -75,7 +75,7 @@ def check_bounds(
     values : (n,); name : of the column; key : of the bounds; place : file and row of a value by its number
     """
     low, high = bounds
-    outside, (file, _) = (values < low) | (values > high), place(0)
+    outside = (values < low) | (values > high)
     count, between = int(np.count_nonzero(outside)), f"[{low:g}, {high:g}]"
     if 2 * count > len(values):
         first = int(np.argmax(outside))
@@ -94,6 +94,8 @@ def check_bounds(
             f"width: correct it, leave the record out, or correct the {key}."
         )
     if count:
+        # Of several files the first with such a value: where parties run apart, those of others hold none.
+        file, _ = place(int(np.argmax(outside)))
         LOG.warning(
             f"{NOTE}{file}: {name} is outside its {key} {between} in {count} of {len(values)} rows, which count as the "
             "nearest end where a method clips."
