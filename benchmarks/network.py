@@ -57,7 +57,7 @@ from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.transport import authority
 from partywise.federation.transport.network import Network
 from partywise.federation.transport.pipes import Mesh
-from partywise.federation.transport.tls import client_context, server_context
+from partywise.federation.transport.tls import server_context
 
 FORK = multiprocessing.get_context("fork")
 NAMES = ("a", "b", "c")
@@ -188,8 +188,10 @@ def pool(me: str, place: Place, say: Callable[[Any], None], contexts: tuple[Any,
 
 def pool_tls(me: str, place: Place, say: Callable[[Any], None]) -> None:
     """The plain pool with certificates of both sides; it asks for a host's name, which these do not have."""
-    server, client = server_context(place.folder, me), client_context(place.folder, me)
+    server, client = server_context(place.folder, me), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname = False
+    client.load_verify_locations(place.folder / "authority.pem")
+    client.load_cert_chain(place.folder / f"{me}.pem", place.folder / f"{me}.key")
     assert client.verify_mode == ssl.CERT_REQUIRED
     pool(me, place, say, (server, client))
 

@@ -35,6 +35,6 @@ def test_kills_of_sites_change_nothing_and_nothing_is_paid_twice(python, tmp_pat
             if ended != COMPLETED:
                 killed += 1
                 assert made.run() == COMPLETED, (seed, site, count)
-            made.check_ended(runs=seed + 1)
+            made.check_ended(times=seed + 1)
     print(f"{study}: {killed} of {KILLS} sites were killed, and all runs ended")
     assert killed > KILLS // 2

@@ -12,6 +12,7 @@ from nvflare_project import SERVER, Project
 from partywise.experiment.cells import execution, run
 from partywise.experiment.data import generate
 from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.settings import Deployment
 from partywise.federation.account.account import FILE
 from partywise.federation.account.reading import opened_account, paid_events, runs_of
 from partywise.federation.deployment.outcome import outcomes
@@ -58,28 +59,32 @@ class CaseProject(Project):
         assert report is not None
         return report.model
 
-    def fresh_run(self) -> Run:
+    def fresh_run(self, fit: Deployment) -> Run:
         """A run of all data in one process, not used yet."""
-        found = self.case.deployment()
-        network = found.network
+        network = fit.network
         with chdir(self.whole):
-            data = generate(found.plan, network.case, [0], "resources")[0]
-            given = found.plan, network.case, network.method, found.n_parties, network.fold, found.epsilon, data
-            return execution(*given)
+            data = generate(fit.plan, network.case, [0], "resources")[0]
+            return execution(fit.plan, network.case, network.method, fit.n_parties, network.fold, fit.epsilon, data)
 
-    def check_ended(self, runs: int = 1) -> None:
-        """After so many runs that have ended: results, ledger, accounts and journals are those of the simulation."""
-        fit = self.case.deployment().plan.methods[self.case.network["method"]].protocol.fit
-        names, reference = self.case.names, self.fresh_run()
-        simulate(fit, reference)
-        found = join_results([self.results(name) for name in names], self.kit(SERVER) / "startup" / "rootCA.pem")
-        assert found.channel.ledger.digest == reference.channel.ledger.digest
-        assert len(found.channel.ledger.rows) == len(reference.channel.ledger.rows)
-        expected = {name: one.digest for name, one in outcomes(fit, self.fresh_run()).items()}
-        assert {name: found.records[name].outcome for name in names} == expected
-        for name in names:
+    def check_ended(self, times: int = 1) -> None:
+        """After so many jobs that have ended: results, ledger, accounts and journals are those of the simulation."""
+        fits = self.case.deployments()
+        for fit in fits:
+            self._check_fit(fit, fit.label if len(fits) > 1 else "")
+        for name in self.case.names:
             rows = opened_account(self.account(name)).rows
-            assert len({*runs_of(rows)}) == sum(row.kind == "ended" for row in rows) == runs, name
+            assert len({*runs_of(rows)}) == sum(row.kind == "ended" for row in rows) == times * len(fits), name
             paid = [(owner, event.release_id) for owner, event in paid_events(rows)]
             assert len(paid) == len(set(paid)), f"{name} paid twice"
             assert not self.account(name).with_suffix(".journal").exists()
+
+    def _check_fit(self, fit: Deployment, folder: str) -> None:
+        program, names = fit.plan.methods[fit.network.method].protocol.fit, self.case.names
+        reference = self.fresh_run(fit)
+        simulate(program, reference)
+        authority = self.kit(SERVER) / "startup" / "rootCA.pem"
+        found = join_results([self.results(name) / folder for name in names], authority)
+        assert found.channel.ledger.digest == reference.channel.ledger.digest
+        assert len(found.channel.ledger.rows) == len(reference.channel.ledger.rows)
+        expected = {name: one.digest for name, one in outcomes(program, self.fresh_run(fit)).items()}
+        assert {name: found.records[name].outcome for name in names} == expected

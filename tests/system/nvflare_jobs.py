@@ -14,6 +14,7 @@ from deployment_cases import Apart
 from nvflare_case import CaseProject
 from nvflare_project import COMPLETED, SERVER, SITE, with_extra
 from partywise.experiment.owner_outputs import estimate_rows
+from partywise.federation.account.reading import opened_account, runs_of
 from site_files import site_of, write_site
 
 pytestmark = pytest.mark.system
@@ -78,12 +79,20 @@ def test_a_site_without_a_policy_runs_nothing(project):
     policy.write_text(kept)
 
 
-def test_a_site_that_was_killed_goes_on_when_the_job_is_submitted_again(python, tmp_path):
-    """Columns at two parties: it dies after some messages, all of which it makes again and none of which it pays."""
-    made = CaseProject(python, tmp_path, Apart("vertical_linear"))
+def test_a_site_that_was_killed_goes_on_with_all_fits_when_the_job_is_submitted_again(python, tmp_path):
+    """It dies in the second of three fits: what it had sent it makes again, and none of it is paid twice."""
+    case = Apart("sliced_inverse_regression")
+    case.grid["epsilon"] = [1.0, 2.0, 4.0]
+    for name in ("method", "epsilon"):
+        del case.network[name]
+    case.network["fits"] = "grid"
+    made = CaseProject(python, tmp_path, case)
     with made.running():
-        made.mortal("shop").write_text("12")
+        made.mortal("south").write_text("1/message/3")
         assert made.run() != COMPLETED
-        assert not made.mortal("shop").exists() and made.account("shop").with_suffix(".journal").exists()
+        assert not made.mortal("south").exists() and made.account("south").with_suffix(".journal").exists()
+        ended = [row.run for row in opened_account(made.account("south")).rows if row.kind == "ended"]
+        assert len(ended) == 1
         assert made.run() == COMPLETED
     made.check_ended()
+    assert ended[0] in runs_of(opened_account(made.account("south")).rows)

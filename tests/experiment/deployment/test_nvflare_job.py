@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ import yaml
 from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.errors import ConfigError
+from partywise.experiment.deployment.nvflare.job import SITE
 from partywise.experiment.deployment.running import connect
 from partywise.experiment.deployment.settings import Network
 from partywise.federation.transport.tls import check_names, host_name, site_name
+from pipeline import ROOT
 
 
 @pytest.fixture
@@ -71,3 +74,21 @@ def test_every_name_has_a_site_of_its_own():
     assert host_name("server") == "server"
     with pytest.raises(ValueError, match="name='x--server' of a party is how that of 'server' is written"):
         check_names(("server", "x--server"))
+
+
+def test_the_guide_names_the_sites_and_classes_of_its_example():
+    """`docs/reaching_further.md`: what is written there into a project and into the kits of its sites."""
+    page = (ROOT / "docs" / "reaching_further.md").read_text(encoding="utf-8")
+    blocks = {kind: re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("yaml", "json")}
+    (project,) = (found for found in map(yaml.safe_load, blocks["yaml"]) if "participants" in found)
+    file = ROOT / "config" / "network_clients.example.yaml"
+    names = yaml.safe_load(file.read_text(encoding="utf-8"))["network"]["parties"]
+    clients = [one["name"] for one in project["participants"] if one["type"] == "client"]
+    assert clients == [site_name(name) for name in names]
+    (resources,) = (json.loads(f"{{{block}}}") for block in blocks["json"])
+    assert resources == {"class_allow_list": [f"{SITE}.PartyExecutor"], "allow_log_streaming": False}
+    source = (ROOT / "lib" / f"{SITE.replace('.', '/')}.py").read_text(encoding="utf-8")
+    assert "class PartyExecutor(" in source and "class PartyController(" in source
+    settings = source.partition("class SiteSettings:")[2].partition("def ")[0]
+    (local,) = (found for found in map(yaml.safe_load, blocks["yaml"]) if "data" in found)
+    assert {f"{key}: str" for key in local} == set(re.findall(r"^    (\w+: str)", settings, re.MULTILINE))
