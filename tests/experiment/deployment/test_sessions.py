@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from deployment_cases import Apart
 from deployment_processes import Parties
@@ -30,6 +31,7 @@ from partywise.federation.account.account import FILE
 from partywise.federation.account.reading import opened_account, paid_events, runs_of
 from partywise.federation.deployment import session
 from partywise.federation.deployment.outcome import outcomes
+from site_files import site_of, write_site
 
 CLIENTS, TREES = "sliced_inverse_regression", "vertical_trees"
 
@@ -202,3 +204,20 @@ def test_the_grid_of_a_case_has_the_order_of_the_cells_of_its_jobs(tmp_path, mon
     shares = [share for block in blocks(made[TREES]).values() for share in block.plain()]
     cells = [cell for share in shares for cell in compute(made[TREES], share, lambda _, k: data[k], Timings())]
     assert len(cells) == 8 and [one.coords for one in deployments_of(config, made)] == [cell.coords for cell in cells]
+
+
+def test_a_site_is_asked_about_every_fit_before_anybody_is_met(tmp_path, monkeypatch, capsys):
+    case = several()
+    config = case.config
+    config["studies"][CLIENTS]["methods"]["n"] = {"protocol": "published"}
+    config["studies"][CLIENTS]["cases"]["own"]["grid"]["methods"] = ["m", "n"]
+    case.network["fits"].append({"method": "n", "epsilon": 1.0})
+    case.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(yaml.safe_dump(config))
+    words = ["party", "--config", "mine.yaml", "--me", "north", "--data", "north", "--into", "out", "--dry-run"]
+    assert main(words) == 0
+    write_site(tmp_path / "north", site_of(case, "north"))
+    capsys.readouterr()
+    assert main(words) == 1
+    assert "network.method is 'published' of sliced_inverse_regression, and methods does not" in capsys.readouterr().err
