@@ -54,10 +54,10 @@ def built(path: Path) -> bool:
 
 
 def text(path: Path) -> str:
-    """What is read of a document; of the history of changes what is not released yet."""
+    """What is read of a document; of the history of changes its newest section."""
     content = path.read_text(encoding="utf-8")
     if path.name == "CHANGELOG.md":
-        return content.partition("## Unreleased")[2].partition("\n## ")[0]
+        return content.split("\n## ")[1]
     return content
 
 

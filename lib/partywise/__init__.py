@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .face import *  # noqa: F403
     from .face import __all__ as __all__
 
-__version__ = "0.2.0"
+__version__ = "0.9.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -96,6 +96,8 @@ MUTATIONS = [
     (1, "README.md", cut(r"^\| `vertical_glm` \|.*\n")),
     (2, "LICENSE", cut(r"^MIT License", "Apache License")),
     (3, "CITATION.cff", cut(r"^version: .*$", "version: 99.0")),
+    (3, "CITATION.cff", cut(r"^date-released: .*$", "date-released: 2026-01-01")),
+    (3, "CHANGELOG.md", cut(r"^## 0", "## 1")),
     (4, "docs/sources.md", cut(RESOURCES["abalone"].sha256[:20], "0" * 20)),
     (5, "docs/measured/requirements.csv", cut(r"^default,vertical_trees,.*\n")),
     (6, "requirements.lock", cut(r"^numpy==[^ ]+", "numpy==1.0")),
@@ -156,7 +158,7 @@ def test_the_verb_fails_and_names_the_point(project, capsys):
 
 
 def test_every_point_has_its_mutation():
-    assert [number for number, *_ in MUTATIONS] == list(range(1, 16))
+    assert {number for number, *_ in MUTATIONS} == set(range(1, 16))
 
 
 def test_sources_name_every_data_set_and_the_references_of_every_study():

@@ -21,6 +21,9 @@ from .facts import absent, dead_links, pins, section, text, unhashed, unknown_co
 from .measured import DATA, read
 
 README = "README.md"
+# The version stands in the package, from which pyproject.toml has it; a section of changes begins with it and its day.
+VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
+SECTION = re.compile(r"^## (\S+ \([^)]*\))", re.MULTILINE)
 # What opens a connection, or calls what does.
 DOWNLOADS = re.compile(
     r"^\s*(?:import|from) (?:urllib\.request|http\.client|requests|ftplib|socket)\b|\"pip\"", re.MULTILINE
@@ -64,15 +67,19 @@ def licence(root: Path) -> Iterator[str]:
 
 
 def reference(root: Path) -> Iterator[str]:
-    """A citation by the standard, of the version of the package; cubes hold the commit."""
+    """A citation by the standard, of the package and the newest section of changes; cubes hold the commit."""
     if missing := absent(root, sources.CITATION):
         yield from missing
         return
     cited = citation.read(root / sources.CITATION)
     yield from (f"{sources.CITATION}: {odd}" for odd in citation.oddities(cited))
-    version = tomllib.loads(text(root, "pyproject.toml"))["project"]["version"]
-    if cited.get("version") != version:
-        yield f"{sources.CITATION} cites version {cited.get('version')}, the package is {version}"
+    version = VERSION.search(text(root, "lib/partywise/__init__.py"))
+    changes = SECTION.search(text(root, "CHANGELOG.md"))
+    released = f"{cited.get('version')} ({cited.get('date-released')})"
+    if version is None or cited.get("version") != version[1]:
+        yield f"{sources.CITATION} cites version {cited.get('version')}, the package is {version and version[1]}"
+    if changes is None or changes[1] != released:
+        yield f"{sources.CITATION} cites version {released}, CHANGELOG.md begins with {changes and changes[1]}"
     if "git_commit" not in text(root, "lib/partywise/experiment/results/provenance.py"):
         yield "cubes do not hold the commit that made them"
 

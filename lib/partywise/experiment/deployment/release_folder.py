@@ -11,13 +11,13 @@ import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ... import __version__
 from ...federation.cipher import Cipher
 from ...federation.exchanges.sharing import DEALER
 from ...federation.identity import Identity
@@ -177,7 +177,7 @@ def _statement(
         configuration=digests[files.CONFIGURATION],
         estimator={
             "function": f"{method.protocol.fit.module}:fit",
-            "version": version("partywise"),
+            "version": __version__,
             "computed again": "no: it is made of the publisher's own data too" if unprotected else "yes",
         },
         intervals="estimate.csv has the noise in each number and its interval where the method gives them",
