@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from partywise.datasets.own.grammar import ColumnBlock
-from partywise.datasets.own.indicators import indicator_names, indicators
+from partywise.datasets.own.indicators import indicators
 from partywise.datasets.own.table_files import TableFile
 from partywise.studies.vertical_linear.own_settings import TableSettings as Linear
 from partywise.studies.vertical_trees.own_settings import TableSettings as Trees
@@ -17,13 +19,13 @@ BLOOD = ColumnBlock(name="blood", levels=("0", "A", "B"))
 
 def test_a_category_is_an_indicator_of_each_level_but_the_first():
     columns = indicators(np.array([2.0, 0.0, 1.0]), BLOOD)
-    assert indicator_names(BLOOD) == ["blood_A", "blood_B"] and BLOOD.width == len(columns) == 2
+    assert BLOOD.names == ("blood = A", "blood = B") and BLOOD.width == len(columns) == 2
     assert np.column_stack(columns).tolist() == [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
 
 
 def test_a_number_stays_as_it_is():
     ages = np.array([30.0, 40.0])
-    assert indicator_names(AGE) == ["age"] and AGE.width == 1
+    assert AGE.names == ("age",) and replace(AGE, unit="years").names == ("age (years)",) and AGE.width == 1
     assert [column.tolist() for column in indicators(ages, AGE)] == [[30.0, 40.0]]
 
 

@@ -84,7 +84,7 @@ def test_files_become_the_fit_of_the_persons_in_all_of_them(files, records):
     assert scalars["n_train"] == len(common) and scalars.get("common_records") == (
         len(common) if records == "unaligned" else None
     )
-    assert data.names.tolist() == ["a", "c_y", "c_z", "b"]
+    assert data.names.tolist() == ["a", "c = y", "c = z", "b"]
     clinic, insurer = split(data, 2, None, build(TableSettings, settings, "settings"))
     assert (clinic.name, clinic.role, insurer.name, insurer.role) == ("clinic", "passive", "insurer", "active")
     if records == "unaligned":

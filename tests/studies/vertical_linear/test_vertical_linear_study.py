@@ -217,7 +217,7 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
     write_csv(Path("two.csv"), ("id", "b", "late"), [[f"r{i}", i / 5, i % 2] for i in reversed(range(20))])
     chosen = own()
     data = table(chosen, draw(chosen, None, Streams(7, "own"), Path("resources")))
-    assert data.names.tolist() == ["a", "c_y", "c_z", "b"] and chosen.n_columns == 4
+    assert data.names.tolist() == ["a", "c = y", "c = z", "b"] and chosen.n_columns == 4
     np.testing.assert_allclose(data.X[:, 0], np.arange(20) / 30)
     np.testing.assert_array_equal(data.X[:, 1:3], 2 * np.eye(3)[np.arange(20) % 3][:, 1:] - 1)
     np.testing.assert_array_equal(data.y, np.arange(20) % 2)

@@ -159,7 +159,8 @@ class ColumnBlock:
 
     name : of the column in the file
     levels : of a category, whose entries are numbered in this order; each level is a bin of its own
-    edges : public cuts; bounds : public range; because : where both come from
+    edges : public cuts; bounds : public range; because : where both come from; unit : of numbers, beside the name in
+        figures
     """
 
     name: str
@@ -167,10 +168,13 @@ class ColumnBlock:
     edges: tuple[Annotated[float, Range()], ...] | None = None
     bounds: tuple[float, float] | None = None
     because: str = "declared in the configuration"
+    unit: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_name("name", self.name)
+        if self.levels is not None and self.unit:
+            raise ValueError(f"unit is {self.unit!r}: levels have none; leave it out.")
         check_name("because", self.because)
         increasing("bounds", self.bounds)
         if self.edges is not None and (not self.edges or list(self.edges) != sorted(set(self.edges))):
@@ -182,6 +186,16 @@ class ColumnBlock:
         for key in ("edges", "bounds"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key} is {list(getattr(self, key))}: levels are bins by themselves; leave it out.")
+
+    @property
+    def label(self) -> str:
+        """Its name, with the unit where there is one."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers that it becomes."""
+        return (self.label,) if self.levels is None else tuple(f"{self.name} = {level}" for level in self.levels[1:])
 
     @property
     def width(self) -> int:

@@ -7,11 +7,6 @@ import numpy as np
 from .grammar import ColumnBlock
 
 
-def indicator_names(column: ColumnBlock) -> list[str]:
-    """Names of the columns that one becomes."""
-    return [column.name] if column.levels is None else [f"{column.name}_{level}" for level in column.levels[1:]]
-
-
 def indicators(values: np.ndarray, column: ColumnBlock) -> list[np.ndarray]:
     """The columns (n,) that one becomes, from its numbers or the numbers of its levels (n,)."""
     if column.levels is None:

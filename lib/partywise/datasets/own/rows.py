@@ -17,7 +17,7 @@ from ..column_facts import INDICATOR, ColumnFacts
 from ..tables import Table
 from .columns import numbers_of, values
 from .csv import TextTable
-from .indicators import indicator_names, indicators
+from .indicators import indicators
 from .labels import class_labels
 from .matching import match_ids
 from .persons import first_rows, number_persons, of_persons
@@ -99,8 +99,7 @@ def _table(settings: OwnTables, files: tuple[tuple[str, bytes], ...]) -> Table:
 
 def data_names(settings: OwnTables) -> np.ndarray:
     """(d,) names of the columns of the data."""
-    named = indicator_names if settings.indicators else (lambda column: [column.name])
-    return np.array([name for column in settings.columns for name in named(column)])
+    return np.array(settings.column_names)
 
 
 def read_files(settings: OwnTables, texts: Mapping[str, bytes], identify: Identify | None = None) -> list[FileRecords]:

@@ -126,22 +126,18 @@ class OwnTables(OwnFiles, ColumnSettings):
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names that the files give; of a category each level that is a column of the data."""
-        names = list[str]()
-        for column in self.columns:
-            levels = column.levels[1:] if self.indicators and column.levels is not None else None
-            names += [column.name] if levels is None else [f"{column.name} = {level}" for level in levels]
-        return tuple(names)
+        """The names that the files give, with units; of a category each level that is a column of the data."""
+        return tuple(name for one in self.columns for name in (one.names if self.indicators else (one.label,)))
 
     @property
     def columns_without_edges(self) -> tuple[int, ...]:
         """Columns of the data of which no cuts are declared."""
-        return self._numbers_of([one.name for one in self.columns if one.edges is None and one.levels is None])
+        return self._numbers_of([one.label for one in self.columns if one.edges is None and one.levels is None])
 
     @property
     def columns_without_bounds(self) -> tuple[int, ...]:
         """Columns of the data of which no range is declared."""
-        return self._numbers_of([one.name for one in self.columns if one.bounds is None and one.levels is None])
+        return self._numbers_of([one.label for one in self.columns if one.bounds is None and one.levels is None])
 
     def _numbers_of(self, names: list[str]) -> tuple[int, ...]:
         return tuple(j for j, name in enumerate(self.column_names) if name in names)

@@ -111,9 +111,18 @@ class TableSettings(OwnFiles, CurveSettings):
 
     @property
     def response_axis(self) -> tuple[tuple[float, float], str, None]:
-        """Start and end of a response, and its unit; ticks are chosen by the figure."""
-        unit, transform = self.response.unit or "response", self.response.transform
-        return self.domain_of(self.response), unit if transform == "none" else f"{transform} of {unit}", None
+        """Start and end of a response, and its name with the unit; ticks are chosen by the figure."""
+        one, transform = self.response, self.response.transform
+        label = f"{one.value or 'response'}{f' ({one.unit})' if one.unit else ''}"
+        return self.domain_of(one), label if transform == "none" else f"{transform} of {label}", None
+
+    @property
+    def response_time(self) -> str:
+        """What the time of the response is called."""
+        one = self.response
+        if one.format == "long" and self.text_of(one).time_format:
+            return {"hour": "minute of the hour", "day": "hour of the day"}.get(one.period, f"day of the {one.period}")
+        return one.time or "time"
 
     @property
     def n_predictors(self) -> int:

@@ -10,7 +10,7 @@ from ....errors import DataMissing
 from ..columns import values
 from ..csv import TextTable
 from ..grammar import ColumnBlock
-from ..indicators import indicator_names, indicators
+from ..indicators import indicators
 from ..plausible import check_bounds
 
 
@@ -49,4 +49,4 @@ def clip_to_bounds(
 
 def feature_names(columns: Sequence[ColumnBlock]) -> list[str]:
     """Names of the columns that `features` makes."""
-    return [name for column in columns for name in indicator_names(column)]
+    return [name for column in columns for name in column.names]

@@ -45,7 +45,8 @@ def real_curves(cube: xr.Dataset) -> Figure:
             if row == 0:
                 ax.set_title(_record(names[day], int(labels[day])))
             ax.xaxis.set_major_locator(MultipleLocator(ticks) if ticks else MaxNLocator(4))
-            ax.set_xlabel(("hour of the day" if ticks else "time") if row == len(private) - 1 else "")
+            if row == len(private) - 1:
+                ax.set_xlabel("hour of the day" if ticks else cases[case].settings.response_time)
         axes[row * days].set_ylabel(unit, fontsize=8)
     legend_below(figure, axes, 3)
     what = "days" if ticks else "records"
