@@ -440,7 +440,7 @@ def main() -> int:
                 if row.label in found:
                     found[row.label].append(measured(row, folder))
             if SEALED not in absent:
-                found.setdefault(SEALED, []).append(nvflare_round_trips(Path(scratch) / f"nvflare {turn}"))
+                found.setdefault(SEALED, []).append(nvflare_round_trips(Path(scratch) / f"nvflare_{turn}"))
             whole.append(whole_run(Path(scratch) / f"run {turn}"))
             sessions.append(whole_run(Path(scratch) / f"session {turn}", FITS))
         jobs = [] if SEALED in absent else nvflare_whole_run(Path(scratch) / "jobs", ROUNDS)

@@ -130,12 +130,18 @@ class Relay:
         raise PartyError(f"{receiver!r} has taken nothing for {self._patience:g} seconds: it hangs.")
 
     def _exchange_keys(self, peer: str) -> None:
-        """Tell a peer the key of this process, and learn its own."""
+        """Tell a peer the key of this process, and learn its own; PartyError where either is not taken.
+
+        Whoever is between could have said so: it is no refusal of the peer, which would end a run for good.
+        """
         answer = self._carrier.ask(peer, join_parts(KEY, self.me, self._seal.announcement), ANSWER)
         if answer == REFUSED:
-            raise RefusalError(f"{peer!r} refuses the sealing key of {self.me!r}: its output says why.", peer)
-        if answer is not None:
-            self._seal.learn(peer, answer)
+            raise PartyError(f"{peer!r} refuses the sealing key of {self.me!r}: its output says why.")
+        try:
+            if answer is not None:
+                self._seal.learn(peer, answer)
+        except RefusalError as error:
+            raise PartyError(str(error)) from None
 
     def _read(self, receiver: str, answer: bytes, nonce: bytes) -> tuple[bytes, bytes] | None:
         """What a peer says of a frame; None for what it did not say of this one, which is as no answer."""
