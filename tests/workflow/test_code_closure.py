@@ -43,6 +43,7 @@ def rules() -> dict[str, Any]:
     """The functions of workflow/rules/common.smk, on the small configuration of every study."""
     config = {"root_seed": SEED, "studies": {study: every_protocol.block(study) for study in available()}}
     functions: dict[str, Any] = {"workflow": SimpleNamespace(basedir=ROOT, configfiles=[]), "config": config}
+    functions["PLACE"] = SimpleNamespace(folder="results/none")
     before = dict(os.environ), list(sys.path)
     source = ROOT / "workflow" / "rules" / "common.smk"
     exec(compile(source.read_text(encoding="utf-8"), source, "exec"), functions)
@@ -70,11 +71,14 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
                 params |= {"fingerprint": fingerprint_of(TOLD), "data_fingerprint": fingerprint_of(TOLD)}
                 params["shares"] = [share | {"replicates": [0], "folds": [0]}]
                 read = {"data": drawn["data"], "data_provenance": drawn["provenance"]}
-                roots = smk["fit_roots"](study, {case: [method]})
+                executor = smk["EXECUTORS"][0]
+                params |= {"executor": executor, "runs": {}}
+                roots = smk["fit_roots"](study, {case: [method]}, [executor])
                 jobs.append((f"{study}/{case}/{method}", roots, job("fit", read, out, params)))
                 for kind, name in (("blocks", "block"), ("timings", "timings"), ("provenance", "provenance")):
                     files[kind].append(out[name])
-        collected = smk["fit_roots"](study, {case: made.methods for case, made in plan.cases.items()})
+        methods = {case: made.methods for case, made in plan.cases.items()}
+        collected = smk["fit_roots"](study, methods, smk["EXECUTORS"][:1])
         names = ("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text")
         names += ("screen", "tables", "timings", "provenance")
         outputs = {name: str(folder / study / name) for name in names}

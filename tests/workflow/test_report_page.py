@@ -21,6 +21,11 @@ from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
 from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page
 from snakemake_report_plugin_partywise.shorten import room_for_each, shortened
 
+# What the rules are given of a run.
+RULES = {
+    "workflow": SimpleNamespace(basedir=ROOT, configfiles=[]),
+    "PLACE": SimpleNamespace(folder="results/none"),
+}
 FIGURES = ("error_by_parties", "error_by_epsilon")
 VOID = {"meta", "link", "input", "img", "br", "col"}
 # Attributes that a browser fetches.
@@ -190,7 +195,7 @@ def test_the_first_figure_of_the_audit_is_what_the_rules_say_opens_the_report(mo
     """All others stand in the order of the configuration."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     config = read_configuration(ROOT / "config/smoke.yaml")
-    rules = {"workflow": SimpleNamespace(basedir=ROOT, configfiles=[]), "config": config}
+    rules = RULES | {"config": config}
     exec((ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8"), rules)
     names = [(study, figure) for study, plan in rules["PLANS"].items() for figure in plan.figures]
     orders = [rules["figure_labels"](SimpleNamespace(study=s, figure=f))["order"] for s, f in names]
@@ -266,7 +271,7 @@ def test_rules_label_figures_of_own_records(monkeypatch):
     for name in ("my_data.example", "my_clients.example", "my_labels.example", "smoke"):
         config = read_configuration(ROOT / f"config/{name}.yaml")
         monkeypatch.chdir(ROOT)
-        rules = {"workflow": SimpleNamespace(basedir=ROOT, configfiles=[]), "config": config}
+        rules = RULES | {"config": config}
         exec((ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8"), rules)
         names = [(study, figure) for study, plan in rules["PLANS"].items() for figure in plan.figures]
         labels = {f: rules["figure_labels"](SimpleNamespace(study=s, figure=f)) for s, f in names}
