@@ -39,6 +39,8 @@ def _absent(file: str, folder: Path) -> str:
         return "that is a folder; name a file in it"
     if file.startswith("~"):
         return f"'~' stands for no folder here; write the path out, {Path(file).expanduser()}"
+    if "://" in file:
+        return "that is an address of the web; download the file, and name it by its path"
     if "\\" in file:
         return f"folders are divided by '/' here; write {file.replace(chr(92), '/')}"
     above = (folder / file).parent

@@ -63,7 +63,7 @@ def test_a_table_with_labels_is_the_arrays_that_it_holds(folder):
     np.testing.assert_allclose(data.X, np.column_stack([np.ones(120), scaled, kind == "y", kind == "z"]), atol=1e-7)
     np.testing.assert_array_equal(data.y, late.astype(int))
     assert data.ids.tolist() == ids.tolist() and data.from_the_data == 0
-    assert data.feature_names.tolist() == ["intercept", "age", "kind_y", "kind_z"]
+    assert data.feature_names.tolist() == ["intercept", "age", "kind = y", "kind = z"]
     # Nobody is on both sides, and replicates split anew.
     assert not set(person[data.train]) & set(person[~data.train]) and 0.6 < data.train.mean() < 0.8
     other = generate(own.plan(), "own", [1], folder)[1]

@@ -110,11 +110,20 @@ ENTRIES: list[Mistake] = [
     ("unit", cell(3, 1, "3 kg"), "a is '3 kg' in row 4, which has a unit: write the number alone"),
     ("limit", cell(3, 1, "<0.5"), "a is '<0.5' in row 4, which is a limit and no value"),
     ("quotes of a spreadsheet", cell(3, 1, "'3"), 'a is "\'3" in row 4, which is a number in quotes'),
+    ("a formula", cell(3, 1, "=A1+1"), "a is '=A1+1' in row 4, which is a formula: write its value"),
+    ("an error of a spreadsheet", cell(3, 1, "#REF!"), "a is '#REF!' in row 4, which is an error of a spreadsheet"),
+    ("a long dash", cell(3, 1, "\u22121.5"), "in row 4, which begins with a long dash: write the minus sign '-'"),
+    ("two values", cell(3, 1, "1-2"), "a is '1-2' in row 4, which is a range: write one value"),
+    ("a fraction", cell(3, 1, "1/2"), "a is '1/2' in row 4, which is a fraction: write it as a decimal"),
     ("infinite", cell(3, 1, "inf"), "a is 'inf' in row 4, which is infinite: correct it"),
     ("missing value", cell(3, 1, "NA"), "shop.csv: a is missing in 1 of 40 rows (row 4): fill it in, set missing"),
     ("missing label", cell(3, 3, "", "bank"), "bank.csv: late is missing in 1 of 40 rows (row 4)"),
     ("unknown level", cell(3, 2, "q"), "shop.csv: c is 'q' in row 4: its levels are x, y, z; correct it, or add"),
-    ("case of a level", cell(3, 2, "X"), "shop.csv: c is 'X' in row 4: its levels are x, y, z; correct it"),
+    (
+        "case of a level",
+        cell(3, 2, "X"),
+        "shop.csv: c is 'X' in row 4: did you mean 'x'? its levels are x, y, z; correct it",
+    ),
     (
         "label in words",
         cell(3, 3, "yes", "bank"),
@@ -124,6 +133,28 @@ ENTRIES: list[Mistake] = [
     ("one class", every(3, "0", "bank"), "bank.csv: late is '0' in all 40 rows: both classes are needed"),
     ("constant column", every(1, "1.5"), "shop.csv: a is '1.5' in all 40 rows"),
     ("no id column", setting(id="customer"), "shop.csv has no column 'customer': its columns are id, a, c"),
+    (
+        "case of the id column",
+        setting(id="ID"),
+        "shop.csv has no column 'ID': did you mean 'id'? its columns are id, a",
+    ),
+    (
+        "ids of a spreadsheet",
+        lambda own: [
+            row.__setitem__(0, row[0][1:] + end)
+            for table, end in ((own.shop, ".0"), (own.bank, ""))
+            for row in table[1:]
+        ],
+        "write the ids in the same way everywhere; id_as_text: d makes whole numbers of them.",
+    ),
+    ("no header", text(shop="c1000,1,x\nc1001,2,y\n"), "these look like entries: the first row must name the columns"),
+    (
+        "a title",
+        text(shop="Customers\n\nid,a,c\nc1,1,x\n"),
+        "the first row must name the columns; take out what stands",
+    ),
+    ("blanks between", text(shop="id a c\nc1 1 x\n"), "set delimiter to ' ', which stands between its names"),
+    ("rows in quotes", text(shop='"id,a,c"\n"c1,1,x"\n'), "whole rows stand in quotes: write quotes around single"),
     ("empty id", cell(3, 0, ""), "shop"),
     ("ids in other form", lambda own: [row.__setitem__(0, row[0].upper()) for row in own.shop[1:]], "no id is in all"),
     (
@@ -181,6 +212,19 @@ KEYS: list[Mistake] = [
     ("a level alone", column(1, levels="x"), "levels is 'x': it must be a list of texts or null (write it in brackets"),
     ("a number as party", shop(party=12), "party is 12: it must be text (put quotes around it)"),
     ("a word for yes as positive", setting(positive=True), "positive is True: it must be "),
+    ("a name as a column", shop(columns=["a"]), "columns[0] is 'a': a block of keys is needed here, as in `name: a`."),
+    (
+        "a path as a table",
+        setting(tables=["shop.csv"]),
+        "tables[0] is 'shop.csv': a block of keys is needed here, as in",
+    ),
+    ("a word of others for the response", setting(target="late"), "settings.target is unknown: here that is response;"),
+    ("a word of others for bounds", column(0, min=0), "columns[0].min is unknown: here that is bounds; allowed here:"),
+    (
+        "a word of others for the source",
+        lambda own: own.case.update(source="csv"),
+        "source is 'csv': here that is table;",
+    ),
     ("inner join", setting(match="inner"), "match is 'inner': it must be one of refuse, common (here that is common)"),
     (
         "missing left out",

@@ -71,6 +71,7 @@ def test_a_file_that_is_not_there_is_told_before_any_job(own):
     for file, why in (
         ("data\\rain.csv", "folders are divided by '/' here; write data/rain.csv."),
         ("data/rain.csv", f"there is no folder data; {begin}"),
+        ("https://a.org/rain.csv", "that is an address of the web; download the file, and name it by its path."),
     ):
         own.first["file"] = file
         with pytest.raises(ConfigError) as told:

@@ -37,9 +37,8 @@ class TextTable:
     def column(self, name: str, *, stripped: bool = True) -> list[str]:
         """Entries of a column, without blanks around them unless they count; an absent one raises ``DataMissing``."""
         if name not in self.header:
-            raise DataMissing(
-                f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}{self._no_name}."
-            )
+            told = f"{nearest(name, self.header, 'its columns are')}{self._no_name(name)}"
+            raise DataMissing(f"{self.file} has no column {name!r}: {told}.")
         READ_POLICY.get().check_column(self.file, name)
         place = self.header.index(name)
         return [row[place].strip() if stripped else row[place] for row in self.rows]
@@ -48,9 +47,14 @@ class TextTable:
         """Entries of a column of ids, as they are compared."""
         return [self.form.id_text(text) for text in self.column(name, stripped=stripped)]
 
-    @property
-    def _no_name(self) -> str:
-        """That the first column has no name, which R and pandas leave out; empty if it has one."""
+    def _no_name(self, name: str) -> str:
+        """Why the header may lack a name: R and pandas leave out that of the first column, or there is no header."""
+        if len(self.header) == 1 and name in self.header[0].split():
+            return "; set delimiter to ' ', which stands between its names"
+        if len(self.header) == 1 and name in self.header[0].split(self.form.delimiter):
+            return "; whole rows stand in quotes: write quotes around single entries only"
+        if any(is_number(text) for text in self.header):
+            return "; these look like entries: the first row must name the columns"
         if self.header[0]:
             return ""
         return (
@@ -138,6 +142,8 @@ def _decode(content: bytes, file: str, encoding: str) -> str:
 
 def _explain_lengths(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     """Why rows have another number of fields than the header has names, and the remedy."""
+    if len(header) == 1:
+        return "the first row must name the columns; take out what stands before it, such as a title"
     more = len(rows) > 1 and all(len(row) == len(header) + 1 for row in rows)
     if more and not any(row[-1] for row in rows):
         return "all rows end in a delimiter; take it off, or end the header with one too"
@@ -161,7 +167,7 @@ def _check_delimiter(header: tuple[str, ...], file: str, delimiter: str) -> None
 
 def nearest(name: str, allowed: Collection[str], lead: str) -> str:
     """What there is, with the nearest name first where one looks like a misspelling."""
-    near = difflib.get_close_matches(name, allowed, 1)
+    near = [one for one in allowed if one.casefold() == name.casefold()] or difflib.get_close_matches(name, allowed, 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     names = list(allowed)
     rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""

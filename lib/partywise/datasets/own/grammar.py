@@ -58,11 +58,18 @@ class TextForm:
 
     def id_text(self, text: str) -> str:
         """An id as it is compared: with ``id_as_text`` a whole number in its digits, so that 100 is 000100."""
-        return format(int(text), self.id_as_text) if self.id_as_text and text.strip().isdecimal() else text
+        whole = whole_id(text) if self.id_as_text else None
+        return text if whole is None else format(whole, self.id_as_text)
 
 
 # A file that this program writes itself, whatever the case says of the files of others.
 PLAIN = asdict(TextForm())
+
+
+def whole_id(text: str) -> int | None:
+    """The whole number that an id is, with zeros before it or as a spreadsheet writes it, 100.0; None for others."""
+    found = re.fullmatch(r"\s*(\d+)(?:[.,]0+)?\s*", text)
+    return int(found[1]) if found else None
 
 
 def is_time_format(text: str) -> bool:

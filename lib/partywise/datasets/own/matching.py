@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ...errors import DataMissing
+from .grammar import whole_id
 
 if TYPE_CHECKING:
     from .curves.files import CurveTables
@@ -145,11 +146,13 @@ def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[
 
 def digits_hint(lists: Sequence[Sequence[str]]) -> str:
     """Which ``id_as_text`` makes more ids agree, as the end of a sentence: 100 and 000100 are one then; else empty."""
-    whole = [{str(int(text)) for text in ids if text.isdecimal()} for ids in lists]
+    whole = [{number for text in ids if (number := whole_id(text)) is not None} for ids in lists]
     if len(set.intersection(*whole)) <= len(set.intersection(*map(set, lists))):
         return ""
     longest = max(len(text) for ids in lists for text in ids if text.isdecimal())
-    return f"; id_as_text: 0{longest}d makes numbers of {longest} digits of them" if longest > 1 else ""
+    if not any(text.startswith("0") for ids in lists for text in ids):
+        return "; id_as_text: d makes whole numbers of them"
+    return f"; id_as_text: 0{longest}d makes numbers of {longest} digits of them"
 
 
 def _some(ids: list[str]) -> str:

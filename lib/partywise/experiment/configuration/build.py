@@ -104,7 +104,14 @@ def choices(given: object, allowed: Collection[str]) -> str:
         return f"it is called {now} now"
     near = difflib.get_close_matches(str(given), allowed, 1)
     hint = f"did you mean {near[0]}? " if near else ""
+    if same := other_word(given, allowed):
+        hint = f"here that is {same}; "
     return f"{hint}allowed here: {', '.join(sorted(allowed)) or 'nothing'}"
+
+
+def other_word(given: object, allowed: Collection[object]) -> str:
+    """The word of ours for one of other programs, where it is allowed; else empty."""
+    return next((word for word in OTHER_WORDS.get(str(given).lower(), ()) if word in allowed), "")
 
 
 def describe(hint: Any) -> str:
@@ -142,7 +149,7 @@ def _advice(value: object, hint: Any) -> str:
             return "write it with a decimal point"
         if _is_number(value):
             return f"YAML reads {value} as text; write it with a point, as in 1.0e-5, and infinity as .inf"
-    if isinstance(value, str | int | float) and wanted.startswith("a list"):
+    if isinstance(value, str | int | float) and wanted.startswith("a list") and "blocks" not in wanted:
         pair = "list of 2" in wanted
         return "write a list in brackets, as in [0, 30]" if pair else f"write it in brackets, as [{value}]"
     if isinstance(value, bool) and "text" in wanted:
@@ -154,7 +161,7 @@ def _advice(value: object, hint: Any) -> str:
     words = [word for arg in (hint, *get_args(hint)) if get_origin(arg) is Literal for word in get_args(arg)]
     if (now := RENAMED_VALUES.get(str(value))) in words:
         return f"it is called {now} now"
-    if (same := OTHER_WORDS.get(str(value).lower())) in words:
+    if same := other_word(value, words):
         return f"here that is {same}"
     near = difflib.get_close_matches(str(value).lower(), [word for word in words if isinstance(word, str)], 1)
     return f"did you mean {near[0]}?" if near else ""
@@ -175,6 +182,9 @@ def _convert(value: object, hint: Any, where: str) -> object:
             return MISSING
         return tuple(convert(v, t, f"{where}[{i}]") for i, (v, t) in enumerate(zip(value, inner, strict=True)))
     if hasattr(hint, "__dataclass_fields__"):
+        key = next((key for key in ("file" if "." in str(value) else "name", "name") if key in known_keys(hint)), "")
+        if isinstance(value, str) and key:
+            raise ConfigError(f"{where} is {value!r}: a block of keys is needed here, as in `{key}: {value}`.")
         return build(hint, value, where)
     if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
@@ -183,6 +193,11 @@ def _convert(value: object, hint: Any, where: str) -> object:
     if hint is types.NoneType:
         return None if value is None else MISSING
     return value if isinstance(value, origin or hint) else MISSING
+
+
+def known_keys(cls: Any) -> list[str]:
+    """Names of the fields of a dataclass."""
+    return [entry.name for entry in fields(cls)]
 
 
 def _is_number(text: str) -> bool:
