@@ -153,7 +153,11 @@ def translate(path: Path) -> int:
 
     try:
         found = from_source(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read ({error.strerror}): name the YAML file of the source's program."
+        ) from None
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} is not valid YAML: {error}") from None
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None

@@ -34,6 +34,8 @@ def check_data(files: Sequence[str], response: str | None, study: str | None, in
         name_of(into)
         if into.exists():
             raise ConfigError(f"--into is '{into}': that file is there already; name another, or remove it.")
+        if not into.parent.is_dir():
+            raise ConfigError(f"--into is '{into}': there is no folder {into.parent}; make it, or name another.")
     tables, faults = list[TableSurvey](), list[str]()
     for file in files:
         try:

@@ -324,7 +324,7 @@ def test_a_file_that_is_no_text_is_told_in_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "latin.yaml").write_bytes(b"a: \xe9")
     os.mkfifo(tmp_path / "pipe.yaml")
     sentences = {
-        "": "is not a file: name a configuration file",
+        "": "is a folder: name a configuration file",
         "absent.yaml": "is not there: name a configuration file",
         "long.yaml": f"has {len(HEAD)} bytes: a configuration has at most 10",
         "latin.yaml": "is not text in UTF-8 (byte 3): save it as UTF-8",

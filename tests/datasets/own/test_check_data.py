@@ -11,6 +11,7 @@ from partywise.__main__ import main
 from partywise.datasets.own.drafts.parts import yaml_lines
 from partywise.datasets.own.drafts.survey import description, survey
 from partywise.errors import ConfigError
+from partywise.experiment.cells import run
 from partywise.experiment.configuration.text import questions, read_file
 from partywise.experiment.data import generate
 from partywise.experiment.plans import plans, read_configuration
@@ -55,6 +56,9 @@ def test_two_commands_and_one_edited_draft_make_the_data_of_every_study(folder, 
     # Rows with k.A., <5 or -9999 are left out, and no other; curves bridge a gap.
     gaps = {"label_private": 13, "sliced_inverse_regression": 13, "functional_boosting": CUSTOMERS - 40}
     assert n == CUSTOMERS - gaps.get(study, 18)
+    case = made.cases["own_files"]
+    cell = run(made, "own_files", case.methods[0], case.parties, [0], [0], {0: data})[-1]
+    assert cell.scalars["status"] == "ok" and cell.owner_report is not None
 
 
 def test_a_draft_of_all_studies_asks_for_no_number_that_the_data_have(folder, capsys):
@@ -127,6 +131,7 @@ def test_files_that_suit_nothing_and_words_that_are_wrong(folder, capsys):
     assert "- nowhere.csv cannot be read" in said and said.rstrip().endswith("no study suits these files as they are.")
     for words, sentence in (
         (["--study", "vertical_tree"], "--study is 'vertical_tree': did you mean vertical_trees?"),
+        (["--into", "none/a.yaml"], "--into is 'none/a.yaml': there is no folder none; make it, or name another."),
         (["--into", "kunden.csv"], "--into is 'kunden.csv': that file is there already; name another, or remove it."),
     ):
         assert main(["check-data", *FILES, *words]) == 2
@@ -139,3 +144,15 @@ def test_a_draft_is_the_yaml_that_it_says(tmp_path):
     path.write_text("\n".join(yaml_lines(given)))
     assert read_file(path) == given
     assert {key for _, key in ANSWERS} == {"bounds", "edges", "response_bounds", "least", "centre", "scale"}
+
+
+def test_a_table_a_folder_and_a_misspelt_file_are_no_configurations(folder):
+    Path("mine.yaml").write_text("root_seed: 1\n")
+    for path, sentence in (
+        ("kunden.csv", "kunden.csv is a table and no configuration: ./run check-data kunden.csv drafts one for it."),
+        (".", ". is a folder: name a configuration file, such as config/paper.yaml."),
+        ("mien.yaml", "mien.yaml is not there: did you mean mine.yaml? name a configuration file, such as config/pa"),
+    ):
+        with pytest.raises(ConfigError) as told:
+            read_file(Path(path))
+        assert str(told.value).startswith(sentence)

@@ -7,6 +7,7 @@ holds.
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import stat
@@ -18,6 +19,7 @@ import yaml
 from ...errors import ConfigError
 from .build import refuse_misread
 
+TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods", ".parquet", ".feather", ".sav", ".dta", ".rds")
 # In a draft: a key whose value is a question, and what tells whose it is.
 ASKED = re.compile(r"[\s-]*(\w+):\s*\?\s*(?:#.*)?$")
 NAMED = re.compile(r"[\s-]*name:\s*([^#]+)")
@@ -51,13 +53,20 @@ def _text(path: Path) -> str:
     """The text of a file that is a file, of a length that is read at once."""
     try:
         about = path.stat()
+        if stat.S_ISDIR(about.st_mode):
+            raise ConfigError(f"{path} is a folder: name a configuration file, such as config/paper.yaml.")
+        if path.suffix.lower() in TABLES:
+            raise ConfigError(f"{path} is a table and no configuration: ./run check-data {path} drafts one for it.")
         if not stat.S_ISREG(about.st_mode):
             raise ConfigError(f"{path} is not a file: name a configuration file, such as config/paper.yaml.")
         if about.st_size > LONGEST:
             raise ConfigError(f"{path} has {about.st_size} bytes: a configuration has at most {LONGEST}.")
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        raise ConfigError(f"{path} is not there: name a configuration file, such as config/paper.yaml.") from None
+        above = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, above, 1)
+        hint = f"did you mean {path.with_name(near[0])}? " if near else ""
+        raise ConfigError(f"{path} is not there: {hint}name a configuration file, such as config/paper.yaml.") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}): make it readable.") from None
     except UnicodeDecodeError as error:
