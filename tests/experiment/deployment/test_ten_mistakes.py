@@ -219,6 +219,22 @@ def test_a_mistake_is_answered_where_it_was_made_and_told_to_the_others_in_time(
     assert seconds < WITHIN, answers
 
 
+def test_those_that_come_later_are_told_at_once(scene):
+    """They need not wait for a party that said what was wrong before they were there."""
+    scene.rewrite("north", drop_column)
+    parties = scene.parties
+    parties.start("north")
+    while not _listens(scene.case, "north"):
+        parties.processes["north"].join(0.05)
+        assert parties.processes["north"].is_alive()
+    begun = monotonic()
+    parties.start("south", "server")
+    told = parties.ended()
+    assert "has no column 'age'" in answer(told["north"])
+    assert all(OWN_ERROR in answer(told[name]) for name in ("south", "server"))
+    assert monotonic() - begun < PATIENCE
+
+
 def test_a_party_that_is_started_again_while_all_wait_is_welcome(scene):
     """Killed before the last one comes: nobody needs to do anything else."""
     parties = scene.parties

@@ -147,7 +147,7 @@ class Session:
         with ThreadPoolExecutor(min(AT_ONCE, len(self.peers) or 1)) as tellers:
             known = list(tellers.map(tell, names))
         # Whoever heard it from another leaves those that come much later to that one.
-        late = [peer for peer in self.untold if peer not in known]
+        late = [peer for peer in self.untold if peer not in (*known, self.watch.author)]
         tell_end(self.transport, late, notice, min(left, QUIET) if self.watch.notice else left)
 
     def _exchange_hellos(self) -> dict[str, dict[str, object]]:

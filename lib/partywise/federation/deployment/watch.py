@@ -48,8 +48,8 @@ class Watch:
     ----------
     pulse : float
         Seconds between two looks around.
-    notice : str
-        The sentence by which another party ended the run, as it was said.
+    notice, author : str
+        The sentence by which another party ended the run, as it was said, and who said it.
     over : bool
         Whether that was for good: nobody can go on with the run.
     """
@@ -59,7 +59,8 @@ class Watch:
     ) -> None:
         if not patience > 0:
             raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
-        self.transport, self.patience, self.pulse, self.notice = transport, patience, min(PULSE, patience / 4), ""
+        self.transport, self.patience, self.pulse = transport, patience, min(PULSE, patience / 4)
+        self.notice, self.author = "", ""
         self.me, self.peers, self.over = transport.me, transport.peers, False
         self._outage = patience if returning else 0.0
         self.deadline, self._end = deadline, math.inf
@@ -135,6 +136,7 @@ class Watch:
             data = self.poll(peer, "abort", wait if position == 0 else 0.0)
             if data is not None:
                 told = read_notice(peer, "abort", data)
+                self.author = peer
                 self.notice, self.over = printable(told.get("sentence"), LONGEST), told.get("over") is not False
                 # Anybody could say anything of another.
                 raise PartyError(f"{peer!r} says: {self.notice}")
