@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .alignment.align import align
     from .errors import BudgetExceeded, CertificationError
+    from .federation.account.fit_budget import Budget
     from .federation.channel import Channel
     from .federation.cipher import Cipher
     from .federation.parties import Party, split_columns, split_rows
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bounded",
+    "Budget",
     "BudgetExceeded",
     "CertificationError",
     "Channel",
@@ -93,6 +95,7 @@ HOMES = {
     "errors": ("BudgetExceeded", "CertificationError"),
     "federation.channel": ("Channel",),
     "federation.cipher": ("Cipher",),
+    "federation.account.fit_budget": ("Budget",),
     "federation.parties": ("Party", "split_columns", "split_rows"),
     "federation.run": ("Run", "simulate"),
     "federation.secure_streams": ("SecureStreams",),

@@ -93,7 +93,7 @@ UNPENALISED = {
     ),
     "negative weight": (
         lambda name: run_of(name, X, Y, block={"weights": np.linspace(-1, 1, 40)}),
-        "weights of 'active' lie between -1 and 1: give numbers of at least 0",
+        "weights of 'active' lie between -1 and 1: give numbers of at least zero",
     ),
     "offset nan": (
         lambda name: run_of(name, X, Y, block={"offset": np.full(40, np.nan)}),

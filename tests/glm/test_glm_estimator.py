@@ -38,9 +38,9 @@ WITH_ERRORS = ("joint", "reference")
 def test_results_are_those_of_statsmodels(family, protocol):
     X, y = records(family, 120, 4)
     rng = np.random.default_rng(1)
-    given = {"weights": rng.choice([0.5, 1.0, 2.0], 120), "offset": rng.normal(0, 0.3, 120)}
+    given = {"sample_weight": rng.choice([0.5, 1.0, 2.0], 120), "offset": rng.normal(0, 0.3, 120)}
     model = pw.VerticalGLM(family, protocol).fit(X, y, parties=[[1], [0, 3], [2]], rng=1, **given)
-    expected = oracle(X, y, family, var_weights=given["weights"], offset=given["offset"])
+    expected = oracle(X, y, family, var_weights=given["sample_weight"], offset=given["offset"])
     found = np.array([model.intercept_, *model.coef_])
     assert np.abs(found - expected.params).max() <= 1e-8 * np.abs(expected.params).max()
     assert np.allclose(model.bse_, expected.bse, rtol=1e-8, atol=0)
@@ -55,7 +55,7 @@ def test_results_are_those_of_statsmodels(family, protocol):
     assert math.isclose(model.null_deviance_, expected.null_deviance, rel_tol=1e-8)
     assert math.isclose(model.dispersion_, expected.scale, rel_tol=1e-8)
     scale = expected.deviance / 120 if drawn else 1.0
-    likelihood = expected.model.family.loglike(y, expected.mu, var_weights=given["weights"], scale=scale)
+    likelihood = expected.model.family.loglike(y, expected.mu, var_weights=given["sample_weight"], scale=scale)
     assert math.isclose(model.aic_, aic(likelihood, 5, family), rel_tol=1e-8)
     assert np.allclose(model.predict(X, given["offset"]), expected.mu, rtol=1e-7)
     assert math.isclose(model.score(X, y, **given), model.deviance_r2_, rel_tol=1e-9)
@@ -202,8 +202,8 @@ SPOILT[4, 1] = np.nan
         ({}, {"y": Y[:5]}, ValueError, "y has 5 entries for 120 rows of X"),
         ({}, {"y": Y - 5}, ValueError, "y of 'active' has the value -.*: family 'poisson' takes 0, 1, 2"),
         ({}, {"y": Y * 0 + 3}, ValueError, "null deviance is 0"),
-        ({}, {"weights": -np.ones(120)}, ValueError, "weights of 'active' lie between -1 and -1"),
-        ({}, {"weights": np.ones(3)}, ValueError, "weights has 3 entries for 120 rows"),
+        ({}, {"sample_weight": -np.ones(120)}, ValueError, "weights of 'active' lie between -1 and -1"),
+        ({}, {"sample_weight": np.ones(3)}, ValueError, "weights has 3 entries for 120 rows"),
         ({}, {"offset": np.full(120, np.inf)}, ValueError, "offset holds values that are not finite"),
         ({}, {"names": ["a", "b"]}, ValueError, "names=.*: give 4 different ones"),
         ({}, {"parties": 1}, ValueError, "parties has 1 active and 0 passive"),
@@ -240,7 +240,7 @@ SPOILT[4, 1] = np.nan
         ),
         (
             {"protocol": "moments", "epsilon": 1.0} | PRIVATE,
-            {"weights": np.ones(120)},
+            {"sample_weight": np.ones(120)},
             ValueError,
             "weights of party 'active': private protocols take records without them",
         ),
@@ -256,7 +256,7 @@ def test_what_is_wrong_is_named(made, given, error, words):
 def test_what_is_wrong_with_new_records_is_named():
     model = pw.VerticalGLM("poisson").fit(X, Y, rng=1)
     for call, words in (
-        (lambda: model.predict(X[:, :3]), "X has 3 columns: the fit was made with 4"),
+        (lambda: model.predict(X[:, :3]), "X has 3 features, but VerticalGLM is expecting 4"),
         (lambda: model.predict(X, np.zeros(3)), "offset has 3 entries for 120 rows"),
         (lambda: model.score(X, Y - 9), "y of 'caller' has the value -"),
     ):

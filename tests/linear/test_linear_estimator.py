@@ -63,7 +63,7 @@ def test_linear_regression_of_three_parties_is_that_of_scikit_learn():
     assert np.allclose([model.intercept_, *model.coef_], [oracle.intercept_, *oracle.coef_], rtol=0, atol=1e-8)
     assert model.score(X, NUMBERS) == pytest.approx(oracle.score(X, NUMBERS), abs=1e-7)
     assert not hasattr(model, "classes_")
-    with pytest.raises(AttributeError, match="of model 'logistic'"):
+    with pytest.raises(AttributeError, match="of a model of labels"):
         model.predict_proba(X)
     assert model.ledger_.total("server", "row", 1e-5).epsilon_certified == 0
 
@@ -113,7 +113,7 @@ def test_parameters_in_scikit_learns_way():
         ({"label_bound": 1.0}, {}, ValueError, "label_bound=1.0 is read by protocol='certified' with a linear model"),
         ({"model": "linear", "label_bound": 0.0}, {}, ValueError, "label_bound is 0.0"),
         ({"learning_rate": -1.0}, {}, ValueError, "learning_rate is -1.0"),
-        ({}, {"y": NUMBERS}, ValueError, "give both labels, 0 and 1"),
+        ({}, {"y": NUMBERS}, ValueError, "Unknown label type: continuous"),
         ({}, {"y": LABELS[:5]}, ValueError, "y has 5 entries for 90 rows"),
         ({}, {"X": np.full((90, 4), np.nan)}, ValueError, "X holds values that are not finite"),
         ({}, {"parties": 5}, ValueError, "n_parties=5"),

@@ -67,7 +67,7 @@ def test_scikit_learns_ways_and_named_errors():
         pw.VerticalPCA(ridge=1)
     with pytest.raises(ValueError, match="not fitted yet"):
         pw.VerticalPCA().transform(X)
-    with pytest.raises(ValueError, match="X has 2 columns: the fit was made with 6"):
+    with pytest.raises(ValueError, match="X has 2 features, but VerticalPCA is expecting 6 features"):
         model.transform(X[:, :2])
     with pytest.raises(ValueError, match="not a partition"):
         pw.VerticalPCA().fit(X, parties=[[0, 1], [1, 2]], rng=1)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FENCED = re.compile(r"^```(python|text)\n(.*?)^```$", re.M | re.S)
-EXTRA = "# Needs the extra"
+EXTRA = "# Needs "
 
 
 def examples(page: Path) -> Iterator[tuple[str, str | None]]:
@@ -26,7 +26,7 @@ def examples(page: Path) -> Iterator[tuple[str, str | None]]:
 
 
 def run(page: Path, *, extras: bool) -> list[str]:
-    """What differs: block, expected and printed text; without ``extras`` the blocks that need one are left out."""
+    """What differs: block, expected and printed text; without ``extras`` the blocks that need more than numpy and scipy are left out."""
     names: dict[str, object] = {"__name__": "__documented__"}
     wrong = []
     for code, expected in examples(page):

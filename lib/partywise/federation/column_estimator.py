@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .estimator import column_labels, groups_of, numbers, party
+from .estimator import column_labels, groups_of, numbers, party, vector
 from .parties import Party, split_columns
 
 LIKE = "(n,): one label or number for each record"
@@ -34,19 +34,16 @@ def held_columns(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], 
 
 
 def response_of(y: np.ndarray, n: int) -> np.ndarray:
-    """Labels or numbers (n,) as floats; ValueError for another number of them than of rows."""
-    response = numbers("y", y, 1, LIKE)
-    if len(response) != n:
-        raise ValueError(f"y has {len(response)} entries for {n} rows of X.")
-    return response
+    """Numbers (n,); ValueError for another number of them than of rows."""
+    return numbers("y", vector("y", y, n), 1, LIKE)
 
 
-def share_explained(predicted: np.ndarray, y: np.ndarray, classes: bool) -> float:
-    """Share of labels that are predicted right; the coefficient of determination of numbers."""
+def share_explained(predicted: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
+    """The coefficient of determination."""
     truth = response_of(y, len(predicted))
-    if classes:
-        return float(np.mean(predicted == truth))
-    return 1 - float(((predicted - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+    weights = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    mean = np.average(truth, weights=weights)
+    return float(1 - weights @ (predicted - truth) ** 2 / (weights @ (truth - mean) ** 2))
 
 
 def blocks_of(

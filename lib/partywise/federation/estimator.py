@@ -11,17 +11,44 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, fields
+from importlib.util import find_spec
 from numbers import Real
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..randomness import Streams
+from .account.fit_budget import Budget
 from .folds import Fold, Spec
 from .parties import Party
 from .run import Run, simulate
 from .secure_streams import Randomness, addresses_of
+
+# scikit-learn's bases and errors where it is installed, else of the same names with what is used of them.
+if TYPE_CHECKING or find_spec("sklearn") is None:
+
+    class BaseEstimator:
+        """An estimator without scikit-learn."""
+
+    class TransformerMixin:
+        """A transformer without scikit-learn."""
+
+        def fit_transform(self, X: object, y: object = None, **given: object) -> object:
+            """`fit`, then `transform` of the same records: what comes out is not private."""
+            return self.fit(X, y, **given).transform(X)  # type: ignore[attr-defined]
+
+    class NotFittedError(ValueError, AttributeError):
+        """An estimator was asked before its fit."""
+
+    class DataConversionWarning(UserWarning):
+        """An array was taken for another shape than it has."""
+
+else:
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 
 class Claim(Protocol):
@@ -40,8 +67,10 @@ class Method:
     extra: tuple[str, ...] = ()
 
 
-class Estimator:
+class Estimator(BaseEstimator):
     """Parameters, a simulated run and its privacy; a method package adds what its arrays mean.
+
+    It is an estimator of scikit-learn where that is installed, and works in its pipelines and searches.
 
     Parameters
     ----------
@@ -51,6 +80,13 @@ class Estimator:
         Target of calibrated noise, inf for none. Required where the options calibrate noise to it, refused elsewhere.
     delta : float
         Of every epsilon.
+    parties : object, optional
+        Who holds what, as of ``fit``, where a value of its own comes before this one.
+    random_state : int, numpy.random.Generator, Streams or SecureStreams, optional
+        As ``rng`` of ``fit``, where a value of its own comes before this one. An integer gives every fit the same
+        draws, but for fits that share a budget.
+    shared_budget : Budget, optional
+        What this fit and all others that share it may cost together; clones share it.
     **options
         Fields of the protocol's dataclass of options.
 
@@ -72,17 +108,59 @@ class Estimator:
 
     methods: ClassVar[Mapping[str, Method]] = {}
     n_features_in_: int
+    classes_: np.ndarray
     unit: ClassVar[str] = "row"
+    _axes: ClassVar[int] = 2
 
-    def __init__(self, protocol: str, epsilon: float | None, delta: float, options: Mapping[str, object]) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        epsilon: float | None,
+        delta: float,
+        parties: object,
+        random_state: Randomness | None,
+        shared_budget: Budget | None,
+        options: Mapping[str, object],
+    ) -> None:
         self.protocol, self.epsilon, self.delta = protocol, epsilon, delta
-        if protocol in self.methods:
+        self.parties: Any = parties
+        self.random_state, self.shared_budget = random_state, shared_budget
+        defaults = dict[str, object]()
+        if self._has_protocol:
             self._check(options)
-        self._given = dict(options)
+            defaults = {one.name: one.default for one in fields(self._method.options)}
+        # A clone is made with every default, and may be given another protocol, which has other options.
+        self._given = {name: value for name, value in options.items() if value is not defaults.get(name, MISSING)}
+
+    @property
+    def _kind(self) -> str:
+        """What scikit-learn takes it for: "classifier", "regressor" or "transformer"."""
+        return "transformer" if isinstance(self, Transformer) else "regressor"
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks before it fits; it is loaded then."""
+        from sklearn.utils import ClassifierTags, RegressorTags, TransformerTags
+
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
+        made: dict[str, Any] = {
+            "classifier": lambda: ClassifierTags(multi_class=False),
+            "regressor": RegressorTags,
+            "transformer": lambda: TransformerTags(preserves_dtype=[]),
+        }
+        setattr(tags, f"{self._kind}_tags", made[self._kind]())
+        tags.estimator_type = None if self._kind == "transformer" else self._kind
+        y = inspect.signature(self.fit).parameters["y"]  # type: ignore[attr-defined]
+        tags.target_tags.required = y.default is inspect.Parameter.empty
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = self._axes == 2, self._axes == 3
+        return tags
+
+    @property
+    def _has_protocol(self) -> bool:
+        return isinstance(self.protocol, str) and self.protocol in self.methods
 
     @property
     def _method(self) -> Method:
-        if self.protocol not in self.methods:
+        if not self._has_protocol:
             raise ValueError(
                 f"protocol={self.protocol!r} of {type(self).__name__} is unknown; use one of {tuple(self.methods)}."
             )
@@ -105,7 +183,7 @@ class Estimator:
     def get_params(self, deep: bool = True) -> dict[str, object]:
         """All parameters, the defaults of the options included."""
         found = {name: getattr(self, name) for name in self._own()}
-        for one in fields(self._method.options):
+        for one in fields(self._method.options) if self._has_protocol else ():
             if one.default is MISSING:
                 raise TypeError(f"option {one.name!r} of protocol {self.protocol!r} has no default.")
             found[one.name] = self._given.get(one.name, one.default)
@@ -115,7 +193,8 @@ class Estimator:
         """Change parameters; TypeError for one that the protocol does not have."""
         if "protocol" in parameters:
             self.protocol = parameters["protocol"]
-        self._check(parameters)
+        if self._has_protocol:
+            self._check(parameters)
         for name, value in parameters.items():
             if name in self._own():
                 setattr(self, name, value)
@@ -146,7 +225,9 @@ class Estimator:
             raise ValueError(f"epsilon={self.epsilon!r} must be positive.")
         return float(self.epsilon)
 
-    def _simulate(self, parties: Sequence[Party], n: int, rng: Randomness, *, public: object, settings: object) -> Any:
+    def _simulate(
+        self, parties: Sequence[Party], n: int, rng: Randomness | None, *, public: object, settings: object
+    ) -> Any:
         """Run the protocol on all ``n`` records and keep what it left behind."""
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
@@ -158,15 +239,16 @@ class Estimator:
             raise ValueError(f"delta={self.delta!r} must lie in (0, 1), well below 1/n.")
         options = self._options()
         spec, fold = Spec(options, settings, settings, public), Fold(np.zeros(n, dtype=int), 0, 1)
-        run = Run(
-            parties,
-            epsilon=self._target(options),
-            fold=fold,
-            rng_for=addresses_of(rng),
-            spec=spec,
-            extra=(*self._method.extra, *getattr(options, "places", ())),
-        )
-        self.estimate_ = simulate(self._method.fit, run)
+        epsilon, given = self._target(options), self.random_state if rng is None else rng
+        rng_for = addresses_of(given)  # type: ignore[arg-type]
+        with nullcontext() if self.shared_budget is None else self.shared_budget.fit(self.unit) as payer:
+            if self.shared_budget is not None and isinstance(rng_for, Streams):
+                rng_for = Streams(int(rng_for("fit", self.shared_budget.fits).integers(2**63)), "estimator")
+            extra = (*self._method.extra, *getattr(options, "places", ()))
+            run = Run(parties, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=extra)
+            if payer is not None:
+                run.charge_to(payer)
+            self.estimate_ = simulate(self._method.fit, run)
         self.ledger_, self.transcript_ = run.channel.ledger, run.channel.transcript()
         self.privacy_ = self.ledger_.worst_total(run.names, self.unit, self.delta)
         self.epsilon_claimed_ = float(self.estimate_.epsilon_claimed)
@@ -197,36 +279,128 @@ class Estimator:
             )
         array = numbers("X", X, ndim, like)
         if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
+            raise ValueError(
+                f"X has {array.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input: give the columns of the fit."
+            )
         return array
+
+    def _division(self, given: Any) -> Any:
+        """Who holds what: as given to the fit, else to the estimator."""
+        held = self.parties if given is None else given
+        if held is None:
+            raise ValueError("parties is missing: say who holds what, in the estimator or in its fit.")
+        return held
+
+    def _shown_class(self, ones: np.ndarray) -> np.ndarray:
+        """Labels as they were given, of the second class where ``ones``."""
+        shown: np.ndarray = self.classes_[ones.astype(int)]
+        return shown
+
+    def _accuracy(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> float:
+        """Share of labels that are predicted right."""
+        right = self.predict(X) == vector("y", y, len(X))  # type: ignore[attr-defined, arg-type]
+        weights = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        return float(np.average(right, weights=weights))
+
+    def _only(self, name: str, classes: bool) -> None:
+        """AttributeError for what one kind of model has and another not."""
+        if (self._kind == "classifier") != classes:
+            raise AttributeError(f"{name} is of a model of labels: this {type(self).__name__} predicts numbers.")
 
     def _fitted_estimate(self) -> Any:
         if not hasattr(self, "estimate_"):
-            raise ValueError(
+            raise NotFittedError(
                 f"this {type(self).__name__} is not fitted yet; call fit(X, y, parties=..., rng=...) first."
             )
         return self.estimate_
 
 
+class Transformer(TransformerMixin, Estimator):
+    """An estimator whose `transform` makes columns, one for each row of ``components_``."""
+
+    components_: np.ndarray
+    _column: ClassVar[str] = "component"
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Names of the columns that `transform` returns, such as component1, component2, ..."""
+        self._fitted_estimate()
+        return np.array([f"{self._column}{place + 1}" for place in range(len(self.components_))], dtype=object)
+
+
 def numbers(name: str, value: ArrayLike, ndim: int, like: str) -> np.ndarray:
-    """A finite float array of so many dimensions; ValueError that names it otherwise."""
+    """A finite float array of so many dimensions; an error that names it otherwise, TypeError for what is no number."""
+    if hasattr(value, "toarray"):
+        raise TypeError(f"{name} is sparse: give a dense array, {name}.toarray().")
     try:
-        array = np.ascontiguousarray(value, dtype=float)
+        array = np.asarray(value)
+        if np.iscomplexobj(array):
+            raise ValueError("Complex data not supported")
+        array = np.ascontiguousarray(array, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(
+        raise type(error)(
             f"{name} holds values that are no numbers ({error}): encode them, a factor as indicators."
         ) from None
+    if ndim == 2 and array.ndim == 2 and not array.shape[1]:
+        raise ValueError(f"{name} has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.ndim != ndim or not array.size:
-        raise ValueError(f"{name} has shape {np.shape(value)}: give {like}.")
+        more = f" Reshape your data: {name}.reshape(-1, 1) is one column, {name}.reshape(1, -1) one record."
+        raise ValueError(f"{name} has shape {array.shape}: give {like}.{more if (array.ndim, ndim) == (1, 2) else ''}")
     if not np.all(np.isfinite(array)):
         place = np.argwhere(~np.isfinite(array))[0].tolist()
         labels = getattr(value, "columns", None) if ndim == 2 else None
         column = "" if labels is None else f", column {str(labels[place[1]])!r}"
         raise ValueError(
             f"{name} holds values that are not finite, such as {array[tuple(place)]} at {place}{column}: fill or drop "
-            "incomplete records first."
+            "incomplete records (NaN, inf) first."
         )
     return array
+
+
+def vector(name: str, value: ArrayLike, n: int) -> np.ndarray:
+    """One value a record, shape (n,), of whatever type; a column is taken for one with a warning."""
+    if value is None:
+        raise ValueError(f"the estimator requires {name} to be passed, but the target {name} is None.")
+    array = np.asarray(value)
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector {name} was passed when a 1d array was expected: give {name}.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} has shape {array.shape}: give (n,), one value a record.")
+    if len(array) != n:
+        raise ValueError(f"{name} has {len(array)} entries for {n} rows of X.")
+    return array
+
+
+def labels_of(y: ArrayLike, n: int, *, both: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Labels (n,) as 0 and 1, and the two classes (2,): numbers 0 and 1, or any two labels, in order.
+
+    Which two labels there are counts as public. ValueError for more than two, or for one alone; without ``both`` only
+    where it is neither 0 nor 1, since an error would tell of private labels.
+    """
+    labels = vector("y", y, n)
+    if labels.dtype.kind in "fcO" and any(value != value for value in labels.tolist()):
+        raise ValueError("y holds labels that are not known (NaN): drop these records first.")
+    found = np.unique(labels)
+    if set(found.tolist()) <= {0, 1} and (len(found) == 2 or not both):
+        return labels.astype(float), np.array([0, 1])
+    if labels.dtype.kind == "f" and np.any(found != np.round(found)):
+        shown = found[found != np.round(found)][0]
+        raise ValueError(
+            f"Unknown label type: continuous. y holds {float(shown)!r}, which is not a label: labels are 0 or 1."
+        )
+    if len(found) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass. "
+            f"y holds {found[:4].tolist()}: give two labels."
+        )
+    if len(found) < 2:
+        raise ValueError(f"y holds one class alone, {found.tolist()}: give both labels.")
+    return (labels == found[1]).astype(float), found
 
 
 def column_labels(X: Any) -> tuple[str, ...] | None:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ..federation.account.fit_budget import Budget
 from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
@@ -41,6 +43,8 @@ class FunctionalBoosting(Estimator):
         Of all curves; with ``domain_x`` and ``domain_y``, public.
     domain_x, domain_y : tuple of float
         Ends of the domains of the predictors and of the response.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.functional.options`, such as ``s``, ``radius_value``,
         ``max_steps``.
@@ -65,6 +69,7 @@ class FunctionalBoosting(Estimator):
     """
 
     unit = "features"
+    _axes = 3
     methods: ClassVar[Mapping[str, Method]] = {
         "boosting": Method(LocalOptions, curves.fit),
         "published": Method(PublishedOptions, curves.fit),
@@ -83,13 +88,21 @@ class FunctionalBoosting(Estimator):
         basis: str = "fourier",
         domain_x: tuple[float, float] = (0.0, 1.0),
         domain_y: tuple[float, float] = (0.0, 1.0),
+        parties: int | Sequence[Sequence[int]] | None = None,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
         self.basis, self.domain_x, self.domain_y = basis, domain_x, domain_y
-        super().__init__(protocol, epsilon, delta, options)
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Randomness
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        rng: Randomness | None = None,
     ) -> FunctionalBoosting:
         """Simulate the protocol.
 
@@ -116,7 +129,7 @@ class FunctionalBoosting(Estimator):
         n, p, q = X.shape
         if len(Y) != n:
             raise ValueError(f"y has {len(Y)} records and X {n}: give one response curve a record.")
-        groups = groups_of(parties, p, split_columns)
+        groups = groups_of(self._division(parties), p, split_columns)
         owners = [
             party(f"party {g + 1}", "passive", held, X=np.ascontiguousarray(X[:, list(held)]))
             for g, held in enumerate(groups)
@@ -162,7 +175,9 @@ class FunctionalBoosting(Estimator):
         """Fitted curves, shape (N, Qy), of predictors (N, p, Qx); later queries are not in the account."""
         return self._fitted_estimate().predict(self._records(X, 3, "(N, p, Q)"))
 
-    def score(self, X: np.ndarray, y: np.ndarray) -> float:
+    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
         """One minus the integrated squared error over that of the mean curve of ``y``."""
         Y = numbers("y", y, 2, "(N, Q)")
-        return float(1 - np.sum((Y - self.predict(X)) ** 2) / np.sum((Y - Y.mean(0)) ** 2))
+        weights = np.ones(len(Y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        errors, deviations = Y - self.predict(X), Y - np.average(Y, axis=0, weights=weights)
+        return float(1 - weights @ np.sum(errors**2, axis=1) / (weights @ np.sum(deviations**2, axis=1)))

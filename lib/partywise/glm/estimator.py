@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from ..alignment.identifiers import prepare_identifiers
 from ..alignment.options import IdentifierRules
+from ..federation.account.fit_budget import Budget
 from ..federation.column_estimator import blocks_of, holders
-from ..federation.estimator import Method
+from ..federation.estimator import Method, vector
 from ..federation.exchanges.secure_sum import AGGREGATOR
 from ..federation.exchanges.sharing import DEALER
 from ..federation.roles import ANALYST
@@ -61,6 +62,8 @@ class VerticalGLM(Results):
         Range of y; of its logarithm for Gamma and inverse Gaussian; 0 and 1 of binomial responses.
     eta_start : float, optional
         Linear predictor at which the steps of the three noisy protocols start.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.glm.options`.
 
@@ -117,24 +120,27 @@ class VerticalGLM(Results):
         radii: Sequence[float] | None = None,
         statistic: Sequence[float] | None = None,
         eta_start: float | None = None,
+        parties: int | Sequence[Sequence[int | str]] = 2,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
         self.family = family
         self.location, self.scale, self.radii = location, scale, radii
         self.statistic, self.eta_start = statistic, eta_start
-        super().__init__(protocol, epsilon, delta, options)
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
         self,
         X: ArrayLike,
         y: np.ndarray,
         *,
-        parties: int | Sequence[Sequence[int | str]] = 2,
-        weights: np.ndarray | None = None,
+        parties: int | Sequence[Sequence[int | str]] | None = None,
+        sample_weight: np.ndarray | None = None,
         offset: np.ndarray | None = None,
         ids: Sequence[Sequence[str]] | None = None,
         names: Sequence[str] | None = None,
-        rng: Randomness,
+        rng: Randomness | None = None,
     ) -> VerticalGLM:
         """Simulate the protocol.
 
@@ -146,7 +152,7 @@ class VerticalGLM(Results):
             Responses, of the first party.
         parties : int or sequence of sequences of int or str
             How many share the columns, in runs, or the columns of each, by number or name; not read with ``ids``.
-        weights : ndarray of shape (n,), optional
+        sample_weight : ndarray of shape (n,), optional
             Prior weights of at least 0: ``var_weights`` of statsmodels, ``weights`` of R.
         offset : ndarray of shape (n,), optional
             Added to the linear predictor.
@@ -171,7 +177,7 @@ class VerticalGLM(Results):
             Without PyNaCl, where ``ids`` are intersected.
         """
         self._family()
-        blocks, groups, shown = blocks_of(X, parties, ids, names)
+        blocks, groups, shown = blocks_of(X, self._division(parties), ids, names)
         # As they were given: an array would make text of the numbers among them.
         owners = ["active", *(f"passive {place}" for place in range(1, len(groups)))]
         texts = (
@@ -179,7 +185,9 @@ class VerticalGLM(Results):
             if ids is None
             else [prepare_identifiers(*one)[0] for one in zip(ids, [RULES] * len(ids), owners, strict=True)]
         )
-        held = holders(blocks, groups, {"y": y, "weights": weights, "offset": offset}, texts)
+        held = holders(
+            blocks, groups, {"y": vector("y", y, len(blocks[0])), "weights": sample_weight, "offset": offset}, texts
+        )
         public = self._public(shown, owners, ids is None)
         settings = SimpleNamespace(delta=self.delta, unit=self.unit)
         found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)

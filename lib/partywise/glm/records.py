@@ -72,7 +72,7 @@ def response_of(
     weights = found.get("weights")
     if weights is not None and (np.any(weights < 0) or not np.any(weights > 0)):
         raise ValueError(
-            f"weights of {party!r} lie between {weights.min():g} and {weights.max():g}: give numbers of at least 0, "
+            f"weights of {party!r} lie between {weights.min():g} and {weights.max():g}: give numbers of at least zero, "
             "some of them positive."
         )
     offset = found.get("offset")

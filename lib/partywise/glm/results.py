@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..federation.column_estimator import COLUMNS
-from ..federation.estimator import Estimator, numbers
+from ..federation.estimator import Estimator, numbers, vector
 from ..models.families import FAMILIES, Family
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .model import Estimate
@@ -94,7 +94,7 @@ class Results(Estimator):
         chosen = [self.names_.index(name) if isinstance(name, str) else int(name) for name in columns]
         return coefficients(released, self.family, chosen)  # type: ignore[arg-type]
 
-    def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+    def linear_predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors, shape (n,), of records (n, p) with all columns."""
         estimate = self._fitted_estimate()
         array = self._records(X, 2, COLUMNS)
@@ -105,14 +105,14 @@ class Results(Estimator):
 
     def predict(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Means of the response, shape (n,)."""
-        return self._family().mean(self.decision_function(X, offset))
+        return self._family().mean(self.linear_predictor(X, offset))
 
     def score(
-        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None, offset: np.ndarray | None = None
+        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
     ) -> float:
         """Share of the null deviance of these records that the fit explains."""
-        eta = self.decision_function(X, offset)
-        given = {"y": y, "weights": weights, "offset": offset}
+        eta = self.linear_predictor(X, offset)
+        given = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset}
         block = {name: np.asarray(value) for name, value in given.items() if value is not None}
         response = response_of(block, np.arange(len(eta)), self.family, "caller")
         return deviance_r2(response.deviance(eta), response.null()[1])

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import positive
-from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.account.fit_budget import Budget
+from ..federation.estimator import Method, Transformer, groups_of, numbers, party, vector
 from ..federation.parties import split_rows
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
@@ -54,7 +55,7 @@ class Settings:
         return self.delta * self.releases
 
 
-class SlicedInverseRegression(Estimator):
+class SlicedInverseRegression(Transformer):
     """Federated sliced inverse regression under differential privacy (seed 001): rows lie at different clients.
 
     Parameters
@@ -82,6 +83,8 @@ class SlicedInverseRegression(Estimator):
         Size of the true support where it is known; screening keeps twice as many columns unless ``max_size`` says more.
     rows_per_user : int, optional
         Public bound on the records of one person.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.inverse_regression.options`.
 
@@ -107,6 +110,7 @@ class SlicedInverseRegression(Estimator):
     """
 
     unit = "row"
+    _column = "direction"
     methods: ClassVar[Mapping[str, Method]] = {
         "certified": Method(CertifiedOptions, certified.fit, extra=("server",)),
         "whitened": Method(WhitenedOptions, whitened.fit, extra=("server",)),
@@ -128,15 +132,23 @@ class SlicedInverseRegression(Estimator):
         screened: bool = False,
         active: int | None = None,
         rows_per_user: int | None = None,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
         self.n_directions, self.edges, self.classes, self.radius = n_directions, edges, classes, radius
         self.epsilon_second, self.screened, self.active = epsilon_second, screened, active
         self.rows_per_user = rows_per_user
-        super().__init__(protocol, epsilon, delta, options)
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Randomness
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        rng: Randomness | None = None,
     ) -> SlicedInverseRegression:
         """Simulate the protocol.
 
@@ -158,10 +170,9 @@ class SlicedInverseRegression(Estimator):
             For an ``rng`` of another kind, or an unknown option.
         """
         frame = X
-        X, y = numbers("X", X, 2, "(N, p): records, columns"), np.asarray(y)
+        X = numbers("X", X, 2, "(N, p): records, columns")
+        y = vector("y", y, len(X))
         n, p = X.shape
-        if y.shape != (n,):
-            raise ValueError(f"y has shape {y.shape}: give one response a record, ({n},).")
         slices = self._slices()
         slices.codes(y)
         if not 1 <= self.n_directions <= min(p, slices.n_slices - 1):
@@ -169,7 +180,7 @@ class SlicedInverseRegression(Estimator):
                 f"n_directions={self.n_directions} must lie in 1..{min(p, slices.n_slices - 1)}: there are {p} columns "
                 f"and {slices.n_slices} slices."
             )
-        held = [list(rows) for rows in groups_of(parties, n, split_rows)]
+        held = [list(rows) for rows in groups_of(self._division(parties), n, split_rows)]
         clients = [party(f"client {k + 1}", "client", X=X[rows], y=y[rows]) for k, rows in enumerate(held)]
         names = tuple(client.name for client in clients)
         sizes = tuple(len(rows) for rows in held)
@@ -226,9 +237,3 @@ class SlicedInverseRegression(Estimator):
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Projections on the basis, shape (N, d)."""
         return self._records(X, 2, "(N, p)") @ self._fitted_estimate().basis
-
-    def fit_transform(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Randomness
-    ) -> np.ndarray:
-        """`fit`, then `transform` of the same records: these projections are not private."""
-        return self.fit(X, y, parties=parties, rng=rng).transform(X)

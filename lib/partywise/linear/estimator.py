@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import positive
+from ..federation.account.fit_budget import Budget
 from ..federation.column_estimator import held_columns, response_of, share_explained
-from ..federation.estimator import Estimator, Method, groups_of, numbers
+from ..federation.estimator import Estimator, Method, groups_of, labels_of, numbers
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
 from ..models.links import LOGIT
@@ -38,6 +39,8 @@ class VerticalLinear(Estimator):
         The same of y, for ``certified`` with ``model="linear"``.
     delta : float
         Of what the ledger answers.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.linear.options`.
 
@@ -45,8 +48,8 @@ class VerticalLinear(Estimator):
     ----------
     coef_ : ndarray of shape (d,)
     intercept_ : float
-    classes_ : ndarray
-        0 and 1, of a logistic model.
+    classes_ : ndarray of shape (2,)
+        The labels in order, of a logistic model.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``row``.
 
@@ -71,13 +74,21 @@ class VerticalLinear(Estimator):
         bounds: ArrayLike | None = None,
         label_bound: float | None = None,
         delta: float = 1e-5,
+        parties: int | Sequence[Sequence[int]] = 2,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
         self.bounds, self.label_bound = bounds, label_bound
-        super().__init__(protocol, None, delta, options)
+        super().__init__(protocol, None, delta, parties, random_state, shared_budget, options)
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]] = 2, rng: Randomness
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        rng: Randomness | None = None,
     ) -> VerticalLinear:
         """Simulate the protocol.
 
@@ -86,7 +97,7 @@ class VerticalLinear(Estimator):
         X : ndarray of shape (n, d)
             Features, without a column for the intercept.
         y : ndarray of shape (n,)
-            Labels 0 and 1, or numbers with ``model="linear"``.
+            Labels 0 and 1, or any two others, which count as public; numbers with ``model="linear"``.
         parties : int or sequence of sequences of int
             How many share the columns, in runs, or the columns of each; the last one holds y.
         rng : int, numpy.random.Generator, Streams or SecureStreams
@@ -104,20 +115,30 @@ class VerticalLinear(Estimator):
             For an ``rng`` of another kind, or an unknown option.
         """
         features = numbers("X", X, 2, "(n, d): records, features without the intercept")
-        response, d = response_of(y, len(features)), features.shape[1]
-        groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
+        response, d = self._response(y, len(features)), features.shape[1]
+        groups = groups_of(self._division(parties), d, lambda count, k: split_columns(count, k, "contiguous"))
         held = held_columns(features, response, groups, len(groups) - 1)
         found = self._simulate(held, len(features), rng, public=self._public(d), settings=SimpleNamespace())
         self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
         self.n_features_in_ = d
         self._keep_names(X)
-        if self._logistic:
-            self.classes_ = np.array([0, 1])
         return self
 
     @property
+    def _kind(self) -> str:
+        given = self._given.get("model", getattr(self._method.options, "model", "logistic"))
+        return "classifier" if given == "logistic" else "regressor"
+
+    @property
     def _logistic(self) -> bool:
-        return getattr(self._options(), "model", "logistic") == "logistic"
+        return self._kind == "classifier"
+
+    def _response(self, y: np.ndarray, n: int) -> np.ndarray:
+        """Labels as 0 and 1, or numbers (n,)."""
+        if not self._logistic:
+            return response_of(y, n)
+        labels, self.classes_ = labels_of(y, n)
+        return labels
 
     def _public(self, d: int) -> PublicFacts:
         """Names and declared bounds; those that nothing reads are refused."""
@@ -140,22 +161,40 @@ class VerticalLinear(Estimator):
         label_bound = None if self.label_bound is None else Public(float(self.label_bound), because=DECLARED)
         return PublicFacts(names, bounds, label_bound)
 
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Linear predictors, shape (n,)."""
+    @property
+    def predict_proba(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Probabilities of both labels, shape (n, 2): ``predict_proba(X)``, of a model of labels."""
+        self._only("predict_proba", classes=True)
+        return self._probabilities
+
+    @property
+    def predict_log_proba(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Their logarithms: ``predict_log_proba(X)``, likewise."""
+        self._only("predict_log_proba", classes=True)
+        return lambda X: np.log(self._probabilities(X))
+
+    @property
+    def decision_function(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Linear predictors, shape (n,): ``decision_function(X)``, likewise."""
+        self._only("decision_function", classes=True)
+        return self._scores
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
         return self._fitted_estimate().scores(self._records(X, 2, "(n, d): records, features"))
 
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities of the labels 0 and 1, shape (n, 2), of a logistic model."""
-        if not self._logistic:
-            raise AttributeError("predict_proba is of model 'logistic': a linear model predicts numbers.")
-        ones = LOGIT.mean(self.decision_function(X))
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
+        scores = self._scores(X)
+        ones = LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The likelier label of each record, or its number, shape (n,)."""
-        scores = self.decision_function(X)
-        return (scores > 0).astype(int) if self._logistic else scores
+        if self._kind == "regressor":
+            return self._scores(X)
+        return self._shown_class(self._scores(X) > 0)
 
-    def score(self, X: np.ndarray, y: np.ndarray) -> float:
-        """Share of labels that are predicted right; the coefficient of determination of a linear model."""
-        return share_explained(self.predict(X), y, self._logistic)
+    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
+        """Share of labels that are predicted right; the coefficient of determination of numbers."""
+        if self._kind == "classifier":
+            return self._accuracy(X, y, sample_weight)
+        return share_explained(self.predict(X), y, sample_weight)

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks import positive
-from ..federation.estimator import Estimator, Method, numbers, party
+from ..federation.account.fit_budget import Budget
+from ..federation.estimator import Estimator, Method, labels_of, numbers, party
 from ..federation.secure_streams import Randomness
-from ..models.objective import check_labels
 from .model import PublicFacts
 from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
 from .protocols import one_release, private_rows, reference, rounds
@@ -37,6 +38,8 @@ class LabelPrivateLogisticRegression(Estimator):
         Standard deviation of the logits that the planner of noise and ridge assumes.
     from_the_data : int
         Number of features whose range was read from the table: objective perturbation then promises labels only.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.logistic.options`.
 
@@ -51,8 +54,8 @@ class LabelPrivateLogisticRegression(Estimator):
         Of the coefficients that made the labels, the intercept first, over labels and noise; or why there are none.
     conf_int_ : ndarray of shape (1 + p, 2), or None
         Its 95 % intervals. They are not about ``coef_``: what a ridge takes is added back, to first order.
-    classes_ : ndarray
-        0 and 1.
+    classes_ : ndarray of shape (2,)
+        The labels, in order.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``label``.
 
@@ -62,6 +65,7 @@ class LabelPrivateLogisticRegression(Estimator):
     """
 
     unit = "label"
+    _kind = "classifier"
     methods: ClassVar[Mapping[str, Method]] = {
         "walr": Method(WalrOptions, one_release.fit),
         "noisy_gradient": Method(RoundsOptions, rounds.fit),
@@ -78,18 +82,21 @@ class LabelPrivateLogisticRegression(Estimator):
         delta: float = 1e-5,
         tau: float = 2.0,
         from_the_data: int = 0,
+        parties: Sequence[str] = ("trainer", "measurer"),
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
         self.tau, self.from_the_data = tau, from_the_data
-        super().__init__(protocol, epsilon, delta, options)
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
         self,
         X: np.ndarray,
         y: np.ndarray,
         *,
-        parties: Sequence[str] = ("trainer", "measurer"),
-        rng: Randomness,
+        parties: Sequence[str] | None = None,
+        rng: Randomness | None = None,
     ) -> LabelPrivateLogisticRegression:
         """Simulate the protocol.
 
@@ -98,7 +105,7 @@ class LabelPrivateLogisticRegression(Estimator):
         X : ndarray of shape (N, p)
             Features in [0, 1], without a column for the intercept.
         y : ndarray of shape (N,)
-            Labels 0 and 1.
+            Labels 0 and 1, or any two others; which two there are counts as public.
         parties : two names
             Who holds the features and fits, and who holds the labels.
         rng : int, numpy.random.Generator or Streams
@@ -107,12 +114,13 @@ class LabelPrivateLogisticRegression(Estimator):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, a label is neither 0 nor 1, or there are not two parties.
+            If shapes disagree, values are not finite, there are other than two labels, or there are not two parties.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
         features = with_intercept(numbers("X", X, 2, LIKE))
-        labels = check_labels(y, len(features))
+        labels, classes = labels_of(y, len(features), both=False)
+        parties = self._division(parties)
         if isinstance(parties, str) or not isinstance(parties, Sequence) or len(parties) != 2:
             raise ValueError(f"parties={parties!r}: give two names, of who holds the features and who the labels.")
         positive(tau=self.tau)
@@ -132,7 +140,7 @@ class LabelPrivateLogisticRegression(Estimator):
         self.intercept_, self.coef_ = float(found.theta[0]), found.theta[1:]
         self.noise_errors_ = found.noise_errors
         self.intervals_, self.conf_int_ = found.intervals, found.intervals.bounds()
-        self.classes_, self.n_features_in_ = np.array([0, 1]), k - 1
+        self.classes_, self.n_features_in_ = classes, k - 1
         self._keep_names(X)
         return self
 
@@ -162,17 +170,21 @@ class LabelPrivateLogisticRegression(Estimator):
         return with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().theta
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities of the labels 0 and 1, shape (N, 2)."""
+        """Probabilities of both labels, shape (N, 2)."""
         ones = self._fitted_estimate().link.mean(self.decision_function(X))
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The likelier label of each example, shape (N,)."""
-        return self._fitted_estimate().link.label(self.decision_function(X))
+        return self._shown_class(self._fitted_estimate().link.label(self.decision_function(X)) == 1)
 
-    def score(self, X: np.ndarray, y: np.ndarray) -> float:
+    def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
+        """Logarithms of the probabilities, shape (N, 2)."""
+        return np.log(self.predict_proba(X))
+
+    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
         """Share of labels that are predicted right."""
-        return float(np.mean(self.predict(X) == check_labels(y, len(X))))
+        return self._accuracy(X, y, sample_weight)
 
 
 def with_intercept(X: np.ndarray) -> np.ndarray:

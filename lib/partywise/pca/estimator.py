@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from ..alignment.identifiers import prepare_identifiers
 from ..alignment.options import IdentifierRules
+from ..federation.account.fit_budget import Budget
 from ..federation.column_estimator import blocks_of
-from ..federation.estimator import Estimator, Method, party
+from ..federation.estimator import Method, Transformer, party
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
@@ -38,7 +39,7 @@ def held_by(blocks: Sequence[np.ndarray], groups: Sequence[tuple], ids: Sequence
     return found
 
 
-class VerticalPCA(Estimator):
+class VerticalPCA(Transformer):
     """Correlations and principal components of vertically split columns (seed 004, "Block SVD").
 
     Parameters
@@ -48,6 +49,8 @@ class VerticalPCA(Estimator):
         matrix that is not the correlation matrix.
     delta : float
         Of what the ledger answers.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
         Fields of the protocol's dataclass in `partywise.pca.options`.
 
@@ -88,18 +91,27 @@ class VerticalPCA(Estimator):
         "block_svd": Method(BlockSvdOptions, block_svd.fit, (ANALYST,)),
     }
 
-    def __init__(self, protocol: str = "correlation", *, delta: float = 1e-5, **options: object) -> None:
-        super().__init__(protocol, None, delta, options)
+    def __init__(
+        self,
+        protocol: str = "correlation",
+        *,
+        delta: float = 1e-5,
+        parties: int | Sequence[Sequence[int | str]] = 2,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
+        **options: object,
+    ) -> None:
+        super().__init__(protocol, None, delta, parties, random_state, shared_budget, options)
 
     def fit(
         self,
         X: ArrayLike,
         y: None = None,
         *,
-        parties: int | Sequence[Sequence[int | str]] = 2,
+        parties: int | Sequence[Sequence[int | str]] | None = None,
         ids: Sequence[Sequence[str]] | None = None,
         names: Sequence[str] | None = None,
-        rng: Randomness,
+        rng: Randomness | None = None,
     ) -> VerticalPCA:
         """Simulate the protocol.
 
@@ -126,7 +138,7 @@ class VerticalPCA(Estimator):
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
-        blocks, groups, shown = blocks_of(X, parties, ids, names)
+        blocks, groups, shown = blocks_of(X, self._division(parties), ids, names)
         p = len(shown)
         held = held_by(blocks, groups, ids)
         public = PublicFacts(shown, ids is None)

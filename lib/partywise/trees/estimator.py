@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import ClassVar, Literal
@@ -10,8 +10,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..federation.account.fit_budget import Budget
 from ..federation.column_estimator import held_columns, response_of, share_explained
-from ..federation.estimator import Estimator, Method, groups_of, numbers
+from ..federation.estimator import Estimator, Method, groups_of, labels_of, numbers
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
@@ -56,6 +57,10 @@ class VerticalBoosting(Estimator):
         that say so, need those of every passive column.
     public_bounds : sequence of d pairs, optional
         Range of every column, likewise.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
+    active : {"first", "last"}
+        Which party holds y, unless the fit says it.
     **options
         Fields of the protocol's dataclass in `partywise.trees.options`.
 
@@ -63,8 +68,8 @@ class VerticalBoosting(Estimator):
     ----------
     ensemble_ : Ensemble
         Trees and tables with the thresholds of all parties, as only an evaluator sees them.
-    classes_ : ndarray
-        0 and 1, of classification.
+    classes_ : ndarray of shape (2,)
+        The labels in order, of classification.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's columns at all passive parties.
 
@@ -94,19 +99,24 @@ class VerticalBoosting(Estimator):
         loss: Criterion = "CrossEntropyLoss",
         public_edges: Sequence[ArrayLike | None] | None = None,
         public_bounds: Sequence[Sequence[float] | None] | None = None,
+        active: Literal["first", "last"] = "last",
+        parties: int | Sequence[Sequence[int]] = 2,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
+        self.active: Literal["first", "last"] = active
         self.loss, self.public_edges, self.public_bounds = loss, public_edges, public_bounds
-        super().__init__(protocol, epsilon, delta, options)
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
         self,
         X: np.ndarray,
         y: np.ndarray,
         *,
-        parties: int | Sequence[Sequence[int]] = 2,
-        active: Literal["first", "last"] = "last",
-        rng: Randomness,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        active: Literal["first", "last"] | None = None,
+        rng: Randomness | None = None,
     ) -> VerticalBoosting:
         """Simulate the protocol.
 
@@ -114,7 +124,7 @@ class VerticalBoosting(Estimator):
         ----------
         X : ndarray of shape (n, d)
         y : ndarray of shape (n,)
-            Labels 0 and 1, or numbers with ``loss="RegressionMSELoss"``.
+            Labels 0 and 1, or any two others, which count as public; numbers with ``loss="RegressionMSELoss"``.
         parties : int or sequence of sequences of int
             How many share the columns, in runs, or the columns of each.
         active : {"first", "last"}
@@ -136,6 +146,7 @@ class VerticalBoosting(Estimator):
         """
         features = numbers("X", X, 2, "(n, d): records, columns")
         response, d = self._response(y, len(features)), features.shape[1]
+        parties, active = self._division(parties), active or self.active
         groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
         if len(groups) < 2 and self.protocol not in ALONE:
             raise ValueError(
@@ -153,13 +164,11 @@ class VerticalBoosting(Estimator):
         self.ensemble_ = self._simulate(held, len(features), rng, public=public, settings=self._settings()).ensemble
         self.n_features_in_ = d
         self._keep_names(X)
-        if self._classifies:
-            self.classes_ = np.array([0, 1])
         return self
 
     @property
-    def _classifies(self) -> bool:
-        return self.loss == "CrossEntropyLoss"
+    def _kind(self) -> str:
+        return "regressor" if self.loss == "RegressionMSELoss" else "classifier"
 
     def _settings(self) -> SimpleNamespace:
         return SimpleNamespace(delta=self.delta)
@@ -168,10 +177,9 @@ class VerticalBoosting(Estimator):
         """Labels or numbers (n,), checked."""
         if self.loss not in ("CrossEntropyLoss", "RegressionMSELoss"):
             raise ValueError(f"loss={self.loss!r}: use 'CrossEntropyLoss' or 'RegressionMSELoss'.")
-        response = response_of(y, n)
-        if self._classifies and set(np.unique(response)) != {0.0, 1.0}:
-            found = sorted(set(response.tolist()))[:3]
-            raise ValueError(f"y holds {found}: loss 'CrossEntropyLoss' takes labels 0 and 1, both.")
+        if self._kind == "regressor":
+            return response_of(y, n)
+        response, self.classes_ = labels_of(y, n)
         return response
 
     def _columns(self, d: int) -> tuple[Column, ...]:
@@ -183,27 +191,43 @@ class VerticalBoosting(Estimator):
             declared.append([None] * d if given is None else list(given))
         return tuple(_column(j, *both) for j, both in enumerate(zip(*declared, strict=True)))
 
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Scores, shape (n,): log odds where classes are boosted, shares of a forest, numbers of a regression."""
+    @property
+    def predict_proba(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Probabilities of both labels, shape (n, 2): ``predict_proba(X)``, of a model of labels."""
+        self._only("predict_proba", classes=True)
+        return self._probabilities
+
+    @property
+    def predict_log_proba(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Their logarithms: ``predict_log_proba(X)``, likewise."""
+        self._only("predict_log_proba", classes=True)
+        return lambda X: np.log(self._probabilities(X))
+
+    @property
+    def decision_function(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Log odds where classes are boosted, shares of a forest, shape (n,): ``decision_function(X)``, likewise."""
+        self._only("decision_function", classes=True)
+        return self._scores
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
         return self._fitted_estimate().ensemble.scores(self._records(X, 2, "(n, d): records, columns"))
 
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities of the labels 0 and 1, shape (n, 2)."""
-        if not self._classifies:
-            raise AttributeError("predict_proba is of loss 'CrossEntropyLoss': a regression predicts numbers.")
-        scores = self.decision_function(X)
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
+        scores = self._scores(X)
         ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The likelier label of each record, or its number, shape (n,)."""
-        if not self._classifies:
-            return self.decision_function(X)
-        return (self.predict_proba(X)[:, 1] > 0.5).astype(int)
+        if self._kind == "regressor":
+            return self._scores(X)
+        return self._shown_class(self._probabilities(X)[:, 1] > 0.5)
 
-    def score(self, X: np.ndarray, y: np.ndarray) -> float:
-        """Share of labels that are predicted right; the coefficient of determination of a regression."""
-        return share_explained(self.predict(X), y, self._classifies)
+    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
+        """Share of labels that are predicted right; the coefficient of determination of numbers."""
+        if self._kind == "classifier":
+            return self._accuracy(X, y, sample_weight)
+        return share_explained(self.predict(X), y, sample_weight)
 
 
 def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> Column:
