@@ -26,7 +26,7 @@ def examples(page: Path) -> Iterator[tuple[str, str | None]]:
 
 
 def run(page: Path, *, extras: bool) -> list[str]:
-    """What differs: block, expected and printed text; without ``extras`` blocks that need more than numpy are left out."""
+    """What differs: block, expected and printed text; without ``extras`` what needs more than numpy is left out."""
     names: dict[str, object] = {"__name__": "__documented__"}
     wrong = []
     for code, expected in examples(page):
