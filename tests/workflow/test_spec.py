@@ -89,7 +89,8 @@ def test_what_cannot_be_read_is_refused_in_the_same_words(study):
     where = f"studies.{study}.spec"
     said = {"epsilon": f"{where}.epsilon is unknown: allowed here: {', '.join(keys)}."}
     units = ", ".join(get_args(get_type_hints(load(study).spec)["unit"]))
-    said["unit"] = f"{where}.unit is 'person': it must be one of {units}."
+    word = " (here that is user)" if "user" in units.split(", ") else ""
+    said["unit"] = f"{where}.unit is 'person': it must be one of {units}{word}."
     for delta in (0.0, 1.0, -1e-5, float("nan")):
         outside = f"{where}.delta is {delta}: it must lie in (0, 1), well below 1 / n."
         said["delta"] = outside if "delta" in keys else f"{where}.delta is unknown: allowed here: unit."
