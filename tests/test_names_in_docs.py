@@ -80,8 +80,10 @@ def is_there(dotted: str) -> bool:
             continue
         source = folder / f"{name}.py"
         inner = names[place + 1 :] if source.is_file() else [name]
-        home = source if source.is_file() else folder / ("face.py" if folder == LIB else "__init__.py")
-        return not inner or bool(re.search(rf"\b{inner[0]}\b", home.read_text(encoding="utf-8")))
+        homes = (
+            [source] if source.is_file() else [folder / "__init__.py", *([LIB / "face.py"] if folder == LIB else [])]
+        )
+        return not inner or any(re.search(rf"\b{inner[0]}\b", home.read_text(encoding="utf-8")) for home in homes)
     return True
 
 
