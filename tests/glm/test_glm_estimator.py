@@ -10,6 +10,7 @@ from dataclasses import fields
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels.api as sm
 from scipy import stats
 from sklearn.base import clone
 from sklearn.metrics import d2_tweedie_score
@@ -43,20 +44,29 @@ def test_results_are_those_of_statsmodels(family, protocol):
     expected = oracle(X, y, family, var_weights=given["sample_weight"], offset=given["offset"])
     found = np.array([model.intercept_, *model.coef_])
     assert np.abs(found - expected.params).max() <= 1e-8 * np.abs(expected.params).max()
-    assert np.allclose(model.bse_, expected.bse, rtol=1e-8, atol=0)
+    assert np.allclose(model.bse, expected.bse, rtol=1e-8, atol=0)
     drawn = family in ("gaussian", "gamma", "inverse_gaussian")
     distribution = stats.t(115) if drawn else stats.norm
-    assert np.allclose(model.pvalues_, 2 * distribution.sf(np.abs(expected.tvalues)), rtol=1e-6, atol=0)
+    assert np.allclose(model.pvalues, 2 * distribution.sf(np.abs(expected.tvalues)), rtol=1e-6, atol=0)
     assert np.allclose(
-        model.conf_int(0.8), expected.params[:, None] + np.outer(expected.bse, distribution.ppf([0.1, 0.9]))
+        model.conf_int(0.2), expected.params[:, None] + np.outer(expected.bse, distribution.ppf([0.1, 0.9]))
     )
-    assert np.allclose(model.conf_int_, model.conf_int(0.95), rtol=0, atol=0)
+    assert model.conf_int().index.tolist() == ["intercept", "x0", "x1", "x2", "x3"] == model.params.index.tolist()
+    assert np.allclose(model.tvalues, expected.tvalues, rtol=1e-7) and model.df_resid == expected.df_resid == 115
     assert math.isclose(model.deviance_, expected.deviance, rel_tol=1e-8)
     assert math.isclose(model.null_deviance_, expected.null_deviance, rel_tol=1e-8)
     assert math.isclose(model.dispersion_, expected.scale, rel_tol=1e-8)
     scale = expected.deviance / 120 if drawn else 1.0
     likelihood = expected.model.family.loglike(y, expected.mu, var_weights=given["sample_weight"], scale=scale)
-    assert math.isclose(model.aic_, aic(likelihood, 5, family), rel_tol=1e-8)
+    assert math.isclose(model.aic, aic(likelihood, 5, family), rel_tol=1e-8)
+    assert math.isclose(model.llf, likelihood, rel_tol=1e-8)
+    if not drawn:
+        assert math.isclose(model.aic, expected.aic, rel_tol=1e-8)
+        assert math.isclose(model.bic, expected.bic_llf, rel_tol=1e-8)
+    for kind in ("response", "working", "pearson", "deviance"):
+        own = {} if kind in ("response", "working") else {"sample_weight": given["sample_weight"]}
+        found = getattr(model, f"resid_{kind}")(X, y, offset=given["offset"], **own)
+        assert np.allclose(found, getattr(expected, f"resid_{kind}"), rtol=1e-6, atol=1e-6), kind
     assert np.allclose(model.predict(X, given["offset"]), expected.mu, rtol=1e-7)
     assert math.isclose(model.score(X, y, **given), model.deviance_r2_, rel_tol=1e-9)
     assert model.status_ == "ok" and model.rows_ is None and model.privacy_.epsilon_certified == math.inf
@@ -103,8 +113,9 @@ def test_private_fits_keep_their_epsilon(protocol):
     model.fit(X, y, parties=2, rng=3)
     # The protocol may spend a little less than its target, never more.
     assert model.privacy_.epsilon_certified == pytest.approx(4.0, rel=1e-9)
-    assert model.bse_ is None and model.pvalues_ is None
-    assert (model.conf_int_ is None) == (model.conf_int() is None) == (protocol != "moments")
+    assert model.bse is None and model.pvalues is None
+    assert model.tvalues is None and model.llf is None and model.aic is None and model.bic is None
+    assert (model.conf_int() is None) == (protocol != "moments") and model.params["intercept"] == model.intercept_
     assert model.score(X, y) > 0.2
     assert "epsilon 4 at delta 1e-05, for one row" in model.summary() and "std err" not in model.summary()
 
@@ -113,10 +124,16 @@ def test_the_summary_shows_the_fit():
     model = pw.VerticalGLM("poisson").fit(X, Y, names=["age", "dose", "stage", "smoker"], rng=1)
     lines = model.summary().splitlines()
     assert lines[0].startswith("poisson by joint: 120 records, 5 coefficients, ok after 5 iterations")
-    assert f"explained {model.deviance_r2_:.3f}" in lines[1] and f"AIC {model.aic_:.6g}" in lines[2]
+    assert f"explained {model.deviance_r2_:.3f}" in lines[1] and f"AIC {model.aic:.6g}" in lines[2]
     assert lines[3] == "epsilon inf at delta 1e-05, for one row"
     (row,) = (line.split() for line in lines if line.startswith("stage"))
-    shown = [model.coef_[2], model.bse_[3], model.coef_[2] / model.bse_[3], model.pvalues_[3], *model.conf_int_[3]]
+    shown = [
+        model.coef_[2],
+        model.bse["stage"],
+        model.tvalues["stage"],
+        model.pvalues["stage"],
+        *model.conf_int().loc["stage"],
+    ]
     assert np.allclose([float(text) for text in row[1:]], shown, rtol=1e-3)
     ridge = pw.VerticalGLM("poisson", ridge=2.0).fit(X, Y, rng=1)
     assert "penalised: standard errors leave out the bias" in ridge.summary()
@@ -136,6 +153,49 @@ def test_the_analysis_of_deviance_and_names_of_a_frame():
     assert private.deviance_table() is None
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_nested_fits_are_compared_as_by_statsmodels(family):
+    X, y = records(family, 120, 4)
+    frame = pd.DataFrame(X, columns=["age", "dose", "stage", "smoker"])
+    full = pw.VerticalGLM(family).fit(frame, y, rng=1)
+    part = pw.VerticalGLM(family).fit(frame[["smoker", "dose"]], y, rng=1)
+    expected, less = oracle(X, y, family), oracle(X[:, [1, 3]], y, family)
+    if family == "gaussian":
+        ols = [sm.OLS(y, sm.add_constant(one)).fit() for one in (X, X[:, [1, 3]])]
+        assert np.allclose(full.compare_f_test(part), ols[0].compare_f_test(ols[1]), rtol=1e-7)
+        assert np.allclose(full.compare_lr_test(part), ols[0].compare_lr_test(ols[1]), rtol=1e-7)
+    if family in ("binomial", "poisson"):
+        ratio = 2 * (expected.llf - less.llf)
+        assert np.allclose(full.compare_lr_test(part), (ratio, stats.chi2.sf(ratio, 2), 2), rtol=1e-6)
+    statistic = (less.deviance - expected.deviance) / 2 / expected.scale
+    assert np.allclose(full.compare_f_test(part), (statistic, stats.f.sf(statistic, 2, 115), 2), rtol=1e-6)
+
+
+def test_what_is_not_nested_has_no_test():
+    full, part = (pw.VerticalGLM("poisson").fit(X[:, :k], Y, rng=1) for k in (4, 2))
+    private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, rng=1)
+    ridge = pw.VerticalGLM("poisson", ridge=1.0).fit(X, Y, rng=1)
+    other = pw.VerticalGLM("poisson").fit(X[:, :2], Y[::-1] + 1, rng=1)
+    quasi = pw.VerticalGLM("poisson", dispersion="pearson").fit(X, Y, rng=1)
+    for one, less, words in (
+        (part, full, "restricted has the columns"),
+        (full, full, "restricted has the columns"),
+        (private, part, "by protocol='moments' reports no null_deviance_"),
+        (full, other, "no fit of the same family to the same records"),
+        (ridge, part, "a ridge shrinks"),
+        (quasi, part, "reports no llf: private fits, quasi-likelihoods"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            one.compare_lr_test(less)
+
+
+def test_names_need_no_pandas(monkeypatch):
+    model = pw.VerticalGLM("poisson").fit(X, Y, rng=1)
+    shown = model.params.to_dict(), model.conf_int().T.to_dict("list")
+    monkeypatch.setattr("partywise.glm.results.find_spec", lambda name: None)
+    assert (model.params, model.conf_int()) == shown
+
+
 def test_submodels_of_released_moments_cost_nothing_more():
     frame = pd.DataFrame(X, columns=["age", "dose", "stage", "smoker"])
     private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(frame, Y, rng=1)
@@ -153,8 +213,8 @@ def test_submodels_of_released_moments_cost_nothing_more():
 def test_a_quasi_likelihood_has_students_tests_and_no_criterion():
     model = pw.VerticalGLM("poisson", dispersion="pearson").fit(X, Y, rng=1)
     expected = oracle(X, Y, "poisson", scale="X2")
-    assert np.allclose(model.bse_, expected.bse, rtol=1e-8) and model.aic_ is None
-    assert np.allclose(model.pvalues_, 2 * stats.t(115).sf(np.abs(expected.tvalues)), rtol=1e-6)
+    assert np.allclose(model.bse, expected.bse, rtol=1e-8) and model.aic is None
+    assert np.allclose(model.pvalues, 2 * stats.t(115).sf(np.abs(expected.tvalues)), rtol=1e-6)
 
 
 def test_records_that_arrive_unaligned_are_aligned_first():
@@ -185,7 +245,7 @@ def test_separated_labels_warn_and_have_no_standard_errors():
     labels = (X[:, 0] > 0).astype(float)
     with pytest.warns(UserWarning, match="the fit is diverged: .*the columns separate the responses"):
         model = pw.VerticalGLM("binomial").fit(X, labels, rng=1)
-    assert model.status_ == "diverged" and model.bse_ is None and "std err" not in model.summary()
+    assert model.status_ == "diverged" and model.bse is None and "std err" not in model.summary()
 
 
 SPOILT = X.copy()

@@ -71,18 +71,16 @@ class VerticalGLM(Results):
     ----------
     coef_ : ndarray of shape (p,)
     intercept_ : float
-    bse_, pvalues_ : ndarray of shape (1 + p,), or None
-        Standard errors and Wald tests (Student's t where the dispersion is estimated, else normal), of the intercept
-        first; None where the protocol has none or the fit has not reached its optimum.
+    params, bse, tvalues, pvalues, conf_int(), llf, aic, bic, df_resid
+        In statsmodels' words, by the names of the coefficients, ``intercept`` first. None where the protocol has none
+        (private fits, but for intervals) or the fit has not reached its optimum.
     noise_errors_ : ndarray of shape (1 + p,), or None
         Standard deviation that the noise of privacy alone gives each coefficient, of ``moments`` (but Poisson) and
         ``noisy_newton``; None of others, where it is not computed.
     intervals_ : partywise.models.intervals.Intervals
         Of ``moments`` with a Gaussian family, over records and noise; of others why there are none beside Wald's.
-    conf_int_ : ndarray of shape (1 + p, 2), or None
-        Of 95 %, from the standard errors or ``intervals_``; those are about coefficients without shrinkage.
-    deviance_, null_deviance_, deviance_r2_, dispersion_, aic_ : float, or None
-        As the protocol reports them; ``aic_`` as R does.
+    deviance_, null_deviance_, deviance_r2_, dispersion_ : float, or None
+        As the protocol reports them.
     status_ : {"ok", "not_converged", "diverged"}
     n_iter_ : int, or None
     rows_ : dict of str to ndarray, or None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from scipy.special import chdtrc, fdtrc
 
 from ..federation.column_estimator import COLUMNS
 from ..federation.estimator import Estimator, numbers, vector
@@ -14,6 +18,12 @@ from .model import Estimate
 from .noisy_statistics.submodels import coefficients
 from .records import Response, response_of
 from .summary import summary_of
+
+if TYPE_CHECKING:
+    import pandas
+
+# A number, or two, for each coefficient by its name: of pandas where that is installed, else a mapping.
+Named: TypeAlias = "pandas.Series | pandas.DataFrame | Mapping[str, float]"
 
 
 class Results(Estimator):
@@ -32,22 +42,70 @@ class Results(Estimator):
         self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
         self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
         self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
-        self.dispersion_, self.bse_ = found.dispersion, found.standard_errors
+        self.dispersion_ = found.dispersion
         self.noise_errors_, self.intervals_ = found.noise_errors, found.intervals
         both = None not in (found.deviance, found.null_deviance)
         self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None  # type: ignore[arg-type]
-        likelihood = found.log_likelihood
-        self.aic_ = None if likelihood is None else aic(likelihood, 1 + len(names), self.family)
+
+    def _by_name(self, values: np.ndarray | None) -> Named | None:
+        """Values (1 + p,) or pairs (1 + p, 2) by the names of the coefficients; None where there are none."""
+        if values is None:
+            return None
+        names = ["intercept", *self.names_]
+        if find_spec("pandas") is None:
+            return dict(zip(names, values.tolist(), strict=True))
+        import pandas
+
+        return pandas.Series(values, names) if values.ndim == 1 else pandas.DataFrame(values, names)
+
+    @property
+    def params(self) -> Named:
+        """Coefficients (1 + p,), the intercept first, by name: a pandas Series, or a dict where pandas is missing."""
+        return self._by_name(self._fitted_estimate().coefficients)
+
+    @property
+    def bse(self) -> Named | None:
+        """Standard errors (1 + p,), like ``params``; None where nobody opened them, as in private fits."""
+        return self._by_name(self._fitted_estimate().standard_errors)
+
+    @property
+    def tvalues(self) -> Named | None:
+        """Coefficients over their standard errors, likewise."""
         tests = self._tests(0.95)
-        self.pvalues_ = None if tests is None else tests.p_values
-        self.conf_int_ = found.intervals.bounds() if tests is None else tests.interval
+        return None if tests is None else self._by_name(tests.statistic)
+
+    @property
+    def pvalues(self) -> Named | None:
+        """Two-sided, of Student's t where the dispersion is estimated, else normal; likewise."""
+        tests = self._tests(0.95)
+        return None if tests is None else self._by_name(tests.p_values)
+
+    @property
+    def llf(self) -> float | None:
+        """Log-likelihood, of families that estimate their dispersion at deviance / n (R's); None like ``aic``."""
+        found: float | None = self._fitted_estimate().log_likelihood
+        return found
+
+    @property
+    def aic(self) -> float | None:
+        """R's, which counts an estimated dispersion; None of private fits, of quasi-likelihoods and of bad fits."""
+        return None if self.llf is None else aic(self.llf, 1 + len(self.names_), self.family)
+
+    @property
+    def bic(self) -> float | None:
+        """R's, likewise, of ``n_records_`` records."""
+        if self.llf is None:
+            return None
+        counted = 1 + len(self.names_) + FAMILIES[self.family].estimates_dispersion
+        return float(-2 * self.llf + np.log(self.n_records_) * counted)
 
     def _tests(self, level: float) -> Wald | None:
         """Wald tests; None without standard errors."""
-        if self.bse_ is None:
+        found = self._fitted_estimate()
+        if found.standard_errors is None:
             return None
-        df = self._df_residual if self._estimates_dispersion else None
-        return wald(self._fitted_estimate().coefficients, self.bse_, df, level)
+        df = self.df_resid if self._estimates_dispersion else None
+        return wald(found.coefficients, found.standard_errors, df, level)
 
     @property
     def _estimates_dispersion(self) -> bool:
@@ -56,7 +114,8 @@ class Results(Estimator):
         return drawn or getattr(self._options(), "dispersion", "family") == "pearson"
 
     @property
-    def _df_residual(self) -> int:
+    def df_resid(self) -> int:
+        """Records of positive weight less coefficients."""
         return self.n_records_ - 1 - self.n_features_in_
 
     def deviance_table(self) -> list[dict[str, float | str | None]] | None:
@@ -68,12 +127,93 @@ class Results(Estimator):
         if self.deviance_ is None or self.null_deviance_ is None:
             return None
         fit = self.deviance_, self.null_deviance_, self.dispersion_
-        return deviance_table(*fit, self._df_residual, self.n_features_in_, self._estimates_dispersion)
+        return deviance_table(*fit, self.df_resid, self.n_features_in_, self._estimates_dispersion)
 
-    def conf_int(self, level: float = 0.95) -> np.ndarray | None:
-        """Intervals (1 + p, 2) of the coefficients, of the intercept first; None where ``intervals_`` says why."""
-        tests = self._tests(level)
-        return self._fitted_estimate().intervals.bounds(level) if tests is None else tests.interval
+    def conf_int(self, alpha: float = 0.05) -> Named | None:
+        """Intervals of level ``1 - alpha`` by name, columns 0 and 1; None where ``intervals_.reason`` says why.
+
+        Wald's where there are standard errors; of a private fit those of ``intervals_``, over records and noise.
+        """
+        tests = self._tests(1 - alpha)
+        return self._by_name(self._fitted_estimate().intervals.bounds(1 - alpha) if tests is None else tests.interval)
+
+    def compare_lr_test(self, restricted: Results) -> tuple[float, float, int]:
+        """Likelihood ratio, its p-value and degrees of freedom, against the same model with fewer columns.
+
+        ValueError unless that is a fit of the same records by some of the columns, and both report a likelihood.
+        """
+        df = self._columns_less(restricted)
+        ratio = 2 * (self._require("llf") - restricted._require("llf"))
+        return ratio, float(chdtrc(df, max(ratio, 0.0))), df
+
+    def compare_f_test(self, restricted: Results) -> tuple[float, float, int]:
+        """F statistic at this fit's dispersion, its p-value and numerator degrees of freedom; otherwise likewise."""
+        df = self._columns_less(restricted)
+        gained = restricted._require("deviance_") - self._require("deviance_")
+        ratio = gained / df / self._require("dispersion_")
+        return ratio, float(fdtrc(df, self.df_resid, max(ratio, 0.0))), df
+
+    def _require(self, name: str) -> float:
+        """A number of the fit; ValueError where it reports none."""
+        found: float | None = getattr(self, name)
+        if found is None:
+            raise ValueError(
+                f"the fit by protocol={self.protocol!r} reports no {name}: private fits, quasi-likelihoods and fits "
+                "short of their optimum have no such test."
+            )
+        return found
+
+    def _columns_less(self, restricted: Results) -> int:
+        """How many columns the other fit has less."""
+        same = (self.family, self.n_records_) == (restricted.family, restricted.n_records_)
+        if not same or not math.isclose(
+            self._require("null_deviance_"), restricted._require("null_deviance_"), rel_tol=1e-9
+        ):
+            raise ValueError("restricted is no fit of the same family to the same records, weights and offset.")
+        more = set(restricted.names_) - set(self.names_)
+        if more or len(restricted.names_) == len(self.names_):
+            raise ValueError(
+                f"restricted has the columns {list(restricted.names_)}: give a fit by some of {list(self.names_)}."
+            )
+        if any(one._fitted_estimate().numbers.get("penalised") for one in (self, restricted)):
+            raise ValueError("a ridge shrinks these coefficients: the tests are of fits without one.")
+        return len(self.names_) - len(restricted.names_)
+
+    def _residuals(
+        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None, offset: np.ndarray | None
+    ) -> tuple[Response, np.ndarray]:
+        """The response of records and their linear predictors."""
+        eta = self.linear_predictor(X, offset)
+        given = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset}
+        block = {name: np.asarray(value, dtype=float) for name, value in given.items() if value is not None}
+        return response_of(block, np.arange(len(eta)), self.family, "caller"), eta
+
+    def resid_response(self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+        """Responses less their means, shape (n,), of records that are given again: a fit keeps none."""
+        response, eta = self._residuals(X, y, None, offset)
+        return response.y - self._family().mean(eta)
+
+    def resid_working(self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+        """Residuals of the last working response, likewise."""
+        response, eta = self._residuals(X, y, None, offset)
+        return self._family().working(response.y, eta)
+
+    def resid_pearson(
+        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Residuals over the root of the variance function, times that of the weights, likewise."""
+        response, eta = self._residuals(X, y, sample_weight, offset)
+        family = self._family()
+        return np.sqrt(response.weigh(family.weight(eta))) * family.working(response.y, eta)
+
+    def resid_deviance(
+        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Roots of what the records add to the deviance, with the sign of the residual, likewise."""
+        response, eta = self._residuals(X, y, sample_weight, offset)
+        family = self._family()
+        parts = np.sqrt(np.maximum(response.weigh(family.unit_deviance(response.y, eta)), 0))
+        return np.sign(response.y - family.mean(eta)) * parts
 
     def summary(self) -> str:
         """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy."""
@@ -111,8 +251,5 @@ class Results(Estimator):
         self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
     ) -> float:
         """Share of the null deviance of these records that the fit explains."""
-        eta = self.linear_predictor(X, offset)
-        given = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset}
-        block = {name: np.asarray(value) for name, value in given.items() if value is not None}
-        response = response_of(block, np.arange(len(eta)), self.family, "caller")
+        response, eta = self._residuals(X, y, sample_weight, offset)
         return deviance_r2(response.deviance(eta), response.null()[1])

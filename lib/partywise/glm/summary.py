@@ -26,7 +26,7 @@ def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
             f"deviance {_number(fitted.deviance_)} of {_number(fitted.null_deviance_)} without columns, "
             f"explained {fitted.deviance_r2_:.3f}"
         )
-    rest = {"dispersion": fitted.dispersion_, "AIC": fitted.aic_}
+    rest = {"dispersion": fitted.dispersion_, "AIC": fitted.aic}
     lines.append(", ".join(f"{name} {_number(value)}" for name, value in rest.items() if value is not None))
     spent = fitted.privacy_
     lines.append(f"epsilon {_number(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
