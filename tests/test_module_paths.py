@@ -15,6 +15,7 @@ LIB = ROOT / "lib" / "partywise"
 DOTTED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)`")
 FILES = (
     "py",
+    "csr",
     "csv",
     "md",
     "html",
