@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.configuration.text import questions, read_file
 from partywise.experiment.data import generate
 from partywise.experiment.plans import plans, read_configuration
+from pipeline import ROOT
 
 RESPONSE = {
     "functional_boosting": "Pegel",
@@ -156,3 +159,27 @@ def test_a_table_a_folder_and_a_misspelt_file_are_no_configurations(folder):
         with pytest.raises(ConfigError) as told:
             read_file(Path(path))
         assert str(told.value).startswith(sentence)
+
+
+def test_the_shipped_examples_are_known_for_what_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT / "config" / "example_data")
+
+    def settings(study: str, response: str, *files: str) -> dict[str, Any]:
+        into = tmp_path / f"{study}.yaml"
+        assert main(["check-data", *files, "--study", study, "--response", response, "--into", str(into)]) == 0
+        into.write_text(re.sub(r": [?]  #", ": [0, 100]  #", into.read_text()))
+        found: Any = read_file(into)
+        return dict(found["studies"][study]["cases"]["own_files"]["settings"])
+
+    curves = settings("functional_boosting", "level_m", "river.csv", "weather.csv", "gauge.csv")
+    assert (curves["id"], curves["response"]["time"], curves["response"]["value"]) == ("day", "hour", "level_m")
+    assert [one["name"] for one in curves["predictors"]] == ["rain_mm", "temp_c", "gauge"]
+    assert curves["predictors"][2]["columns"] == "h*" and "time_format" not in curves["response"]
+    clients = settings("sliced_inverse_regression", "flow", "clinics.csv")
+    assert (clients["party"], clients["user"], clients["parties"]) == (
+        "clinic",
+        "patient",
+        ["north", "old town", "river"],
+    )
+    labels = settings("label_private", "ordered", "visits.csv", "orders.csv")
+    assert (labels["response_party"], labels["positive"], labels["user"]) == ("orders", "yes", "person")

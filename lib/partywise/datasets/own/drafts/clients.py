@@ -15,6 +15,7 @@ from .parts import (
     file_keys,
     gap_keys,
     party_names,
+    person_keys,
     response_key,
     response_of,
 )
@@ -56,6 +57,7 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
         settings |= {"response_bounds": Ask(BOUNDS), "n_slices": 5}
     else:
         settings["levels"] = list(target.levels)
+    settings |= person_keys(whole)
     settings |= {"least": Ask(LEAST), "columns": column_blocks(whole, (target.name, client, *ids))}
     return Draft(settings, len(names))
 

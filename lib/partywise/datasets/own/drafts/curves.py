@@ -1,49 +1,53 @@
-"""A draft for curves in long form, a row a measurement."""
+"""A draft for curves: in long form, a row a measurement, or in wide form, a row a record."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from ..entries import split_stamp
 from .parts import Ask, Draft, Needs, NotSuited, Remark, file_keys, gap_keys, party_name, period_of
-from .survey import ColumnSurvey, TableSurvey
+from .survey import TableSurvey
 
 # Length of a period, in the unit of the time in it.
 LENGTH = {"day": 24, "month": 31, "year": 366}
+# Columns that are one curve: a name and a number, and at least so many.
+NUMBERED, FEWEST = re.compile(r"(\D*)\d+(?:\.\d+)?"), 5
+Curve = tuple[TableSurvey, str, Mapping[str, object]]
 OTHER = "who holds it: not the holder of the response"
 
 
 def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> Draft:
-    """Curves in long form, a row a measurement: every column of numbers is one."""
-    curves, settings = list[tuple[TableSurvey, ColumnSurvey, Mapping[str, object]]](), dict[str, object]()
+    """Every column of numbers of a file in long form is a curve, and columns that are numbered together are one."""
+    curves = list[Curve]()
     for table in tables:
-        axis = _axis(table)
-        if axis is None:
-            continue
-        keys, settings = axis
-        used = (keys["id"], keys["time"])
-        numbers = [one for one in table.columns if one.kind == "numbers" and one.name not in used and not one.is_id]
-        curves += [(table, one, keys) for one in numbers]
-    named = [k for k, (_, one, _) in enumerate(curves) if one.name == response]
+        if (axis := _axis(table)) is not None:
+            used = (axis["id"], axis["time"])
+            numbers = [one for one in table.columns if one.kind == "numbers" and one.name not in used and not one.is_id]
+            curves += [(table, one.name, {**axis, "value": one.name}) for one in numbers]
+        elif (wide := _wide(table)) is not None:
+            curves.append((table, party_name(table), wide))
+    named = [k for k, (_, name, _) in enumerate(curves) if name == response]
     if response is not None and not named and curves:
         raise NotSuited(f"no curve is called {response!r}")
     if len(curves) < 2:
         raise NotSuited(
-            "it needs two curves in rows of measurements: a column of time stamps, or of ids and of times, and numbers"
+            "it needs two curves: numbers beside time stamps, or beside ids and times, or numbered columns beside ids"
         )
     first = curves.pop(named[0] if named else 0)
     block = _block(*first)
     if not named:
-        block["value"] = Remark(first[1].name, "a guess; say which with --response NAME")
+        key = "value" if "value" in block else "columns"
+        block[key] = Remark(block[key], "a guess of what is explained; say which with --response NAME")
     predictors = []
     for one in curves:
         apart = one[0] is not first[0]
-        party = party_name(one[0]) if apart else Remark(f"holder of {one[1].name}", OTHER)
-        predictors.append(
-            {"name": one[1].name, "party": party, **{k: v for k, v in _block(*one).items() if k != "party"}}
-        )
-    length = settings.pop("length", None)
-    settings = {"id": first[2]["id"], **gap_keys([table for table, *_ in (first, *curves)])}
+        party = party_name(one[0]) if apart else Remark(f"holder of {one[1]}", OTHER)
+        predictors.append({"name": one[1], "party": party, **{k: v for k, v in _block(*one).items() if k != "party"}})
+    stamped = first[2]["id"] == first[2].get("time")
+    length = LENGTH[str(first[2].get("period", "day"))] if stamped else None
+    settings: dict[str, object] = {"id": first[2]["id"], **gap_keys([table for table, *_ in (first, *curves)])}
     domain = Ask("start and end of every curve, in the unit of its times") if length is None else [0, length]
     settings |= {"domain": domain, "response": block, "predictors": predictors}
     settings |= {
@@ -51,7 +55,7 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
         "response_radius": 2.0,
     }
     settings |= {"n_basis_x": 6, "n_basis_y": 6, "smoothing": 1e-5}
-    if isinstance(length, int):
+    if length is not None:
         settings["max_gap"] = Remark(length / 3, "what smoothing may bridge; a record with a longer gap is left out")
     settings["missing"] = "drop"
     if len({table.file for table, *_ in (first, *curves)}) > 1:
@@ -60,24 +64,37 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
     return Draft(settings, holders)
 
 
-def _axis(table: TableSurvey) -> tuple[dict[str, object], dict[str, object]] | None:
-    """Columns of the id and the time of a file in long form, and the length of its curves where it is known."""
-    stamps = next((one for one in table.columns if one.kind == "time stamps" and "%d" in one.time_format), None)
-    if stamps is not None:
-        known = [split_stamp(text, table.form) for text in stamps.values]
-        period = period_of([one for one in known if one is not None], stamps.time_format)
-        keys: dict[str, object] = {"id": stamps.name, "time": stamps.name}
-        return keys | ({} if period == "day" else {"period": period}), {"length": LENGTH[period]}
+def _axis(table: TableSurvey) -> dict[str, object] | None:
+    """Columns of the id and the time of a file in long form; of time stamps that are both, and their period."""
     repeated = [one for one in table.columns if not one.missing and 1 < 4 * len(set(one.entries)) <= table.n_rows]
-    ids = next((one for one in repeated if one.kind in ("text", "levels")), None)
-    times = next((one for one in repeated if one.kind == "numbers"), None)
-    if ids is None or times is None or len(set(zip(ids.entries, times.entries, strict=True))) < table.n_rows:
+    for ids in (one for one in repeated if one.kind in ("text", "time stamps")):
+        for times in (one for one in table.columns if one.kind == "numbers" and not one.missing):
+            if len(set(zip(ids.entries, times.entries, strict=True))) == table.n_rows:
+                return {"id": ids.name, "time": times.name}
+    stamps = next((one for one in table.columns if one.kind == "time stamps" and "%d" in one.time_format), None)
+    if stamps is None or _wide(table) is not None:
         return None
-    return {"id": ids.name, "time": times.name}, {}
+    known = [split_stamp(text, table.form) for text in stamps.values]
+    period = period_of([one for one in known if one is not None], stamps.time_format)
+    return {"id": stamps.name, "time": stamps.name, **({} if period == "day" else {"period": period})}
 
 
-def _block(table: TableSurvey, column: ColumnSurvey, keys: Mapping[str, object]) -> dict[str, object]:
+def _wide(table: TableSurvey) -> dict[str, object] | None:
+    """Column of the id and pattern of the numbered columns of a file in wide form."""
+    ids = next((one for one in table.columns if one.unique and one.kind in ("text", "time stamps")), None)
+    stems = Counter(
+        found[1] for one in table.columns if one.kind == "numbers" and (found := NUMBERED.fullmatch(one.name))
+    )
+    stem, count = stems.most_common(1)[0] if stems else ("", 0)
+    if ids is None or count < FEWEST:
+        return None
+    return {"id": ids.name, "format": "wide", "columns": f"{stem}*", "times": "names"}
+
+
+def _block(table: TableSurvey, name: str, keys: Mapping[str, object]) -> dict[str, object]:
     """The block of a curve; the constants of its scale are public."""
-    block: dict[str, object] = {"party": party_name(table), "file": table.file, **keys, "value": column.name}
+    block: dict[str, object] = {"party": party_name(table), "file": table.file, **keys}
     block |= file_keys(table)
+    if keys["id"] != keys.get("time"):
+        block.pop("time_format", None)
     return block | {"centre": Ask("a usual value, from its meaning"), "scale": Ask("half of the usual swing")}

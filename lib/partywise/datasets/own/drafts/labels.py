@@ -12,6 +12,7 @@ from .parts import (
     file_keys,
     gap_keys,
     party_names,
+    person_keys,
     positive_key,
     response_key,
     response_of,
@@ -37,10 +38,12 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
             for name, one, own in zip(names, pair, shared.ids, strict=True)
         ]
         settings["columns"] = column_blocks(features, (shared.ids[0],))
+        settings |= person_keys(features)
     else:
         ids = [one.name for one in held.columns if one.is_id]
         settings |= {"file": held.file, **({"id": ids[0]} if ids else {}), **file_keys(held), **gap_keys((held,))}
         settings["columns"] = column_blocks(held, (label.name, *ids))
+        settings |= person_keys(held)
     if not settings["columns"]:
         raise NotSuited("no column of numbers or levels stands beside the labels")
     return Draft(settings, 2)

@@ -177,6 +177,15 @@ def positive_key(column: ColumnSurvey) -> dict[str, object]:
     }
 
 
+def person_keys(table: TableSurvey) -> dict[str, object]:
+    """The column that may name the persons behind rows, text that stands more than once, and how many rows count."""
+    found = [one for one in table.columns if one.kind == "text" and not one.missing and not one.unique]
+    if not found:
+        return {}
+    asked = Ask("public bound on the rows of one person; those after the first ones are left out")
+    return {"user": Remark(found[0].name, "a guess: whose rows they are"), "rows_per_user": asked}
+
+
 def party_name(table: TableSurvey) -> str:
     """The name of who holds a file: that of the file."""
     return re.sub(r"[^\w ]+", " ", PurePath(table.file).stem).strip() or "party"
