@@ -7,14 +7,21 @@ Inputs: the configuration and, for real data, the files in resources/.  Steps: f
 Outputs, in the folder of the configuration: results/{name}/{study}/cube.nc with its tables, results/{name}/figures/{study}/.
 """
 
+import os
+
 from snakemake.utils import min_version
 
 min_version("9.27")
 
+# The default one is that of the folder of the run, or else the one beside this file.
+DEFAULT = "config.yaml"
+if not os.path.exists(DEFAULT):
+    DEFAULT = os.path.join(workflow.basedir, DEFAULT)
+
 # A configuration given on the command line replaces the default one, it is not merged into it.
 if "studies" not in config:
 
-    configfile: "config.yaml"
+    configfile: DEFAULT
 
 
 include: "workflow/rules/place.smk"

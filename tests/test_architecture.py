@@ -19,7 +19,7 @@ from pipeline import ROOT
 LIB = ROOT / "lib" / "partywise"
 # Imports run down this list: a module imports its own kind of room and those before it.
 LAYERS = (
-    ("errors", "checks", "files", "randomness"),
+    ("errors", "checks", "files", "project", "randomness"),
     ("privacy", "models"),
     ("federation",),
     ("datasets", "attacks", "alignment"),

@@ -17,13 +17,24 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = "partywise"
-LIB = Path(__file__).resolve().parents[1] / "lib"
+ROOT = Path(__file__).resolve().parents[1]
+IN_CLONE = (ROOT / "lib").is_dir()
+# The library of this very folder: beside it in a clone, around it in an installed package.
+LIB = ROOT / "lib" if IN_CLONE else ROOT.parents[1]
 
 
-def share_library() -> None:
-    """Put the library of this folder on the path, here and of scripts, in whatever environment they run."""
-    sys.path.insert(0, str(LIB))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIB), os.environ.get("PYTHONPATH")]))
+def share_library(folder: Path) -> None:
+    """Put the library of this folder on the path, here and of scripts, in whatever environment they run.
+
+    folder : of the run; of an installed package it gets a link to the library alone, without its neighbours
+    """
+    shared = LIB if IN_CLONE else folder.resolve() / ".snakemake" / "library"
+    if not IN_CLONE and not (shared / PACKAGE).exists():
+        shared.mkdir(parents=True, exist_ok=True)
+        (shared / PACKAGE).unlink(missing_ok=True)
+        (shared / PACKAGE).symlink_to(LIB / PACKAGE, target_is_directory=True)
+    sys.path.insert(0, str(shared))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(shared), os.environ.get("PYTHONPATH")]))
 
 
 @cache

@@ -24,6 +24,8 @@ from pathlib import Path
 
 import psutil
 
+from partywise.project import command
+
 UNKNOWN = 0
 
 
@@ -114,7 +116,7 @@ def take(folder: Path) -> Claim:
         os.close(descriptor)
         raise Occupied(
             f"A run on host {killed.host} holds this folder, and on a network file system its lock may not be seen "
-            f"from here: wait for it, or if it is dead remove {path} and run `./run --unlock`."
+            f"from here: wait for it, or if it is dead remove {path} and run `{command()} --unlock`."
         )
     claim = Claim(path, descriptor, killed, f"{os.getpid()}-{time.time_ns()}")
     claim.name(os.getpid())
@@ -145,8 +147,8 @@ def refuse_foreign(folder: Path, killed: Holder | None) -> None:
         return
     alive = "" if killed is None else f" (process {other})"
     raise Occupied(
-        f"This folder is locked by a Snakemake that ./run did not start{alive}: wait for it, or if none is running "
-        "run `./run --unlock` once."
+        f"This folder is locked by a Snakemake that {command()} did not start{alive}: wait for it, or if none is "
+        f"running run `{command()} --unlock` once."
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from partywise.project import command
 from place import RESULTS, write_json
 
 
@@ -59,6 +60,6 @@ def tell_old(folder: Path) -> None:
         names = ", ".join(str(path) for path in found)
         print(
             f"Results from before 0.7, when all configurations shared one folder, lie in {names}: they stay, no run "
-            "uses them any more, and `./run clean` names and removes them.",
+            f"uses them any more, and `{command('clean')}` names and removes them.",
             file=sys.stderr,
         )

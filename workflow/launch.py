@@ -21,13 +21,21 @@ from last_run import LastRun, read, restore, tell_old
 from launching.ending import report
 from launching.supervision import SIGNALLED, supervise, unlock
 from launching.surroundings import account, display, environment
-from launching.words import CHANGES, NO_CONFIGURATION, NO_RUN, Refused, asks_for_part, configuration, options
+from launching.words import (
+    CHANGES,
+    NO_CONFIGURATION,
+    NO_RUN,
+    Refused,
+    asks_for_part,
+    configuration,
+    options,
+    with_paths,
+)
 from launching.writable import check_writable
 from partywise.errors import ConfigError
-from place import RECORD, Place
+from partywise.project import command as verb
+from place import RECORD, ROOT, Place, shipped
 from plain_names import NoPlainName, plain_names
-
-HERE = Path(__file__).resolve().parent
 
 
 def main(words: Sequence[str]) -> int:
@@ -43,12 +51,12 @@ def main(words: Sequence[str]) -> int:
     os.environ.update(account(folder))
     profile = given.workflow_profile
     try:
-        if profile and profile != "none" and not Path(profile).is_dir():
+        if profile and profile != "none" and not shipped(profile).is_dir():
             raise Refused(f"--workflow-profile is {profile!r}: there is no such folder; name one in profiles/.")
         found = None if NO_CONFIGURATION & set(words) else configuration(words, given, folder)
         elsewhere = any(name not in (None, "none", "local") for name in (profile, given.profile, given.executor))
-        with plain_names(HERE.parent / "Snakefile", elsewhere) as (python, snakefile):
-            rest = ["-m", "snakemake", "--snakefile", snakefile, *words]
+        with plain_names(ROOT / "Snakefile", elsewhere) as (python, snakefile):
+            rest = ["-m", "snakemake", "--snakefile", snakefile, *with_paths(words, given)]
             if found is None or NO_RUN & set(words):
                 return ask(words, [python, *rest], folder)
             place, names = found
@@ -112,7 +120,7 @@ def ask(words: Sequence[str], command: Sequence[str], folder: Path) -> int:
     claim = take(folder)
     if (other := foreign(folder)) is not None:
         claim.restore()
-        raise Occupied(f"A Snakemake that ./run did not start works here (process {other}): wait for it.")
+        raise Occupied(f"A Snakemake that {verb()} did not start works here (process {other}): wait for it.")
     code = subprocess.call(command, env=environment(), pass_fds=[claim.descriptor])
     if locked(folder):
         claim.restore()

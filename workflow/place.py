@@ -12,7 +12,9 @@ from typing import Any
 
 from partywise.errors import ConfigError
 from partywise.experiment.results.folder import KEPT, RESULTS, checked_name, result_name
+from partywise.project import command
 
+ROOT = Path(__file__).resolve().parents[1]
 # In the folder of a configuration: whose it is.
 RECORD = "configuration.json"
 # Folders beside those of the studies.
@@ -24,6 +26,7 @@ class Place:
     """The folder of a configuration.
 
     name : of the folder, in results/; configuration : the file that it belongs to, as a path from the folder of the run
+    or, for one of the project elsewhere, from that of the project
     sha256 : of the text of that file, so that it may move
     """
 
@@ -44,7 +47,7 @@ class Place:
         raise ConfigError(
             f"{self.folder} belongs to {held.configuration}, and {self.configuration} would write there too: give one "
             f"of the two a name of its own, as in `name: {self.name}_2` at its top, or remove those results by "
-            f"`./run clean {self.name}`."
+            f"`{command('clean')} {self.name}`."
         )
 
     def record(self, run: Path) -> None:
@@ -77,8 +80,15 @@ def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:
         return Place(checked_name(config.get("name")), "--config")
     path = files[-1].parent.resolve() / files[-1].name
     name = result_name(config, path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Place(name, os.path.relpath(path, run.resolve()), digest)
+    digest, top = hashlib.sha256(path.read_bytes()).hexdigest(), run.resolve()
+    beside = path.is_relative_to(ROOT) and not path.is_relative_to(top)
+    return Place(name, os.path.relpath(path, ROOT if beside else top), digest)
+
+
+def shipped(name: str) -> Path:
+    """A file or folder by its path or, where there is none, by its path in the project or in its folder ``config``."""
+    found = (Path(name), ROOT / name, ROOT / "config" / name)
+    return next((path for path in found if path.exists()), Path(name))
 
 
 def read_record(path: Path) -> Place | None:

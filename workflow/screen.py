@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from partywise.project import command
+
 WIDTH = 100
 # Of forty lines the last one tells how long the run took.
 LINES = 39
@@ -33,8 +35,8 @@ def screen(folder: Path, top: str, names: Sequence[str]) -> str:
     paths = {name: folder / top / name / "screen.txt" for name in names}
     told = [path.read_text(encoding="utf-8").splitlines() for path in paths.values() if path.exists()]
     end = [
-        f"Tables: {top}/<study>/summary.txt, or ./run summary [study]; cube.nc beside them",
-        f"Figures: {top}/figures/<study>/; all on one page: ./run report",
+        f"Tables: {top}/<study>/summary.txt, or {command('summary')} [study]; cube.nc beside them",
+        f"Figures: {top}/figures/<study>/; all on one page: {command('report')}",
     ]
     lines = [*_studies(told, LINES - len(end)), *end]
     return "".join(f"{line if len(line) <= WIDTH else line[: WIDTH - 1] + '…'}\n" for line in lines)

@@ -1,5 +1,7 @@
-"""The verbs on cubes and methods, as ``python -m partywise`` and as the command ``partywise``.
+"""All verbs, as ``python -m partywise`` and as the command ``partywise``.
 
+``run``: a configuration, from data to figures; ``report``, ``summary``, ``clean``: of the results of runs;
+``registry``: a published folder as a draft for the public registry; ``demo-network``: parties as processes, tried;
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
 ``compare``: two cubes, or two folders of results, to the last bit; ``diff``: what they find differently;
 ``check-data``: tables as they come told without a fit, and a configuration drafted for them;
@@ -18,9 +20,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from .project import THREADS, VERBS, become, command
+
+# Before numpy, which other modules load, sets up its threads.
+os.environ.update({name: "1" for name in THREADS if name not in os.environ})
 
 from .check_data import add_check_data, check_data
 from .errors import AccountError, ConfigError, CubeError, DataMissing
@@ -53,6 +61,8 @@ def main(words: Sequence[str] | None = None) -> int:
     compare_verb.add_argument("first", type=Path)
     compare_verb.add_argument("second", type=Path)
     compare_verb.add_argument("--common", action="store_true", help="what only one of them holds is no difference")
+    for name in VERBS:
+        verbs.add_parser(name, add_help=False)
     add_check_data(verbs)
     add_diff(verbs)
     add_claims(verbs)
@@ -72,6 +82,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if words and not words[0].startswith("-") and words[0] not in verbs.choices:
         print(f"partywise: {words[0]!r} is not a verb: {choices(words[0], verbs.choices)}.", file=sys.stderr)
         return 2
+    if words and words[0] in VERBS:
+        return become(words[0], words[1:])
     given = parser.parse_args(words)
     try:
         if given.verb == "check-method":
@@ -119,7 +131,7 @@ def provenance(path: Path) -> int:
     cube = open_cube(path)
     for name in SHOWN:
         print(f"# {name}: {cube.attrs[name]}")
-    print("# Check out that revision, save this text as again.yaml and run ./run --configfile again.yaml")
+    print(f"# Check out that revision, save this text as again.yaml and run {command()} --configfile again.yaml")
     print(yaml.safe_dump(configuration(cube), sort_keys=False, default_flow_style=None, width=110), end="")
     return 0
 
@@ -163,7 +175,8 @@ def translate(path: Path) -> int:
         raise ConfigError(f"{path}: {error}") from None
     config = found.configuration()
     plans(config)
-    print("\n".join(["# Save this text as mine.yaml and run ./run --configfile mine.yaml", *found.comments()]))
+    head = f"# Save this text as mine.yaml and run {command()} --configfile mine.yaml"
+    print("\n".join([head, *found.comments()]))
     print(yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=110), end="")
     return 0
 

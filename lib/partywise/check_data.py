@@ -13,6 +13,7 @@ from .errors import ConfigError, DataMissing
 from .experiment.configuration.build import choices
 from .experiment.results.folder import name_of
 from .experiment.study import FirstRun, available, load
+from .project import command
 
 HEAD = "# yaml-language-server: $schema=schema/configuration.json"
 
@@ -57,7 +58,7 @@ def check_data(files: Sequence[str], response: str | None, study: str | None, in
     text = "\n".join(
         [
             HEAD,
-            "# Answer every ?, delete what you do not need, and run it with ./run --configfile.",
+            f"# Answer every ?, delete what you do not need, and run it with {command()} --configfile.",
             *configuration(blocks),
         ]
     )
@@ -67,7 +68,7 @@ def check_data(files: Sequence[str], response: str | None, study: str | None, in
         return 0
     into.write_text(f"{text}\n", encoding="utf-8")
     print("\n".join(lines))
-    print(f"Draft of {', '.join(blocks)}: {into}. Answer every ? in it, then run ./run --configfile {into}")
+    print(f"Draft of {', '.join(blocks)}: {into}. Answer every ? in it, then run {command()} --configfile {into}")
     return 0
 
 

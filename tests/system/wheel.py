@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import ROOT, environment
+from pipeline import RESULTS, ROOT, STUDY, TINY, copy_project, environment, launch
 
 pytestmark = pytest.mark.system
 
@@ -61,33 +61,85 @@ def checked(command: list[str], folder: Path) -> str:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of a copy of the sources, so that nothing is left behind here."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder)
-    shutil.copytree(ROOT / "lib", folder / "lib", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    words = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", "dist", "."]
-    checked([sys.executable, "-m", "pip", *words], folder)
+    copy_project(folder / "project")
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "docs/reference"):
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, folder / "project" / name)
+    build(folder / "project", "sdist", folder / "dist")
+    build(folder / "project", "wheel", folder / "dist")
     (found,) = (folder / "dist").glob("*.whl")
     return found
 
 
+def build(source: Path, what: str, into: Path) -> None:
+    """Make a wheel or an sdist of a folder, by the tools that the lock pins."""
+    code = f"import setuptools.build_meta as made; made.build_{what}({str(into)!r})"
+    into.mkdir(exist_ok=True)
+    checked([sys.executable, "-c", code], source)
+
+
+def python_of(folder: Path, *requirements: str) -> str:
+    """The Python of a new environment with these requirements alone."""
+    checked([sys.executable, "-m", "venv", str(folder)], folder.parent)
+    python = str(folder / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
+    checked([*install, *requirements], folder.parent)
+    return python
+
+
 def test_the_wheel_holds_all_that_is_in_the_library(wheel):
-    """Modules and data files alike, and nothing of the pipeline or the tests."""
-    kept = {
-        path.relative_to(ROOT / "lib").as_posix()
-        for path in (ROOT / "lib" / "partywise").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    inside = {name for name in zipfile.ZipFile(wheel).namelist() if not re.match(r"partywise-[^/]*\.dist-info/", name)}
-    assert inside == kept and any(name.endswith(".csv") for name in kept)
+    """Modules and data files alike, the pipeline below ``pipeline`` but for what reads a clone, and no tests."""
+    parts = [
+        f"{part}*" for part in ("Snakefile", "config", "docs/reference", "envs", "profiles", "scripts", "workflow")
+    ]
+    tracked = ["git", "ls-files", "--", "lib/partywise", *parts, ":!workflow/artifact", ":!workflow/verbs/pets.py"]
+    names = checked(tracked, ROOT).splitlines()
+    kept = {name.removeprefix("lib/") if name.startswith("lib/") else f"partywise/pipeline/{name}" for name in names}
+    assert contents(wheel) == kept and any(name.endswith(".csv") for name in kept)
+
+
+def contents(wheel: Path) -> set[str]:
+    """Names of the files in a wheel, without its metadata."""
+    return {name for name in zipfile.ZipFile(wheel).namelist() if not re.match(r"partywise-[^/]*\.dist-info/", name)}
+
+
+def test_wheel_and_sdist_are_what_an_index_takes(wheel, tmp_path):
+    """By check-wheel-contents and twine; and the sdist makes the same wheel."""
+    python = python_of(tmp_path / "tools", "check-wheel-contents", "twine")
+    (sdist,) = wheel.parent.glob("*.tar.gz")
+    assert "PASSED" in checked([python, "-m", "twine", "check", "--strict", str(wheel), str(sdist)], tmp_path)
+    # W002, equal files: two environments with the same packages, marks of packages of one shape, a table dealt twice.
+    looked = [str(Path(python).with_name("check-wheel-contents")), "--ignore", "W002", str(wheel)]
+    assert "OK" in checked(looked, tmp_path)
+    shutil.unpack_archive(sdist, tmp_path)
+    (unpacked,) = tmp_path.glob("partywise-*")
+    build(unpacked, "wheel", tmp_path / "again")
+    again, first = (zipfile.ZipFile(path) for path in (tmp_path / "again" / wheel.name, wheel))
+    assert sorted(again.namelist()) == sorted(first.namelist())
+    assert [name for name in first.namelist() if again.read(name) != first.read(name)] == []
+
+
+def test_the_command_runs_a_study_in_an_empty_folder(wheel, tmp_path):
+    """From nothing but the wheel and the lock: a cube, figures and a report, and jobs as a clone plans them."""
+    python = python_of(tmp_path / "installed", "--no-deps", "-r", str(ROOT / "requirements.lock"))
+    checked([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], tmp_path)
+    command, folder = str(Path(python).with_name("partywise")), tmp_path / "an empty folder"
+    folder.mkdir()
+    told = checked([command, "run", "--configfile", "tiny.yaml"], folder)
+    assert "or partywise summary [study]" in told
+    checked([command, "report"], folder)
+    assert (folder / RESULTS / "report.html").stat().st_size > 10**5
+    assert "2 of 2 cells" in checked([command, "verify", f"{RESULTS}/{STUDY}/cube.nc", "--cells", "2"], folder)
+    assert "Nothing to be done" in checked([command, "run", "--configfile", "tiny.yaml"], folder)
+    # In a clone nothing of it is to be done: what every job was made of is the same.
+    clone = copy_project(tmp_path / "clone")
+    shutil.copytree(folder / "results", clone / "results")
+    assert "Nothing to be done" in launch(clone, *TINY).stdout
 
 
 @pytest.mark.parametrize("versions", [OLDEST, ["numpy", "scipy"]], ids=["oldest", "newest"])
 def test_the_page_runs_in_an_empty_environment(wheel, versions, tmp_path):
     """Every example of docs/python.md prints what stands there, with every warning an error."""
-    checked([sys.executable, "-m", "venv", "alone"], tmp_path)
-    python = str(tmp_path / "alone" / "bin" / "python")
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
-    checked([*install, str(wheel), *versions], tmp_path)
+    python = python_of(tmp_path / "alone", str(wheel), *versions)
     checked([python, "-I", "-W", "error", "-c", WHOLE], tmp_path)
     for path in (ROOT / "docs" / "python.md", ROOT / "tests" / "support" / "documented.py"):
         shutil.copy(path, tmp_path)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import fingerprint
 from last_run import LastRun, old_results, read, restore
-from launching.words import Refused, configuration, options
+from launching.words import Refused, configuration, options, with_paths
 from partywise.errors import ConfigError
 from partywise.experiment.results.folder import name_of
 from pipeline import ROOT, TINY, copy_project, copy_run, launch, planned, snakemake
@@ -54,6 +55,40 @@ def test_a_study_may_not_take_the_place_of_the_logs(tmp_path):
     (tmp_path / "a.yaml").write_text("")
     with pytest.raises(ConfigError, match=r"studies\.logs has the name of a folder of results"):
         place({"studies": {"logs": {}}}, [tmp_path / "a.yaml"], tmp_path)
+
+
+def test_elsewhere_a_shipped_configuration_is_found_by_its_name_and_ones_own_comes_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in (["--configfile", "tiny.yaml"], ["--configfile=config/tiny.yaml"]):
+        assert with_paths(words, options(words))[-1].endswith(str(ROOT / "config" / "tiny.yaml"))
+        found, studies = configuration(words, options(words), tmp_path)
+        assert (found.name, found.configuration, studies) == ("tiny", "config/tiny.yaml", ["functional_boosting"])
+    found, _ = configuration([], options([]), tmp_path)
+    assert (found.name, found.configuration) == ("default", "config.yaml")
+    for name in ("tiny.yaml", "config.yaml"):
+        (tmp_path / name).write_text("name: own\nstudies: {toy: {}}\n")
+    for words in (["--configfile", "tiny.yaml"], []):
+        assert with_paths(words, options(words)) == words
+        assert configuration(words, options(words), tmp_path)[0].name == "own"
+
+
+def test_an_installed_library_is_shared_without_its_neighbours(tmp_path, monkeypatch):
+    """Of site-packages jobs in environments of their own see a link to the library, again where it was moved to."""
+    site, folder = tmp_path / "site-packages", tmp_path / "run"
+    for other in ("numpy", "partywise"):
+        (site / other).mkdir(parents=True)
+    (folder / ".snakemake" / "library").mkdir(parents=True)
+    (folder / ".snakemake" / "library" / "partywise").symlink_to(tmp_path / "gone")
+    monkeypatch.setattr(fingerprint, "IN_CLONE", False)
+    monkeypatch.setattr(fingerprint, "LIB", site)
+    monkeypatch.setenv("PYTHONPATH", "before")
+    monkeypatch.setattr(fingerprint.sys, "path", [])
+    for _ in range(2):
+        fingerprint.share_library(folder)
+    shared = folder / ".snakemake" / "library"
+    assert fingerprint.os.environ["PYTHONPATH"].split(":")[-2:] == [str(shared), "before"]
+    assert [path.name for path in shared.iterdir()] == ["partywise"]
+    assert (shared / "partywise").resolve() == site / "partywise"
 
 
 def test_the_last_file_with_studies_gives_the_name(tmp_path):

@@ -7,10 +7,11 @@ import getpass
 import os
 from pathlib import Path
 
+from partywise.project import THREADS
+
 WORKFLOW = Path(__file__).resolve().parents[1]
 PLUGINS = WORKFLOW / "plugins"
-BYTECODE = WORKFLOW.parent / ".snakemake" / "bytecode"
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+BYTECODE = Path.cwd() / ".snakemake" / "bytecode"
 
 
 def account(folder: Path) -> dict[str, str]:

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from partywise.experiment.plans import read_configuration
-from place import Place, place
+from partywise.project import command
+from place import ROOT, Place, place, shipped
 
 # Words that ask Snakemake for something else than a run, or for another display.
 NO_RUN = {"-n", "--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--dag", "--rulegraph", "--filegraph"}
 NO_RUN |= {"--reporter"}
 NO_RUN |= {"-l", "--list", "--list-rules", "--summary", "-D", "--detailed-summary", "-h", "--help", "-v", "--version"}
 NO_RUN |= {"--list-untracked", "--lu", "--archive"}
+DEFAULT = "config.yaml"
 CONFIGURATION = ("--configfile", "--configfiles")
 NO_CONFIGURATION = {"-h", "--help", "-v", "--version"}
 # Those of them that change what lies in the folder.
@@ -48,6 +50,18 @@ def options(words: Sequence[str]) -> argparse.Namespace:
     return parser.parse_known_args(list(words))[0]
 
 
+def default(folder: Path) -> Path:
+    """The configuration of a call that names none: ``config.yaml`` of the folder of the run, or else of the project."""
+    return next((path for path in (folder / DEFAULT, ROOT / DEFAULT) if path.exists()), folder / DEFAULT)
+
+
+def with_paths(words: Sequence[str], given: argparse.Namespace) -> list[str]:
+    """The words for Snakemake, in which configurations and a profile of the project are named by their paths."""
+    names = {name: str(shipped(name)) for name in (*given.configfile, given.workflow_profile) if name}
+    pairs = (word.partition("=") if word.startswith("--") else ("", "", word) for word in words)
+    return [f"{option}{sign}{names.get(name, name)}" for option, sign, name in pairs]
+
+
 def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path) -> tuple[Place, list[str]]:
     """The place of the results of the configuration in force, and its studies in order, after a look at its text.
 
@@ -61,13 +75,15 @@ def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path)
     for before, word in zip(["", *words], words, strict=False):
         named = before.startswith("-") or word.startswith(("-", "results/")) or word in given.configfile
         if word.endswith((".yaml", ".yml", ".json")) and not named:
-            raise Refused(f"{word} is a configuration, and no file that a run makes: say ./run --configfile {word}.")
+            raise Refused(
+                f"{word} is a configuration, and no file that a run makes: say {command()} --configfile {word}."
+            )
         if word.startswith("--configf") and word.partition("=")[0] not in CONFIGURATION:
             raise Refused(f"{word} is short for a word that is checked: say --configfile.")
     overrides = dict(word.split("=", 1) for word in given.config if "=" in word)
-    found = {Path(path): read_configuration(Path(path)) for path in given.configfile}
+    found = {path: read_configuration(path) for path in map(shipped, given.configfile)}
     if "studies" not in overrides and not any("studies" in content for content in found.values()):
-        path = folder / "config.yaml"
+        path = default(folder)
         found[path] = read_configuration(path)
     merged: dict[str, Any] = {}
     studies: list[str] = []

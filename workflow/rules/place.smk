@@ -11,7 +11,7 @@ sys.path.insert(0, str(ROOT / "workflow"))
 
 from fingerprint import share_library
 
-share_library()
+share_library(Path.cwd())
 
 from partywise.experiment.configuration.text import read_file
 from partywise.errors import ConfigError

@@ -15,6 +15,7 @@ from demonstration.deployment import deal, differences, run, simulation
 from partywise.errors import DataMissing, PartyError
 from partywise.experiment.deployment.joint_results import JointResults, join_results
 from partywise.experiment.deployment.verbs import certified
+from partywise.project import command
 
 CASES = {"clients": clients, "tables": tables}
 FOLDER = Path("results") / "demo_network"
@@ -22,7 +23,7 @@ FOLDER = Path("results") / "demo_network"
 
 def main(words: Sequence[str]) -> int:
     """Run both cases and print what crossed, what was paid and what is equal; 1 if anything is not, 2 without data."""
-    parser = argparse.ArgumentParser(prog="./run demo-network", description=__doc__)
+    parser = argparse.ArgumentParser(prog=command("demo-network"), description=__doc__)
     parser.add_argument("case", nargs="*", help=f"which of {', '.join(CASES)}; by default both")
     parser.add_argument("--resources", type=Path, default=Path("resources"), help="where data sets are, or are put")
     parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where all is written (default {FOLDER})")

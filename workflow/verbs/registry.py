@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from partywise.project import command
+
 TEMPLATE, OPEN = Path(__file__).with_name("registry_2026_11.yaml"), "to be filled in"
 
 
@@ -64,7 +66,7 @@ def left_open(value: object, path: tuple[str, ...] = ()) -> Iterator[str]:
 
 def main() -> int:
     """Print the draft, and what is left to people on standard error; 2 for a folder that is none."""
-    parser = argparse.ArgumentParser(prog="./run registry", description=__doc__)
+    parser = argparse.ArgumentParser(prog=command("registry"), description=__doc__)
     parser.add_argument("folder", type=Path, help="a folder release that check-release accepts")
     folder = parser.parse_args().folder
     try:

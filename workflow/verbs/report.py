@@ -19,13 +19,14 @@ from snakemake.utils import update_config
 
 import launch
 from last_run import read
-from launching.words import Refused, configuration, options
+from launching.words import Refused, configuration, default, options
 from partywise.errors import ConfigError
 from partywise.experiment.configuration.text import read_file
 from partywise.experiment.plan import Plan
 from partywise.experiment.plans import plans
 from partywise.experiment.results.provenance import config_json
-from place import Place
+from partywise.project import command
+from place import Place, shipped
 
 # Of figures that show single records of own data.
 RECORDS = "--records"
@@ -67,7 +68,7 @@ def with_configuration(words: Sequence[str], folder: Path) -> list[str]:
 def in_force(words: Sequence[str], folder: Path) -> dict[str, Plan]:
     """The plans of the configuration that these words name, merged as Snakemake does it."""
     given, config = options(words), dict[str, Any]()
-    files = [Path(path) for path in given.configfile]
+    files = [shipped(path) for path in given.configfile]
     for path in files:
         update_config(config, read_file(path))
     try:
@@ -76,10 +77,10 @@ def in_force(words: Sequence[str], folder: Path) -> dict[str, Plan]:
         raise Refused(f"--config is {' '.join(given.config)}: write key=value, as in --config name=mine.") from None
     if "studies" in config:
         return plans(config, files)
-    path = folder / "config.yaml"
-    default = read_file(path)
-    update_config(default, config)
-    return plans(default, [path, *files])
+    path = default(folder)
+    whole = read_file(path)
+    update_config(whole, config)
+    return plans(whole, [path, *files])
 
 
 def refuse_others(place: Place, plans: Mapping[str, Plan], folder: Path) -> None:
@@ -89,7 +90,7 @@ def refuse_others(place: Place, plans: Mapping[str, Plan], folder: Path) -> None
         if path.exists() and made_by(path) != json.loads(config_json(made)):
             raise Refused(
                 f"{place.folder}/{study}/cube.nc is of another text of {place.configuration} than the one in force: "
-                "run it (`./run` with the same words) and ask for the report then."
+                f"run it (`{command()}` with the same words) and ask for the report then."
             )
 
 

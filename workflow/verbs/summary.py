@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from last_run import read
+from partywise.project import command
 from place import RESULTS
 
 TABLE = "summary.txt"
@@ -18,14 +19,17 @@ TABLE = "summary.txt"
 
 def main(words: Sequence[str]) -> int:
     """Print the table of one study, or of all of them; 2 when there is none."""
-    parser = argparse.ArgumentParser(prog="./run summary", description="The full tables of the last run.")
+    parser = argparse.ArgumentParser(prog=command("summary"), description="The full tables of the last run.")
     parser.add_argument("study", nargs="?", help="one of its studies; all of them by default")
     parser.add_argument("--folder", type=Path, help="results of another run, such as results/default")
     given = parser.parse_args(words)
     last = read(Path())
     folder = given.folder or (Path(RESULTS) / last.name if last else None)
     if folder is None:
-        print("There is no last run: run ./run first, or name a folder with --folder results/NAME.", file=sys.stderr)
+        print(
+            f"There is no last run: run {command()} first, or name a folder with --folder results/NAME.",
+            file=sys.stderr,
+        )
         return 2
     found = {path.parent.name: path for path in sorted(folder.glob(f"*/{TABLE}"))}
     if not found:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from ...errors import DataMissing
 from ...files import replacing
+from ...project import ROOT, command
 from .verb import diff
 
 if TYPE_CHECKING:
     import xarray as xr
 
-ARCHIVE = Path("docs/reference/default.tar.xz")
+ARCHIVE = ROOT / "docs/reference/default.tar.xz"
 NAME, FOLDER = "cube.nc", Path("reference")
 
 
@@ -41,7 +42,7 @@ def reference(run: Path, archive: Path, pack_it: bool) -> int:
     unpack(archive, folder)
     print(f"{archive} is unpacked into {folder}.")
     if not run.is_dir():
-        print(f"{run} is absent: run ./run, then ./run reference again.")
+        print(f"{run} is absent: run {command()}, then {command('reference')} again.")
         return 2
     return diff(folder, run, True, None)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import isfinite, isnan, nan
 
 from ...errors import ConfigError
+from ...project import command
 from .numbers import Cubes, Number
 from .printed_source import Entry, PrintedSource, Reason
 from .table import Row
@@ -163,6 +164,6 @@ def number_text(value: float, digits: int = 4) -> str:
 def missing(cubes: Cubes) -> Sequence[str]:
     """One sentence a cube that is not there: which one, and what makes it."""
     return [
-        f"{path} is absent: ./run --configfile {configuration} makes it."
+        f"{path} is absent: {command()} --configfile {configuration} makes it."
         for (_, configuration), path in cubes.absent.items()
     ]

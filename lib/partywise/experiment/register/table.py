@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from ...errors import DataMissing
+from ...project import command
 from ..tables.rows import write_csv
 from .verdict import STATUSES
 
@@ -68,7 +69,7 @@ def read(path: Path) -> list[Row]:
     with path.open(encoding="utf-8", newline="") as handle:
         lines = csv.DictReader(handle)
         if tuple(lines.fieldnames or ()) != COLUMNS:
-            raise DataMissing(f"{path} has other columns than a register: write it anew with ./run claims.")
+            raise DataMissing(f"{path} has other columns than a register: write it anew with {command('claims')}.")
         return [_row(line) for line in lines]
 
 

@@ -1,0 +1,43 @@
+"""Where the pipeline lies, and how its verbs are called: beside ``lib`` in a clone, inside the package of a wheel."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+# A wheel is built with it (setup.py).
+CARRIED = PACKAGE / "pipeline"
+IN_CLONE = not CARRIED.is_dir()
+ROOT = PACKAGE.parents[1] if IN_CLONE else CARRIED
+# Verbs that run in a process of their own, by their files in workflow/.
+VERBS = {
+    "run": "launch.py",
+    "report": "verbs/report.py",
+    "summary": "verbs/summary.py",
+    "clean": "verbs/clean.py",
+    "registry": "verbs/registry.py",
+    "demo-network": "verbs/demo_network.py",
+}
+# One thread a process: results do not depend on the number of cores.
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def command(verb: str = "run") -> str:
+    """How people call a verb here: ``./run VERB`` in a clone, ``partywise VERB`` where the package is installed."""
+    if IN_CLONE:
+        return "./run" if verb == "run" else f"./run {verb}"
+    return f"partywise {verb}"
+
+
+def become(verb: str, words: Sequence[str]) -> int:
+    """Turn this process into a verb of the pipeline; 2 where the pipeline cannot run."""
+    missing = next((name for name in ("snakemake", "netCDF4", "matplotlib") if find_spec(name) is None), None)
+    if missing is not None:
+        print(f"partywise {verb} needs {missing}: pip install 'partywise[pipeline]'.", file=sys.stderr)
+        return 2
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, str(ROOT / "workflow" / VERBS[verb]), *words])

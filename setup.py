@@ -1,0 +1,52 @@
+"""What pyproject.toml cannot say: a wheel carries the pipeline, which lies beside lib/, inside the package.
+
+``partywise.project`` finds it in either place.  Of a clone only what is tracked is taken, never somebody's own files.
+"""
+
+import subprocess
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+PARTS = ("Snakefile", "config.yaml", "config", "docs/reference", "envs", "profiles", "scripts", "workflow")
+# What reads the documents of a clone.
+LEFT = ("workflow/artifact/", "workflow/verbs/pets.py")
+TARGET = "partywise/pipeline"
+
+
+def files() -> list[str]:
+    """Files of the pipeline, as paths from here."""
+    if Path(".git").exists():
+        found = subprocess.run(["git", "ls-files", "--", *PARTS], capture_output=True, text=True, check=True).stdout
+        names = found.splitlines()
+    else:
+        names = [str(path) for part in map(Path, PARTS) for path in ([part] if part.is_file() else part.rglob("*"))]
+    kept = [name for name in names if Path(name).is_file() and "__pycache__" not in name and not name.startswith(LEFT)]
+    return sorted(kept)
+
+
+class Build(build_py):
+    """The library, and the pipeline within it; an editable installation is a clone and has it already."""
+
+    def run(self) -> None:
+        super().run()
+        for name, path in self._carried().items():
+            self.mkpath(str(Path(path).parent))
+            self.copy_file(name, path, preserve_mode=False)
+
+    def get_source_files(self) -> list[str]:
+        return [*super().get_source_files(), *files()]
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        return [*super().get_outputs(include_bytecode), *self._carried().values()]
+
+    def get_output_mapping(self) -> dict[str, str]:
+        return {**super().get_output_mapping(), **{path: name for name, path in self._carried().items()}}
+
+    def _carried(self) -> dict[str, str]:
+        """Where each file of the pipeline goes."""
+        return {} if self.editable_mode else {name: str(Path(self.build_lib, TARGET, name)) for name in files()}
+
+
+setup(cmdclass={"build_py": Build})
