@@ -6,8 +6,6 @@ Its processes run with the Python of an environment that has the extra ``nvflare
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import yaml
 
 from network_driver import addresses
@@ -131,10 +130,12 @@ class Project:
                 self._start(name)
             yield self
         finally:
+            # Jobs are processes in sessions of their own.
+            for one in [one for process in self._processes for one in psutil.Process(process.pid).children(True)]:
+                with suppress(psutil.NoSuchProcess):
+                    one.kill()
             for process in self._processes:
-                # Jobs are processes of the same session.
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
                 process.wait()
             self._processes.clear()
 
