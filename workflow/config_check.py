@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from partywise.errors import ConfigError
+from partywise.experiment.configuration.text import nearest_file
 from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plan import Plan
 
@@ -46,6 +46,6 @@ def _absent(file: str, folder: Path) -> str:
     above = (folder / file).parent
     if not above.is_dir():
         return f"there is no folder {Path(file).parent}; paths begin in the folder of the run, {folder}"
-    near = difflib.get_close_matches(Path(file).name, [path.name for path in above.iterdir()], 1)
-    hint = f"did you mean {str(Path(file).with_name(near[0]))!r}? " if near else ""
+    near = nearest_file(folder / file)
+    hint = f"did you mean {str(Path(file).with_name(near.name))!r}? " if near else ""
     return f"{hint}there is no such file; paths begin in the folder of the run, {folder}"

@@ -63,14 +63,20 @@ def _text(path: Path) -> str:
             raise ConfigError(f"{path} has {about.st_size} bytes: a configuration has at most {LONGEST}.")
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
-        above = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, above, 1)
-        hint = f"did you mean {path.with_name(near[0])}? " if near else ""
+        near = nearest_file(path)
+        hint = f"did you mean {near}? " if near else ""
         raise ConfigError(f"{path} is not there: {hint}name a configuration file, such as config/paper.yaml.") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}): make it readable.") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text in UTF-8 (byte {error.start}): save it as UTF-8.") from None
+
+
+def nearest_file(path: Path) -> Path | None:
+    """The file beside one that is not there whose name without its ending is most alike; None where none is."""
+    stems = {one.stem: one for one in path.parent.iterdir()} if path.parent.is_dir() else {}
+    near = difflib.get_close_matches(path.stem, stems, 1)
+    return stems[near[0]] if near else None
 
 
 def _json(text: str, path: Path) -> object:
