@@ -171,6 +171,35 @@ def test_nested_fits_are_compared_as_by_statsmodels(family):
     assert np.allclose(full.compare_f_test(part), (statistic, stats.f.sf(statistic, 2, 115), 2), rtol=1e-6)
 
 
+@pytest.mark.parametrize("protocol", ["joint", "reference"])
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("cov_type", ["HC0", "HC1"])
+def test_robust_standard_errors_are_those_of_statsmodels(family, protocol, cov_type):
+    X, y = records(family, 120, 4)
+    weights = np.random.default_rng(1).choice([0.5, 1.0, 2.0], 120)
+    model = pw.VerticalGLM(family, protocol, cov_type=cov_type, parties=[[1], [0, 3], [2]], random_state=1)
+    model.fit(X, y, sample_weight=weights)
+    plain = oracle(X, y, family, var_weights=weights)
+    expected = plain.model.fit(start_params=plain.params, tol=1e-15, cov_type=cov_type)
+    if cov_type == "HC1":  # in statsmodels that of linear models only; of others it is HC0 there
+        assert np.allclose(model.bse, expected.bse * np.sqrt(120 / 115), rtol=1e-7, atol=0)
+        if family == "gaussian":
+            linear = sm.WLS(y, sm.add_constant(X), weights=weights).fit(cov_type="HC1")
+            assert np.allclose(model.bse, linear.bse, rtol=1e-7, atol=0)
+        return
+    assert np.allclose(model.bse, expected.bse, rtol=1e-7, atol=0)
+    assert np.allclose(model.pvalues, expected.pvalues, rtol=1e-5, atol=1e-300)
+    assert np.allclose(model.conf_int(), expected.conf_int(), rtol=1e-6, atol=1e-9)
+    assert f"standard errors: {cov_type}" in model.summary()
+    with pytest.raises(ValueError, match="robust errors are of fits without one"):
+        model.set_params(ridge=1.0).fit(X, y)
+
+
+def test_squared_scores_are_not_formed_in_shares():
+    with pytest.raises(ValueError, match="scores are not squared in shares"):
+        pw.VerticalGLM("poisson", solver="lbfgs", link="shared", cov_type="HC0").fit(X, Y, rng=1)
+
+
 def test_what_is_not_nested_has_no_test():
     full, part = (pw.VerticalGLM("poisson").fit(X[:, :k], Y, rng=1) for k in (4, 2))
     private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, rng=1)

@@ -7,6 +7,7 @@ at `aic_published` and `mcfadden_r2`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from ..models.families import FAMILIES, total
-from .options import Dispersion
+from .options import Covariance, Dispersion
 from .records import Response
 from .solvers import penalties
 from .standardise import Scaling
@@ -80,9 +81,20 @@ class Diagnostics:
 
 
 def diagnose(
-    sums: Sums, information: np.ndarray, scaling: Scaling, family: str, *, ridge: float, dispersion: Dispersion
+    sums: Sums,
+    information: np.ndarray,
+    scaling: Scaling,
+    family: str,
+    *,
+    ridge: float,
+    dispersion: Dispersion,
+    cov_type: Covariance = "nonrobust",
+    sandwich: Sequence[np.ndarray] = (),
 ) -> Diagnostics:
     """Diagnostics of an optimum, from its sums and X'WX of standardised columns at expected weights, without ridge.
+
+    Of ``cov_type`` HC0 and HC1 the covariance is A^-1 B A^-1 with X'WX at observed weights in A and at squared scores
+    in B, the two of ``sandwich``; HC1 is that times n / (n - q), as of linear models and R (statsmodels' GLM: HC0).
 
     With a ridge the covariance is that of the penalised estimator around its expectation, phi H^-1 X'WX H^-1 with H =
     X'WX + ridge.
@@ -93,6 +105,10 @@ def diagnose(
     covariance = None
     if phi is not None:
         covariance = scaling.covariance(phi * _unscaled_covariance(information, ridge))
+    if cov_type != "nonrobust":
+        bread = _unscaled_covariance(sandwich[0], 0.0)
+        factor = 1.0 if cov_type == "HC0" else sums.n_observations / df if df > 0 else np.nan
+        covariance = scaling.covariance(factor * bread @ sandwich[1] @ bread)
     # A quasi-likelihood is none: what has no likelihood has no AIC.
     likelihood = None if np.isnan(sums.log_likelihood) or (estimated and not drawn) else float(sums.log_likelihood)
     return Diagnostics(

@@ -21,8 +21,15 @@ from ..checks import (
 
 Family = Literal["gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"]
 Dispersion = Literal["family", "pearson"]
+Covariance = Literal["nonrobust", "HC0", "HC1"]
 Clip = Literal["record", "residual"]
 Iterate = Literal["last", "mean"]
+
+
+def check_covariance(cov_type: Covariance, ridge: float) -> None:
+    """ValueError for a sandwich around coefficients that a ridge shrinks."""
+    if cov_type != "nonrobust" and ridge:
+        raise ValueError(f"cov_type is {cov_type!r} with ridge {ridge}: robust errors are of fits without one.")
 
 
 @final
@@ -32,14 +39,20 @@ class ReferenceOptions(AlignmentOptions):
 
     ridge : times the squared length of the standardised coefficients, without the intercept, is added to the deviance
     dispersion : ``family`` (1 of binomial and Poisson, else Pearson's) or ``pearson`` (quasi-likelihood)
+    cov_type : of the standard errors: that of the model, or from squared scores (sandwich), ``HC1`` times n / (n - q)
     """
 
     ridge: NotNegative = 0.0
     dispersion: Dispersion = "family"
+    cov_type: Covariance = "nonrobust"
     tolerance: Positive = 1e-8
     max_iter: Count = 100
 
     uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_covariance(self.cov_type, self.ridge)
 
 
 @final
@@ -73,7 +86,7 @@ class JointOptions(AlignmentOptions):
     link : ``opened`` (the active party sees the linear predictor of every iteration) or ``shared`` (it stays in shares,
         and the link is a polynomial on them; ``lbfgs`` only)
     start : matrix at which ``lbfgs`` starts: of the whole ``gram`` matrix, or of each party's ``block`` alone
-    ridge, dispersion, tolerance, max_iter : as of the reference
+    ridge, dispersion, cov_type, tolerance, max_iter : as of the reference; a sandwich opens two matrices more
     """
 
     solver: Literal["newton", "lbfgs"] = "newton"
@@ -81,6 +94,7 @@ class JointOptions(AlignmentOptions):
     start: Literal["gram", "block"] = "gram"
     ridge: NotNegative = 0.0
     dispersion: Dispersion = "family"
+    cov_type: Covariance = "nonrobust"
     tolerance: Positive = 1e-8
     max_iter: Count = 100
 
@@ -90,6 +104,9 @@ class JointOptions(AlignmentOptions):
         super().__post_init__()
         if self.link == "shared" and self.solver != "lbfgs":
             raise ValueError("link is 'shared': solver must be 'lbfgs', Newton's weights are not formed in shares.")
+        check_covariance(self.cov_type, self.ridge)
+        if self.link == "shared" and self.cov_type != "nonrobust":
+            raise ValueError(f"cov_type is {self.cov_type!r}: scores are not squared in shares; use link 'opened'.")
         if self.solver != "lbfgs":
             check_unread_options(self, ("start",), "solver 'lbfgs'")
 

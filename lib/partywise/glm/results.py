@@ -104,7 +104,8 @@ class Results(Estimator):
         found = self._fitted_estimate()
         if found.standard_errors is None:
             return None
-        df = self.df_resid if self._estimates_dispersion else None
+        robust = getattr(self._options(), "cov_type", "nonrobust") != "nonrobust"
+        df = self.df_resid if self._estimates_dispersion and not robust else None
         return wald(found.coefficients, found.standard_errors, df, level)
 
     @property

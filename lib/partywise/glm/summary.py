@@ -30,6 +30,8 @@ def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
     lines.append(", ".join(f"{name} {_number(value)}" for name, value in rest.items() if value is not None))
     spent = fitted.privacy_
     lines.append(f"epsilon {_number(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
+    if (cov_type := getattr(fitted._options(), "cov_type", "nonrobust")) != "nonrobust" and tests is not None:
+        lines.append(f"standard errors: {cov_type}, from squared scores, with normal tests")
     if estimate.numbers.get("penalised"):
         lines.append("penalised: standard errors leave out the bias of the ridge")
     lines += _approximations(fitted, estimate)

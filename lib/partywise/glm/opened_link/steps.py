@@ -80,11 +80,13 @@ def local_predictor(active: Party, begun: tuple[float, float], response: Respons
 
 
 def local_evaluated(active: Party, response: Response, predictor: Predictor, kind: str) -> Evaluation:
-    """An evaluation; ``kind`` of weights: ``observed``, ``majorant`` or expected ones (``weight``)."""
+    """An evaluation; weights are ``observed``, ``majorant``, expected (``weight``), or ``squared`` scores."""
     family, eta, y = response.family, predictor.eta, response.y
     weights = {"observed": family.observed_weight, "majorant": family.majorant}
-    w = family.weight(eta) if kind == "weight" else weights[kind](y, eta)
     u = response.weigh(family.score(y, eta))
+    if kind == "squared":
+        return Evaluation(response.deviance(eta), scale_to_unit(u), scale_to_unit(u * u))
+    w = family.weight(eta) if kind == "weight" else weights[kind](y, eta)
     return Evaluation(response.deviance(eta), scale_to_unit(u), scale_to_unit(response.weigh(w)))
 
 
@@ -213,19 +215,25 @@ def analyst_estimate(
     now: Steering,
     sums: tuple[float, ...],
     matrix: np.ndarray | None,
+    sandwich: Sequence[np.ndarray],
     scales: Sequence[tuple[np.ndarray, np.ndarray]],
     columns: Sequence[Sequence[int]],
     family: str,
     options: JointOptions,
 ) -> Estimate:
-    """Everything that is reported, by the global numbers of the columns."""
+    """Everything that is reported, by the global numbers of the columns.
+
+    sandwich : X'WX at observed weights and at squared scores, where ``cov_type`` asks for them
+    """
     order = np.concatenate([[0], 1 + column_order(columns)])
     scaling = Scaling.merge([Scaling(*part) for part in scales], columns)
     beta, found = scaling.coefficients(now.beta[order]), Sums(*sums)
     shown: dict[str, Any]
     if now.verdict == "ok" and matrix is not None:
-        matrix = matrix[np.ix_(order, order)]
-        shown = diagnose(found, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
+        given = found, matrix[np.ix_(order, order)], scaling, family
+        robust = [one[np.ix_(order, order)] for one in sandwich]
+        drawn, covariance = options.dispersion, options.cov_type
+        shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=robust).fields()
     else:
         r2, published = deviance_r2(found.deviance, found.null_deviance), aic_published(found.deviance, len(beta))
         numbers = {"deviance_r2": r2, "aic_published": published, "reason": now.reason}

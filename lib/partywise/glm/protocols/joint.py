@@ -19,6 +19,7 @@ value, slope and penalty along the line             analyst, active             
 length of the step                                  active, everybody else            Clear(label, features)
 In the end
 sums of the diagnostics; X'WX at expected weights   active, analyst; `weighted_sums`  Clear(label, features)
+of a sandwich: at observed weights, squared scores  active, analyst; `weighted_sums`  Clear(label, features)
 means and standard deviations of columns            every party, analyst              Clear(features)
 
 Trial points lie on the line that the active party knows, so that halving a step opens nothing.  The active party sees
@@ -211,16 +212,23 @@ def closing(
 ) -> Estimate:
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
     active, options, parts = masked.order[0], run.spec.options, masked.parts
-    matrix = None
+    matrix, sandwich = None, list[np.ndarray]()
     if verdict == LAST or (verdict == "not_converged" and options.solver == "lbfgs" and not options.ridge):
         matrix = collect_information(run, masked, X, response, predictor, "weight", "in the end")
         now = run.at(ANALYST, analyst_finished, now, matrix, options.ridge)
-        if broadcast_state(run, now, parts) == "diverged" and (options.solver, options.start) == ("lbfgs", "block"):
+        ended = broadcast_state(run, now, parts)
+        if ended == "ok" and options.cov_type != "nonrobust":
+            kinds = ("observed", "squared")
+            sandwich = [
+                collect_information(run, masked, X, response, predictor, kind, f"{kind}, in the end") for kind in kinds
+            ]
+        if ended == "diverged" and (options.solver, options.start) == ("lbfgs", "block"):
             now = run.at(ANALYST, analyst_named, now, gram(run, masked, X, between=True))
     sums = run.send(active, ANALYST, "sums", local_sums, response, predictor, parts)
     scales = run.gather(masked.order, ANALYST, "means and scales", local_scales, scaling)
     columns = [party.columns for party in masked.order]
-    return run.at(ANALYST, analyst_estimate, now, sums, matrix, scales, columns, run.spec.public.family, options)
+    given = sums, matrix, sandwich, scales, columns
+    return run.at(ANALYST, analyst_estimate, now, *given, run.spec.public.family, options)
 
 
 def with_opened_link(run: Run) -> Estimate:

@@ -27,6 +27,7 @@ from ..model import Estimate
 from ..options import ReferenceOptions
 from ..records import Response, local_columns, local_response
 from ..solvers import column_names
+from ..standardise import with_ones
 
 
 def local_null(active: Party, response: Response) -> tuple[float, float]:
@@ -65,12 +66,29 @@ def local_coefficients(active: Party, fit: Fit, parts: Sequence[Clear]) -> Clear
     return unprotected_value(fit.coefficients, parts)
 
 
-def local_estimate(active: Party, fit: Fit, response: Response, options: ReferenceOptions) -> Estimate:
+def squares(X: np.ndarray, fit: Fit, response: Response) -> list[np.ndarray]:
+    """X'WX of standardised columns at observed weights and at squared scores."""
+    family, columns = response.family, with_ones(fit.scaling.apply(X))
+    scores = response.weigh(family.score(response.y, fit.eta))
+    weights = (response.weigh(family.observed_weight(response.y, fit.eta)), scores * scores)
+    return [(columns * w[:, None]).T @ columns for w in weights]
+
+
+def local_estimate(
+    active: Party,
+    fit: Fit,
+    own: np.ndarray,
+    others: Sequence[np.ndarray],
+    response: Response,
+    columns: Sequence[Sequence[int]],
+    options: ReferenceOptions,
+) -> Estimate:
     """Everything that is reported; without standard errors where the fit has not reached its optimum."""
     sums = sums_of(response, fit.eta)
-    shown = diagnose(
-        sums, fit.information, fit.scaling, response.family.name, ridge=options.ridge, dispersion=options.dispersion
-    ).fields()
+    given = sums, fit.information, fit.scaling, response.family.name
+    sandwich = [] if options.cov_type == "nonrobust" else squares(merge_blocks([own, *others], columns), fit, response)
+    drawn, covariance = options.dispersion, options.cov_type
+    shown = diagnose(*given, ridge=options.ridge, dispersion=drawn, cov_type=covariance, sandwich=sandwich).fields()
     if fit.status != "ok":
         shown |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
         shown["numbers"] |= {"aic": None, "reason": fit.reason}
@@ -101,6 +119,6 @@ def fit(run: Run) -> Estimate:
     with column_names(public.names):
         found = run.at(active, local_fit, columns, others, response, groups, options)
     run.send(active, ANALYST, "coefficients", local_coefficients, found, parts_of(order))
-    estimate = run.at(active, local_estimate, found, response, options)
+    estimate = run.at(active, local_estimate, found, columns, others, response, groups, options)
     aligned = None if public.aligned else rows
     return run.assemble(to_estimate, estimate, others, [party.name for party in order], aligned)
