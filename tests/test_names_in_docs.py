@@ -64,7 +64,8 @@ def text(path: Path) -> str:
 @cache
 def existing() -> frozenset[str]:
     """Every file of the project by each end of its path: ``cells.py`` and ``experiment/cells.py``."""
-    folders = ("benchmarks", "config", "docs", "envs", "lib", "profiles", "scripts", "tests", "workflow", ".github")
+    folders = ("benchmarks", "config", "docs", "envs", "lib", "profiles", "recipe", "scripts", "tests", "workflow")
+    folders += (".github",)
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files += [ROOT / "results" / "README.md", *(path for path in ROOT.iterdir() if path.is_file())]
     parts = [path.relative_to(ROOT).parts for path in files]

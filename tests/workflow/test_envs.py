@@ -14,6 +14,7 @@ import yaml
 from rattler import MatchSpec
 
 from fingerprint import closure, script_roots
+from partywise import __version__
 from partywise.experiment.study import load
 from pipeline import ROOT
 
@@ -163,3 +164,26 @@ def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_o
     assert {"numpy", "scipy", "cryptography", "pynacl", "pyyaml"} <= common
     assert {name: nvflare[name] for name in common} == {name: test[name] for name in common}
     assert {"nvflare", "grpcio"} <= set(nvflare) - set(test)
+
+
+def test_the_recipe_asks_for_what_the_package_asks_for():
+    """The library's requirements, and those of the extra `pipeline` for whoever installs them."""
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert recipe["context"] == {"version": __version__, "python_min": project["requires-python"].removeprefix(">=")}
+    named = {"matplotlib": "matplotlib-base", "snakemake": "snakemake-minimal"}
+
+    def by_name(requirements: list[str]) -> set[str]:
+        found = [re.fullmatch(r"([A-Za-z0-9_.-]+) ?(>=[0-9.]+)", one) for one in requirements]
+        return {f"{named.get(one[1], one[1]).lower()} {one[2]}" for one in found if one}
+
+    extras, own = project["optional-dependencies"], "partywise[figures]"
+    assert own in extras["pipeline"]
+    wanted = [*extras["figures"], *(one for one in extras["pipeline"] if one != own)]
+    (python, *run), optional = recipe["requirements"]["run"], recipe["requirements"]["run_constraints"]
+    assert python == "python >=${{ python_min }}"
+    assert set(run) == by_name(project["dependencies"]) and len(run) == len(project["dependencies"])
+    assert set(optional) == by_name(wanted) and len(optional) == len(wanted)
+    assert all(MatchSpec(one, strict=True).version is not None for one in (*run, *optional))
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    assert dict([entry.split(" = ")]) == project["scripts"]
