@@ -72,6 +72,12 @@ def test_elsewhere_a_shipped_configuration_is_found_by_its_name_and_ones_own_com
         assert configuration(words, options(words), tmp_path)[0].name == "own"
 
 
+def test_a_file_of_another_program_is_not_taken_for_the_default(tmp_path):
+    (tmp_path / "config.yaml").write_text("theme: dark\n")
+    with pytest.raises(ConfigError, match=r"config\.yaml has no key studies.* \./run --configfile smoke\.yaml\.$"):
+        configuration([], options([]), tmp_path)
+
+
 def test_an_installed_library_is_shared_without_its_neighbours(tmp_path, monkeypatch):
     """Of site-packages jobs in environments of their own see a link to the library, again where it was moved to."""
     site, folder = tmp_path / "site-packages", tmp_path / "run"

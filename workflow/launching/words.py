@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from partywise.errors import ConfigError
 from partywise.experiment.plans import read_configuration
 from partywise.project import command
 from place import ROOT, Place, place, shipped
@@ -85,6 +86,11 @@ def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path)
     if "studies" not in overrides and not any("studies" in content for content in found.values()):
         path = default(folder)
         found[path] = read_configuration(path)
+        if "studies" not in found[path]:
+            raise ConfigError(
+                f"{path} has no key studies, so it is no configuration of partywise: run in another folder, or name "
+                f"one as in {command()} --configfile smoke.yaml."
+            )
     merged: dict[str, Any] = {}
     studies: list[str] = []
     for content in found.values():
