@@ -195,6 +195,61 @@ def test_robust_standard_errors_are_those_of_statsmodels(family, protocol, cov_t
         model.set_params(ridge=1.0).fit(X, y)
 
 
+@pytest.mark.parametrize("protocol", ["joint", "reference"])
+def test_successes_among_trials_are_those_of_statsmodels(protocol):
+    rng = np.random.default_rng(3)
+    trials, weights = rng.integers(1, 9, 120).astype(float), rng.choice([0.5, 1.0], 120)
+    y = rng.binomial(trials.astype(int), 1 / (1 + np.exp(-X[:, 0]))).astype(float)
+    model = pw.VerticalGLM("binomial", protocol).fit(X, y, trials=trials, sample_weight=weights, rng=1)
+    both, columns = np.column_stack([y, trials - y]), sm.add_constant(X)
+    expected = sm.GLM(both, columns, sm.families.Binomial(), var_weights=weights).fit(tol=1e-15, maxiter=300)
+    assert np.allclose(model.params, expected.params, rtol=1e-8) and np.allclose(model.bse, expected.bse, rtol=1e-8)
+    for name, value in (("llf", expected.llf), ("aic", expected.aic), ("bic", expected.bic_llf)):
+        assert getattr(model, name) == pytest.approx(value, rel=1e-9), name
+    assert model.deviance_ == pytest.approx(expected.deviance, rel=1e-8) and model.df_resid == expected.df_resid
+    assert model.score(X, y, weights, trials=trials) == pytest.approx(model.deviance_r2_, rel=1e-9)
+    # The same records one trial a row: all but the likelihood, which knows no order of successes then.
+    rows = np.repeat(np.arange(120), trials.astype(int))
+    single = np.concatenate([np.arange(n) < k for n, k in zip(trials, y, strict=True)]).astype(float)
+    apart = pw.VerticalGLM("binomial", protocol).fit(X[rows], single, sample_weight=weights[rows], rng=1)
+    assert np.allclose(model.params, apart.params, rtol=1e-7, atol=1e-9)
+    for y_, trials_, family, words in (
+        (y, trials, "poisson", "successes among trials are 'binomial'"),
+        (y + 9, trials, "binomial", "no more successes than trials"),
+        (y * 0, trials * 0, "binomial", "0 successes in 0 trials in record 0"),
+        (y + 0.5, trials + 1, "binomial", "give whole numbers"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            pw.VerticalGLM(family, protocol).fit(X, y_, trials=trials_, rng=1)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options", "digits"),
+    [
+        ("reference", {}, 1e-9),
+        ("joint", {}, 1e-9),
+        ("joint", {"solver": "lbfgs", "start": "block"}, 1e-8),
+        ("joint", {"solver": "lbfgs", "link": "shared"}, 1e-5),
+        ("bcd", {"variant": "corrected"}, 1e-5),
+    ],
+)
+def test_the_active_party_may_hold_the_response_alone(protocol, options, digits):
+    model = pw.VerticalGLM("poisson", protocol, **options).fit(X, Y, parties=[[], [0, 1], [2, 3]], rng=1)
+    assert np.allclose(model.params, oracle(X, Y, "poisson").params, rtol=0, atol=digits) and model.status_ == "ok"
+    sent = {(row["sender"], row["receiver"]) for row in model.transcript_}
+    assert {name for pair in sent for name in pair} >= {"active", "passive 1", "passive 2"}
+    ids = [[f"p{i}" for i in range(120)]] * 2
+    again = pw.VerticalGLM("poisson", protocol, **options).fit([X[:, :0], X], Y, ids=ids, rng=1)
+    assert np.allclose(again.params, model.params, rtol=0, atol=2 * digits)
+
+
+def test_a_private_fit_needs_columns_of_every_party():
+    with pytest.raises(ValueError, match="not a partition"):
+        pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, parties=[[], [0, 1], [2, 3]], rng=1)
+    with pytest.raises(ValueError, match="not a partition"):
+        pw.VerticalGLM("poisson").fit(X, Y, parties=[[0, 1, 2, 3], []], rng=1)
+
+
 def test_squared_scores_are_not_formed_in_shares():
     with pytest.raises(ValueError, match="scores are not squared in shares"):
         pw.VerticalGLM("poisson", solver="lbfgs", link="shared", cov_type="HC0").fit(X, Y, rng=1)

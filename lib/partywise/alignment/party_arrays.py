@@ -13,7 +13,7 @@ def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequenc
     names : of the party's columns; party : its name, for messages
     """
     X = np.asarray(block["X"])
-    if X.ndim != 2 or not X.shape[1] or X.shape[1] != len(names):
+    if X.ndim != 2 or X.shape[1] != len(names):
         raise ValueError(f"X of {party!r} has shape {X.shape}: give a column for each of its names {tuple(names)}.")
     _check_rows(f"X of {party!r}", len(X), rows)
     if X.dtype.kind not in "fiub":

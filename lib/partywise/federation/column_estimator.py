@@ -51,18 +51,27 @@ def blocks_of(
     parties: int | Sequence[Sequence[int | str]],
     ids: Sequence[Sequence[str]] | None,
     names: Sequence[str] | None = None,
+    *,
+    bare: bool = False,
 ) -> tuple[list[np.ndarray], list[tuple[int, ...]], tuple[str, ...]]:
-    """Columns of each party (n_k, p_k), their global numbers, and the names of all."""
+    """Columns of each party (n_k, p_k), their global numbers, and the names of all.
+
+    bare : whether the first party may have none
+    """
     if ids is None:
         whole = numbers("X", X, 2, COLUMNS)
         shown = names_of([X], [whole], names)
-        groups = groups_of(
-            column_numbers(parties, shown), whole.shape[1], lambda count, k: split_columns(count, k, "contiguous")
-        )
+        given, p = column_numbers(parties, shown), whole.shape[1]
+        groups = groups_of(given, p, lambda count, k: split_columns(count, k, "contiguous"), bare=bare)
         return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups, shown
     if len(X) != len(ids):
         raise ValueError(f"ids has {len(ids)} lists, X {len(X)} arrays: give one of each a party.")
-    blocks = [numbers(f"X[{place}]", one, 2, "(n_k, p_k): records of a party") for place, one in enumerate(X)]
+    blocks = [
+        np.empty((len(one), 0))
+        if bare and place == 0 and np.shape(one)[1:] == (0,)
+        else numbers(f"X[{place}]", one, 2, "(n_k, p_k): records of a party")
+        for place, one in enumerate(X)
+    ]
     for place, (block, own) in enumerate(zip(blocks, ids, strict=True)):
         if len(block) != len(own):
             raise ValueError(f"ids[{place}] has {len(own)} entries for {len(block)} rows of X[{place}].")

@@ -412,13 +412,20 @@ def column_labels(X: Any) -> tuple[str, ...] | None:
 
 
 def groups_of(
-    parties: int | Sequence[Sequence[int]], count: int, split: Callable[[int, int], Iterable[Sequence[int]]]
+    parties: int | Sequence[Sequence[int]],
+    count: int,
+    split: Callable[[int, int], Iterable[Sequence[int]]],
+    *,
+    bare: bool = False,
 ) -> list[tuple[int, ...]]:
-    """Columns or rows of each party: as given, a partition of ``0 .. count - 1``, or ``split(count, parties)``."""
+    """Columns or rows of each party: as given, a partition of ``0 .. count - 1``, or ``split(count, parties)``.
+
+    bare : whether the first group may be empty, of a party that holds the labels alone
+    """
     if isinstance(parties, int | np.integer):
         return [tuple(part) for part in split(count, int(parties))]
     groups = [tuple(int(index) for index in part) for part in parties]
-    if not all(groups) or sorted(index for part in groups for index in part) != list(range(count)):
+    if not all(groups[bare:]) or sorted(index for part in groups for index in part) != list(range(count)):
         raise ValueError(
             f"parties={groups if count < 20 else '...'} is not a partition of 0..{count - 1}: every number must be in "
             "exactly one group and no group may be empty."

@@ -20,7 +20,7 @@ UNITS = {"active": ("label", "features"), "passive": ("features",)}
 def roles(parties: Sequence[Party], *, bare: bool = False) -> tuple[Party, tuple[Party, ...]]:
     """The active party, and the passive ones in their order.
 
-    bare : whether a party may be without columns, as an active one is that holds the labels alone
+    bare : whether the active one may be without columns, as one is that holds the labels alone
     """
     active = [party for party in parties if party.role == "active"]
     passive = tuple(party for party in parties if party.role == "passive")
@@ -29,8 +29,7 @@ def roles(parties: Sequence[Party], *, bare: bool = False) -> tuple[Party, tuple
             f"parties has {len(active)} active and {len(passive)} passive ones: give one that holds the labels and at "
             "least one other."
         )
-    if not bare:
-        check_holders(parties)
+    check_holders(passive if bare else parties)
     return active[0], passive
 
 

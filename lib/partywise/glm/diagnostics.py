@@ -47,6 +47,7 @@ def sums_of(response: Response, eta: np.ndarray) -> Sums:
     pearson = total(family.score(y, eta) * family.working(y, eta), weights)
     dispersion = deviance / len(y) if family.estimates_dispersion else 1.0
     likelihood = family.log_likelihood(y, family.mean(eta), dispersion, weights) if dispersion > 0 else np.nan
+    likelihood += response.constant
     return Sums(deviance, null, pearson, likelihood, float(len(y)))
 
 

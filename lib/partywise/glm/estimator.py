@@ -136,6 +136,7 @@ class VerticalGLM(Results):
         parties: int | Sequence[Sequence[int | str]] | None = None,
         sample_weight: np.ndarray | None = None,
         offset: np.ndarray | None = None,
+        trials: np.ndarray | None = None,
         ids: Sequence[Sequence[str]] | None = None,
         names: Sequence[str] | None = None,
         rng: Randomness | None = None,
@@ -149,11 +150,14 @@ class VerticalGLM(Results):
         y : ndarray of shape (n,)
             Responses, of the first party.
         parties : int or sequence of sequences of int or str
-            How many share the columns, in runs, or the columns of each, by number or name; not read with ``ids``.
+            How many share the columns, in runs, or the columns of each, by number or name; not read with ``ids``. The
+            first may have none, ``[[], ...]``, and hold the response alone, but in private protocols.
         sample_weight : ndarray of shape (n,), optional
             Prior weights of at least 0: ``var_weights`` of statsmodels, ``weights`` of R.
         offset : ndarray of shape (n,), optional
             Added to the linear predictor.
+        trials : ndarray of shape (n,), optional
+            Of a binomial family: y are successes among so many.
         ids : sequence of K sequences of str, optional
             Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
         names : sequence of p str, optional
@@ -175,7 +179,7 @@ class VerticalGLM(Results):
             Without PyNaCl, where ``ids`` are intersected.
         """
         self._family()
-        blocks, groups, shown = blocks_of(X, self._division(parties), ids, names)
+        blocks, groups, shown = blocks_of(X, self._division(parties), ids, names, bare=not self._options().uses_epsilon)
         # As they were given: an array would make text of the numbers among them.
         owners = ["active", *(f"passive {place}" for place in range(1, len(groups)))]
         texts = (
@@ -183,9 +187,8 @@ class VerticalGLM(Results):
             if ids is None
             else [prepare_identifiers(*one)[0] for one in zip(ids, [RULES] * len(ids), owners, strict=True)]
         )
-        held = holders(
-            blocks, groups, {"y": vector("y", y, len(blocks[0])), "weights": sample_weight, "offset": offset}, texts
-        )
+        given = {"y": vector("y", y, len(blocks[0])), "weights": sample_weight, "offset": offset, "trials": trials}
+        held = holders(blocks, groups, given, texts)
         public = self._public(shown, owners, ids is None)
         settings = SimpleNamespace(delta=self.delta, unit=self.unit)
         found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import gammaln
 
 from ..alignment.party_arrays import columns_of, vector_of
 from ..federation.parties import Party
-from ..models.families import FAMILIES, Family, LogLink
+from ..models.families import FAMILIES, SHARES, Family, LogLink
 from .exact import check_size, intercept_only
 from .model import PublicFacts
 from .standardise import Scaling, scaling_of
@@ -20,12 +21,16 @@ WIDEST = 46.0
 
 @dataclass(frozen=True)
 class Response:
-    """Responses (n,) of a family, with prior weights (n,) and an offset (n,) where the active party has them."""
+    """Responses (n,) of a family, with prior weights (n,) and an offset (n,) where the active party has them.
+
+    constant : what the log-likelihood of counts has beside that of their shares, logarithms of binomial coefficients
+    """
 
     y: np.ndarray
     family: Family
     weights: np.ndarray | None = None
     offset: np.ndarray | None = None
+    constant: float = 0.0
 
     @property
     def n_observations(self) -> int:
@@ -58,7 +63,8 @@ def response_of(
     ``nearest`` : where a record is protected, a finite value that the family does not have counts as the nearest one
     that it has, since an error would tell all others of it.
     """
-    found = {name: vector_of(block, rows, name, party) for name in ("y", "weights", "offset") if name in block}
+    known = ("y", "weights", "offset", "trials")
+    found = {name: vector_of(block, rows, name, party) for name in known if name in block}
     for name in ("weights", "offset"):
         wrong = np.flatnonzero(~np.isfinite(found.get(name, np.empty(0))))
         if len(wrong):
@@ -66,7 +72,11 @@ def response_of(
             raise ValueError(f"{name} of {party!r} has the value {value}: fill or drop incomplete records first.")
     if "y" not in found:
         raise ValueError(f"{party!r} is the active party and holds no y: give it the response.")
-    (FAMILIES["gaussian"] if nearest else FAMILIES[family]).check(found["y"], f"y of {party!r}")
+    counts, given = found["y"], found.get("trials")
+    if given is not None:
+        found["y"] = shares_of(counts, given, family, party)
+    else:
+        (FAMILIES["gaussian"] if nearest else FAMILIES[family]).check(found["y"], f"y of {party!r}")
     if nearest:
         found["y"] = FAMILIES[family].nearest(found["y"])
     weights = found.get("weights")
@@ -81,7 +91,26 @@ def response_of(
             f"offset of {party!r} lies between {offset.min():g} and {offset.max():g}: means would differ "
             f"{np.exp(min(np.ptp(offset), 700)):.0e}-fold; of family {family!r} it is the logarithm of an exposure."
         )
-    return Response(found["y"], FAMILIES[family], weights, offset)
+    if given is None:
+        return Response(found["y"], FAMILIES[family], weights, offset)
+    times = np.ones(len(given)) if weights is None else weights
+    orders = gammaln(given + 1) - gammaln(counts + 1) - gammaln(given - counts + 1)
+    return Response(found["y"], SHARES, given * times, offset, float(times @ orders))
+
+
+def shares_of(successes: np.ndarray, trials: np.ndarray, family: str, party: str) -> np.ndarray:
+    """(n,) shares of successes; ValueError for what is no count of successes among trials."""
+    if family != "binomial":
+        raise ValueError(f"trials of {party!r} with family {family!r}: successes among trials are 'binomial'.")
+    whole = (np.round(trials) == trials) & (np.round(successes) == successes)
+    wrong = np.flatnonzero(~(whole & (trials > 0) & (successes >= 0) & (successes <= trials)))
+    if len(wrong):
+        k = wrong[0]
+        raise ValueError(
+            f"y of {party!r} has {successes[k]:g} successes in {trials[k]:g} trials in record {k}: give whole numbers, "
+            "at least one trial, and no more successes than trials."
+        )
+    return successes / trials
 
 
 def local_columns(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:

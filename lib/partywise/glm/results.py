@@ -181,11 +181,16 @@ class Results(Estimator):
         return len(self.names_) - len(restricted.names_)
 
     def _residuals(
-        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None, offset: np.ndarray | None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        sample_weight: np.ndarray | None,
+        offset: np.ndarray | None,
+        trials: np.ndarray | None = None,
     ) -> tuple[Response, np.ndarray]:
         """The response of records and their linear predictors."""
         eta = self.linear_predictor(X, offset)
-        given = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset}
+        given = {"y": vector("y", y, len(eta)), "weights": sample_weight, "offset": offset, "trials": trials}
         block = {name: np.asarray(value, dtype=float) for name, value in given.items() if value is not None}
         return response_of(block, np.arange(len(eta)), self.family, "caller"), eta
 
@@ -249,8 +254,13 @@ class Results(Estimator):
         return self._family().mean(self.linear_predictor(X, offset))
 
     def score(
-        self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        trials: np.ndarray | None = None,
     ) -> float:
         """Share of the null deviance of these records that the fit explains."""
-        response, eta = self._residuals(X, y, sample_weight, offset)
+        response, eta = self._residuals(X, y, sample_weight, offset, trials)
         return deviance_r2(response.deviance(eta), response.null()[1])

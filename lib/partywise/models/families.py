@@ -245,6 +245,23 @@ class Binomial(Family):
         return xlogy(y, mu) + xlogy(1 - y, 1 - mu)
 
 
+class Shares(Binomial):
+    """Shares of successes among trials, which are the weights: the binomial family of numbers from 0 to 1."""
+
+    domain = "numbers from 0 to 1"
+
+    def working(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        ones, zeros = (self.curve.residual(eta, np.full(len(eta), label)) for label in (1.0, 0.0))
+        return y * ones + (1 - y) * zeros
+
+    def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        ones, zeros = (self.curve.log_loss(eta, np.full(len(eta), label)) for label in (1.0, 0.0))
+        return 2 * np.maximum(y * ones + (1 - y) * zeros + xlogy(y, y) + xlogy(1 - y, 1 - y), 0)
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        return (y >= 0) & (y <= 1)
+
+
 class LogLink(Family):
     """What the three families with the logarithm as their link share.
 
@@ -380,6 +397,7 @@ def _log_ratio(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
     return np.clip(np.log(y) - eta, -LIMIT, LIMIT)
 
 
+SHARES = Shares()
 FAMILIES: Mapping[str, Family] = {
     one.name: one for one in (Gaussian(), Binomial(), Poisson(), Gamma(), InverseGaussian())
 }

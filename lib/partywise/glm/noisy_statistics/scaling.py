@@ -64,7 +64,7 @@ def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> n
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
     """The response (n,) of some records, values outside the family's domain as the nearest ones inside."""
-    given = sorted({"weights", "offset"} & set(active.block))
+    given = sorted({"weights", "offset", "trials"} & set(active.block))
     if given:
         raise ValueError(
             f"{' and '.join(given)} of party {active.name!r}: private protocols take records without them; leave the "

@@ -266,7 +266,7 @@ def swept(
 
 def fit(run: Run) -> Estimate:
     """Sweeps over all parties until the coefficients stand still, or the formulas break down."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     order, parts, options = (active, *passive), parts_of(run.parties), run.spec.options
     public, rest = run.spec.public, others_than(run, ANALYST)
     rows, n = common_rows(run)

@@ -233,7 +233,7 @@ def closing(
 
 def with_opened_link(run: Run) -> Estimate:
     """The fit whose linear predictors are opened to the active party."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     rows, n = common_rows(run)
     q = 1 + len(public.names)
@@ -258,7 +258,7 @@ def with_opened_link(run: Run) -> Estimate:
 
 def fit(run: Run) -> Estimate:
     """Start without columns, step until the coefficients stand still, open the information there once."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     protocol = secret_shared_link.fit if run.spec.options.link == "shared" else with_opened_link
     with column_names([run.spec.public.names[column] for one in (active, *passive) for column in one.columns]):
         return protocol(run)

@@ -108,7 +108,7 @@ def to_estimate(
 
 def fit(run: Run) -> Estimate:
     """Columns in the clear."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     rows, _ = common_rows(run)
     response = run.at(active, local_response, rows, public, options.ridge)

@@ -84,7 +84,7 @@ def prepare(
     run: Run, rows: PerPlace[np.ndarray], n: int
 ) -> tuple[SharedInputs, np.ndarray, Response, Terms, PerPlace[Scaling]]:
     """Checked columns and response, rings, seeds, and what crosses once behind masks."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     order, public, options = (active, *passive), run.spec.public, run.spec.options
     columns = run.each(order, local_columns, rows, public)
     check_size(n, 1 + len(public.names), options.ridge)
