@@ -79,6 +79,7 @@ UNTYPED = {
     "federation.transport.credential": "JSON of a signature that somebody else wrote",
     "federation.transport.network": "arguments of asyncio, passed on",
     "functional.protocols.common": "options of whichever method the plan is of",
+    "glm.formulas": "the user's data frame, and what another library makes of it",
     "glm.diagnostics": "fields of an estimate by their names",
     "glm.opened_link.steps": "fields of an estimate by their names",
     "glm.secret_shared_link.steps": "numbers in the order of the fields that they become",

@@ -20,6 +20,7 @@ from ..federation.exchanges.sharing import DEALER
 from ..federation.roles import ANALYST
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import AccountedValue, Public
+from .formulas import Design
 from .model import PublicFacts
 from .options import (
     BcdOptions,
@@ -62,6 +63,10 @@ class VerticalGLM(Results):
         Range of y; of its logarithm for Gamma and inverse Gaussian; 0 and 1 of binomial responses.
     eta_start : float, optional
         Linear predictor at which the steps of the three noisy protocols start.
+    formula : str, optional
+        Right-hand side for the columns of a data frame, such as ``"age * smoker + C(region)"`` (extra ``formula``). Every
+        term is of one party's columns; levels become names that all see. Refused in private protocols, for which levels
+        and constants would have to be public before the records are seen.
     parties, random_state, shared_budget
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
@@ -118,6 +123,7 @@ class VerticalGLM(Results):
         radii: Sequence[float] | None = None,
         statistic: Sequence[float] | None = None,
         eta_start: float | None = None,
+        formula: str | None = None,
         parties: int | Sequence[Sequence[int | str]] = 2,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
@@ -125,7 +131,7 @@ class VerticalGLM(Results):
     ) -> None:
         self.family = family
         self.location, self.scale, self.radii = location, scale, radii
-        self.statistic, self.eta_start = statistic, eta_start
+        self.statistic, self.eta_start, self.formula = statistic, eta_start, formula
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -179,7 +185,18 @@ class VerticalGLM(Results):
             Without PyNaCl, where ``ids`` are intersected.
         """
         self._family()
-        blocks, groups, shown = blocks_of(X, self._division(parties), ids, names, bare=not self._options().uses_epsilon)
+        held_by = self._division(parties)
+        if self.formula is not None and self._options().uses_epsilon:
+            raise ValueError(
+                f"formula={self.formula!r} with protocol={self.protocol!r}: its levels and constants come from the "
+                "records, and a private fit takes public ones; give columns that are coded by public levels."
+            )
+        self._design = None if self.formula is None else Design(self.formula, X, held_by)
+        if self._design is not None:
+            if ids is not None or names is not None:
+                raise ValueError("formula names the columns of one frame: leave ids and names out.")
+            X, held_by, names = self._design.columns(X), self._design.groups, self._design.names
+        blocks, groups, shown = blocks_of(X, held_by, ids, names, bare=not self._options().uses_epsilon)
         # As they were given: an array would make text of the numbers among them.
         owners = ["active", *(f"passive {place}" for place in range(1, len(groups)))]
         texts = (

@@ -14,6 +14,7 @@ from ..federation.column_estimator import COLUMNS
 from ..federation.estimator import Estimator, numbers, vector
 from ..models.families import FAMILIES, Family
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
+from .formulas import Design
 from .model import Estimate
 from .noisy_statistics.submodels import coefficients
 from .records import Response, response_of
@@ -30,6 +31,7 @@ class Results(Estimator):
     """Attributes and methods of a fit, and the family that they are of."""
 
     family: str
+    _design: Design | None = None
 
     def _family(self) -> Family:
         if self.family not in FAMILIES:
@@ -243,7 +245,8 @@ class Results(Estimator):
     def linear_predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors, shape (n,), of records (n, p) with all columns."""
         estimate = self._fitted_estimate()
-        array = self._records(X, 2, COLUMNS)
+        framed = self._design is not None and hasattr(X, "columns")
+        array = self._records(self._design.columns(X) if framed else X, 2, COLUMNS)  # type: ignore[union-attr]
         shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
         if shift is not None and len(shift) != len(array):
             raise ValueError(f"offset has {len(shift)} entries for {len(array)} rows of X.")

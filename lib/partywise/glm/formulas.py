@@ -1,0 +1,61 @@
+"""Formulas: columns that each party makes of its own, factors and interactions among them (package formulaic)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Design:
+    """The columns of the right-hand side of a formula, each of which one party makes alone.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``"age * smoker + C(region)"``: terms, and no response.
+    frame : pandas.DataFrame
+        Columns of all parties.
+    parties : sequence of sequences of str or int
+        Columns of each, by name or number.
+
+    Raises
+    ------
+    ImportError
+        Without formulaic.
+    ValueError
+        If a term needs columns of two parties, the formula has a response or no intercept, or ``parties`` is a number.
+    """
+
+    def __init__(self, formula: str, frame: Any, parties: Sequence[Sequence[str | int]]) -> None:
+        try:
+            import formulaic
+        except ImportError:
+            raise ImportError("formula needs the package formulaic: pip install 'partywise[formula]'.") from None
+        if isinstance(parties, int) or not hasattr(frame, "columns"):
+            raise ValueError("formula needs a data frame, and the columns of each party: parties=[['age'], ['dose']].")
+        if "~" in formula:
+            raise ValueError(f"formula={formula!r} has a response: give its right-hand side, and y to fit.")
+        matrix = formulaic.model_matrix(formula, frame)
+        self.spec: Any = matrix.model_spec
+        names = list(self.spec.column_names)
+        if names[:1] != ["Intercept"]:
+            raise ValueError(f"formula={formula!r} has no intercept, which the model always has: leave '0 +' out.")
+        known = [[one if isinstance(one, str) else str(frame.columns[one]) for one in group] for group in parties]
+        owner = {name: place for place, group in enumerate(known) for name in group}
+        self.names, self.groups = names[1:], [list[int]() for _ in known]
+        for term, places in self.spec.term_indices.items():
+            used = sorted(str(one) for one in self.spec.term_variables[term] if str(one) in set(frame.columns))
+            holders = {owner.get(name) for name in used}
+            if len(holders) > 1 or None in holders:
+                raise ValueError(
+                    f"the term {str(term)!r} of the formula needs the columns {used}, which no party has together: an "
+                    "interaction is made by the party that has both columns, and nobody shows records to make one."
+                )
+            for holder in holders:
+                self.groups[holder].extend(place - 1 for place in places)  # type: ignore[index]
+
+    def columns(self, frame: Any) -> np.ndarray:
+        """The columns (n, p) of other records, with the levels and constants of the fit."""
+        return np.asarray(self.spec.get_model_matrix(frame), dtype=float)[:, 1:]
