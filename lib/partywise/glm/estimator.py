@@ -65,8 +65,8 @@ class VerticalGLM(Results):
         Linear predictor at which the steps of the three noisy protocols start.
     formula : str, optional
         Right-hand side for the columns of a data frame, such as ``"age * smoker + C(region)"`` (extra ``formula``).
-        Every term is of one party's columns; levels become names that all see. Refused in private protocols, for which levels
-        and constants would have to be public before the records are seen.
+        Every term is of one party's columns; levels become names that all see. Refused in private protocols, for which
+        levels and constants would have to be public before the records are seen.
     parties, random_state, shared_budget
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     **options
