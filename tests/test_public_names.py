@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import importlib
 import subprocess
 import sys
@@ -91,3 +92,10 @@ def test_no_job_depends_on_the_face():
         module = ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts).removesuffix(".__init__")
         assert "partywise.face" not in imports(path, module), module
     assert set(closure(["partywise"])) == {"partywise"}
+
+
+def test_examples_in_docstrings_print_what_stands_under_them():
+    """Of every module behind the face; an estimator has one."""
+    found = {home: doctest.testmod(importlib.import_module(f"partywise.{home}")) for home in face.HOMES}
+    assert not [home for home, run in found.items() if run.failed]
+    assert not [home for home, run in found.items() if home.endswith(".estimator") and not run.attempted]

@@ -66,6 +66,14 @@ class FunctionalBoosting(Estimator):
     -----
     Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record's curves, against the view
     named there. The response is not protected unless ``sy`` is set.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "curves").normal(size=(200, 2, 3)) / 5
+    >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0, parties=2, random_state=7)
+    >>> model.fit(X, X[:, 0]).selected_.tolist()
+    [True, False]
     """
 
     unit = "features"

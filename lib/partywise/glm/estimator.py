@@ -98,6 +98,16 @@ class VerticalGLM(Results):
     Formal guarantee: of the private protocols ``privacy_.epsilon_certified`` at ``delta``, against the view and under
     the trust model named there; infinite elsewhere, where ``estimate_.numbers["record_openings"]`` counts the n-vectors
     of another party's data that somebody sees. Standard errors leave out the noise of privacy.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").normal(size=(200, 4))
+    >>> model = pw.VerticalGLM("gaussian", parties=[[0, 1], [2, 3]], random_state=7)
+    >>> model.fit(X, 1 + X[:, 3]).coef_.round(2) + 0.0
+    array([0., 0., 0., 1.])
+    >>> round(float(model.params["intercept"]), 2)
+    1.0
     """
 
     unit = "row"

@@ -107,6 +107,14 @@ class SlicedInverseRegression(Transformer):
     -----
     Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record of a client; clients hold
     different persons and compose in parallel.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 3))
+    >>> model = pw.SlicedInverseRegression(epsilon=2.0, edges=(-0.5, 0.5), parties=3, random_state=7)
+    >>> model.fit(X, X[:, 0] + X[:, 1]).transform(X).shape
+    (3000, 1)
     """
 
     unit = "row"

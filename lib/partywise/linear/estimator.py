@@ -57,6 +57,14 @@ class VerticalLinear(Estimator):
     -----
     Formal guarantee: none in epsilon, which is infinite. With ``certified`` the key holder's view costs nothing
     (``ledger_.total("server", ...)``), and party k learns the gradient sums of its own columns.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").normal(size=(200, 4))
+    >>> model = pw.VerticalLinear("exact", parties=[[0, 1], [2, 3]], random_state=7)
+    >>> model.fit(X, X[:, 0] + X[:, 3] > 0).score(X, X[:, 0] + X[:, 3] > 0) > 0.95
+    True
     """
 
     unit = "row"

@@ -62,6 +62,15 @@ class LabelPrivateLogisticRegression(Estimator):
     Notes
     -----
     Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for flipping one label; the features are public.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+    >>> y = ["yes" if one > 0.5 else "no" for one in X[:, 0]]
+    >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
+    >>> model.classes_.tolist(), model.score(X, y) > 0.8, round(model.privacy_.epsilon_certified, 2)
+    (['no', 'yes'], True, 1.0)
     """
 
     unit = "label"

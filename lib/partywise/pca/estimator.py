@@ -83,6 +83,14 @@ class VerticalPCA(Transformer):
     Formal guarantee: none in epsilon, which is infinite. With ``correlation`` the analyst learns the matrix and, unless
     there are ``scores``, nobody sees a record, as long as the dealer of random numbers does not collude. With
     ``block_svd`` the analyst has every record up to a rotation.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").normal(size=(200, 4))
+    >>> model = pw.VerticalPCA(parties=[[0, 1], [2, 3]], random_state=7).fit(X)
+    >>> model.transform(X).shape, model.correlation_.shape
+    ((200, 4), (4, 4))
     """
 
     unit = "features"

@@ -78,6 +78,14 @@ class VerticalBoosting(Estimator):
     Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record's features, against the view
     named there. Prediction here is an evaluator's: who deploys the trees over parties learns more (``inference`` of
     the study ``vertical_trees``).
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").uniform(size=(300, 4))
+    >>> model = pw.VerticalBoosting("pooled", num_of_trees=5, parties=[[0, 1], [2, 3]], random_state=7)
+    >>> model.fit(X, X[:, 3] > 0.5).score(X, X[:, 3] > 0.5)
+    1.0
     """
 
     unit = "features"
