@@ -12,6 +12,7 @@ from typing import Any
 from deployment_cases import FIRST_PORT, PEOPLE, Apart
 from every_protocol import block, fits, generated, planned
 from partywise.experiment.cells import execution
+from partywise.experiment.deployment.publication.release_folder import publisher_of
 from partywise.experiment.deployment.rehearsal import (
     KNOWING,
     floating_point,
@@ -19,7 +20,6 @@ from partywise.experiment.deployment.rehearsal import (
     open_ciphers,
     publication_problem,
 )
-from partywise.experiment.deployment.release_folder import publisher_of
 from partywise.federation.deployment.outcome import estimate_places, outcomes
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams

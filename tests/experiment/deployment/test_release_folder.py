@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from deployment_cases import Apart
 from deployment_processes import Parties
 from partywise.__main__ import main
-from partywise.experiment.deployment import publishing
 from partywise.experiment.deployment.joint_results import join_results
+from partywise.experiment.deployment.publication import publishing
 from partywise.experiment.deployment.settings import digest
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import opened_account

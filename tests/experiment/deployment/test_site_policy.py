@@ -19,7 +19,7 @@ from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.errors import ConfigError, PolicyError
 from partywise.experiment.deployment.part import Part, parts, whole
-from partywise.experiment.deployment.release_folder import NOBODY
+from partywise.experiment.deployment.publication.release_folder import NOBODY
 from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.deployment.site.account import SiteAccount
 from partywise.experiment.deployment.site.policy import SitePolicy, policy_of

@@ -35,7 +35,7 @@ from ...privacy.ledger.event import CLOSED, Event
 from ...privacy.mechanisms.random import SecureRandom
 from ...privacy.statistics.whole import products_are_exact
 from .part import whole
-from .release_folder import NOBODY, rebuild, terms_of
+from .publication.release_folder import NOBODY, rebuild, terms_of
 from .result import holders_in_words
 from .settings import KEY, Deployment
 

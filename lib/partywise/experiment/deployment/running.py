@@ -45,9 +45,9 @@ from ...federation.transport.journal import Journal
 from ...privacy.ledger.event import Event
 from ..configuration.build import choices
 from .part import Part, parts
-from .publishing import Publication, registrations_of
+from .publication.publishing import Publication, registrations_of
+from .publication.release_folder import publisher_of
 from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee, rehearse
-from .release_folder import publisher_of
 from .result import HeldEstimate, held_estimate
 from .run_files import (
     RECORD,

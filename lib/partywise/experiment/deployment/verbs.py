@@ -289,7 +289,7 @@ def register(config: Mapping[str, object], given: argparse.Namespace) -> int:
 
 def check(given: argparse.Namespace) -> int:
     """Check a published folder."""
-    from .check_release import check_release
+    from .publication.check_release import check_release
 
     return check_release(given.folder, given.authority, given.fingerprint)
 

@@ -17,8 +17,8 @@ from ....federation.deployment.account import EXPERIMENT
 from ....files import READ_POLICY, ReadPolicy, bin_names
 from ...configuration.build import build
 from ...plans import FILE, read_file
-from ..comparison import foreign_modules
 from ..part import Part
+from ..publication.comparison import foreign_modules
 from ..settings import KEY, Deployment
 from .settings import Site, SiteFile
 

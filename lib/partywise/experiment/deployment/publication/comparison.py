@@ -7,11 +7,11 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...errors import ConfigError
-from ...federation.publication import files
-from ..plans import plans
+from ....errors import ConfigError
+from ....federation.publication import files
+from ...plans import plans
+from ..settings import Deployment, deployments_of
 from .release_folder import Rebuilt
-from .settings import Deployment, deployments_of
 
 # How far a number may be from the one that is computed again: of an estimate, and of a cost.
 ESTIMATE, COST = 1e-8, 1e-9

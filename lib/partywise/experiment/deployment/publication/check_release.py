@@ -12,12 +12,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ...federation.deployment.session import library_digest
-from ...federation.publication import files
-from ...federation.publication.formulas import is_printed, sensitivity
-from ...federation.publication.measurements import COLUMNS, values_in
-from ...federation.publication.statement import FORMAT, facts_of, text_of
-from ...federation.transport.credential import Credential, signature_problem, validity_problem
+from ....federation.deployment.session import library_digest
+from ....federation.publication import files
+from ....federation.publication.formulas import is_printed, sensitivity
+from ....federation.publication.measurements import COLUMNS, values_in
+from ....federation.publication.statement import FORMAT, facts_of, text_of
+from ....federation.transport.credential import Credential, signature_problem, validity_problem
 from .comparison import deployment_in, first_difference
 from .release_folder import rebuild
 
@@ -142,7 +142,7 @@ def _registrations(published: Published) -> str:
 
 def registered_digest(published: Mapping[str, bytes]) -> str:
     """The digest of the configuration as parties compare it, of the published file."""
-    from .settings import digest
+    from ..settings import digest
 
     return digest(files.decode_json(files.CONFIGURATION, published[files.CONFIGURATION]))
 

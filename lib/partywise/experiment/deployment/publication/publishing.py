@@ -20,27 +20,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ConfigError, PartyError
-from ...federation.account.account import Account
-from ...federation.account.reading import paid_events, runs_of
-from ...federation.account.spending import spent_of
-from ...federation.codec import decode, encode
-from ...federation.deployment.outcome import Outcome
-from ...federation.deployment.session import SessionRun, library_digest
-from ...federation.publication import files
-from ...federation.publication.gate import publish
-from ...federation.publication.measurements import Recorder, values_in
-from ...federation.publication.statement import RunFacts, facts_of
-from ...federation.transport.credential import Credential
-from ...files import replacing
-from ...privacy.ledger.event import Event
+from ....errors import ConfigError, PartyError
+from ....federation.account.account import Account
+from ....federation.account.reading import paid_events, runs_of
+from ....federation.account.spending import spent_of
+from ....federation.codec import decode, encode
+from ....federation.deployment.outcome import Outcome
+from ....federation.deployment.session import SessionRun, library_digest
+from ....federation.publication import files
+from ....federation.publication.gate import publish
+from ....federation.publication.measurements import Recorder, values_in
+from ....federation.publication.statement import RunFacts, facts_of
+from ....federation.transport.credential import Credential
+from ....files import replacing
+from ....privacy.ledger.event import Event
+from ..result import estimate_table
+from ..settings import Deployment
 from .comparison import estimate_differs, first_difference
 from .release_folder import ROW, Rebuilt, publisher_of, rebuild, terms_of
-from .result import estimate_table
-from .settings import Deployment
 
 if TYPE_CHECKING:
-    from ..study import MethodSpec
+    from ...study import MethodSpec
 
 FOLDER = "release"
 
@@ -232,7 +232,7 @@ def registrations_of(deployment: Deployment, configuration: str, certificates: P
 
 def publication_row(owner: str, events: list[Event]) -> Event | None:
     """The row of publishing in the account of an owner: free, seen by everybody, made of all that it paid."""
-    from ...privacy.mechanisms.release import Release, derived_event
+    from ....privacy.mechanisms.release import Release, derived_event
 
     paid = [Release(None, event) for event in events]
     return derived_event(f"{ROW} of {owner}", owner, paid, "*") if paid else None

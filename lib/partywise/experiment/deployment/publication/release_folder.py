@@ -17,24 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from ... import __version__
-from ...federation.cipher import Cipher
-from ...federation.exchanges.sharing import DEALER
-from ...federation.identity import Identity
-from ...federation.place_checks import PlacedRun
-from ...federation.publication import files
-from ...federation.publication.formulas import formula_of
-from ...federation.publication.measurements import MeasurementReplay, table_of
-from ...federation.publication.statement import RunFacts, Statement, text_of
-from ...federation.roles import UNITS
-from ...privacy.accounted_values import AccountedValue, Clear, Public
-from ...privacy.ledger.event import FIELDS, QUESTIONS, Event, clear_event
-from ...privacy.ledger.ledger import Ledger
-from ...privacy.ledger.total import Total
-from ...privacy.mechanisms.release import Release, derive, derived_event
-from .part import whole
-from .result import estimate_table
-from .settings import Deployment
+from .... import __version__
+from ....federation.cipher import Cipher
+from ....federation.exchanges.sharing import DEALER
+from ....federation.identity import Identity
+from ....federation.place_checks import PlacedRun
+from ....federation.publication import files
+from ....federation.publication.formulas import formula_of
+from ....federation.publication.measurements import MeasurementReplay, table_of
+from ....federation.publication.statement import RunFacts, Statement, text_of
+from ....federation.roles import UNITS
+from ....privacy.accounted_values import AccountedValue, Clear, Public
+from ....privacy.ledger.event import FIELDS, QUESTIONS, Event, clear_event
+from ....privacy.ledger.ledger import Ledger
+from ....privacy.ledger.total import Total
+from ....privacy.mechanisms.release import Release, derive, derived_event
+from ..part import whole
+from ..result import estimate_table
+from ..settings import Deployment
 
 NOBODY, ROW = "", "publication"
 # Names of which all coalitions are listed; of more only how many join.
