@@ -16,9 +16,11 @@ from cryptography import x509
 from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.experiment.deployment import running, verbs
+from partywise.experiment.deployment import start as stage
 from partywise.experiment.deployment.joint_results import JointResults
-from partywise.experiment.deployment.running import PartyRunError, Start
+from partywise.experiment.deployment.running import PartyRunError
 from partywise.experiment.deployment.settings import digest
+from partywise.experiment.deployment.start import Start
 from partywise.experiment.deployment.verbs import certified
 from partywise.federation.account.account import FILE
 from partywise.federation.transport.authority import make
@@ -137,7 +139,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
         raise ZeroDivisionError("nothing left")
 
     # What closes the connections is replaced: none is opened.
-    monkeypatch.setattr(running, "connect", lambda *_, **__: None)
+    monkeypatch.setattr(stage, "connect", lambda *_, **__: None)
     monkeypatch.setattr(running, "run_party", broken)
     sentence = told(capsys, *party())
     assert "party 'north' ended with ZeroDivisionError: nothing left (where it happened: out/error.txt)" in sentence
@@ -145,7 +147,7 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
 
 
 def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch, capsys):
-    monkeypatch.setattr(running, "connect", lambda *_, **__: None)
+    monkeypatch.setattr(stage, "connect", lambda *_, **__: None)
     monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
     told(capsys, *party())
     assert Path("out").stat().st_mode & 0o077 == 0

@@ -13,8 +13,8 @@ from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.errors import ConfigError
 from partywise.experiment.deployment.nvflare.job import SITE
-from partywise.experiment.deployment.running import connect
 from partywise.experiment.deployment.settings import Network
+from partywise.experiment.deployment.start import connect
 from partywise.federation.transport.tls import check_names, host_name, site_name
 from pipeline import ROOT
 

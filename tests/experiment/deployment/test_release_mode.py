@@ -16,10 +16,12 @@ from partywise.experiment.cells import execution
 from partywise.experiment.data import generate
 from partywise.experiment.deployment import rehearsal, running
 from partywise.experiment.deployment import screen as screens
+from partywise.experiment.deployment import start as stage
 from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
-from partywise.experiment.deployment.running import FitReport, RunReport, Start
+from partywise.experiment.deployment.running import FitReport, RunReport
 from partywise.experiment.deployment.screen import screen
+from partywise.experiment.deployment.start import Start
 from partywise.experiment.study import EXACT, NO_NOISE, available, load
 from partywise.federation.cipher import Cipher
 from partywise.federation.deployment.forms import form_of
@@ -222,7 +224,7 @@ def test_records_go_to_the_place_that_is_trusted_with_them_and_to_nobody_else():
 
 
 def test_what_costs_too_much_or_trusts_nobody_by_name_is_refused_before_data_are_opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "parts", lambda *given: pytest.fail("opened data"))
+    monkeypatch.setattr(stage, "parts", lambda *given: pytest.fail("opened data"))
     named = {"trusted": {"aggregator": "Statistics Office"}}
     for given, words in (({}, "say who runs it"), (named | {"largest_epsilon": 1.5}, "network.largest_epsilon")):
         start = Start(newton(**given).deployments(), "c" * 64, "shop", tmp_path, tmp_path, tmp_path)

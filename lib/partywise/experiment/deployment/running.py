@@ -1,53 +1,34 @@
-"""One party's process: from the shared configuration and its own file to fits with all others, and their files."""
+"""One party's process: fits with all others, and their files."""
 
 from __future__ import annotations
 
 import math
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import (
-    AccountError,
-    BudgetExceeded,
-    CertificationError,
-    ConfigError,
-    DataMissing,
-    PartyError,
-    PolicyError,
-)
-from ...federation.account.account import EXTRACT, FILE, Account
-from ...federation.account.chain import Row, read_chain
-from ...federation.account.reading import charged_event, messages_of, opened_account, paid_events
-from ...federation.account.spending import (
-    Budget,
-    Spending,
-    UnitCost,
-    coalitions_in_words,
-    costs_in_words,
-    shares_in_words,
-    spent_of,
-)
+from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError, PolicyError
+from ...federation.account.account import EXTRACT, Account
+from ...federation.account.chain import read_chain
+from ...federation.account.reading import messages_of, paid_events
+from ...federation.account.spending import Budget, UnitCost, coalitions_in_words, shares_in_words, spent_of
 from ...federation.channel import Message
 from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import Program, run_party
 from ...federation.deployment.session import library_digest
 from ...federation.deployment.union import SentMessage
-from ...federation.publication.files import digest_of, now
-from ...federation.transport.interface import Transport
+from ...federation.publication.files import digest_of
 from ...federation.transport.journal import Journal
 from ...privacy.ledger.event import Event
-from ..configuration.build import choices
-from .part import Part, parts
-from .publication.publishing import Publication, registrations_of
-from .publication.release_folder import publisher_of
-from .rehearsal import ENOUGH, PATIENT, estimate_ahead, floating_point, foresee, rehearse
+from .foresight import Foresight, check_receivers, foresee_all, foresight, require_room, say, stated_budget
+from .part import Part
+from .publication.publishing import Publication
+from .rehearsal import ENOUGH, floating_point
 from .result import HeldEstimate, held_estimate
 from .run_files import (
     RECORD,
@@ -60,103 +41,21 @@ from .run_files import (
     write_record,
     write_rows,
 )
-from .settings import KEY, Deployment, Network, addresses_of
-from .site.account import SiteAccount, cap_spendings
-from .site.policy import SitePolicy
+from .site.account import SiteAccount
+from .start import Start, prepare, publisher
 
 # What tells its user all there is to tell in its own sentence.
 NAMED = (AccountError, CertificationError, ConfigError, DataMissing, PartyError)
+
+
 REPORT = "error.txt"
+
+
 T = TypeVar("T")
 
 
 class PartyRunError(RuntimeError):
     """A party's run that ended early, in one sentence."""
-
-
-def connect(
-    network: Network,
-    me: str,
-    certificates: Path,
-    journal: Journal | None = None,
-    listen: tuple[str, int] | None = None,
-) -> Transport:
-    """A party's end of the network; ``listen``: where it listens itself, if others reach it elsewhere."""
-    from ...federation.transport.network import PATIENCE
-    from ...federation.transport.network import Network as Connections
-
-    addresses = {name: (one.host, one.port) for name, one in addresses_of(network).items()}
-    for name in network.parties.keys() - addresses.keys():
-        raise ConfigError(f"{KEY}.parties.{name} has no host and port: add them, or let NVFlare connect all parties.")
-    return Connections(
-        me,
-        addresses,
-        certificates,
-        largest=network.largest_message,
-        patience=min(PATIENCE, network.patience),
-        listen=listen,
-        pins=network.certificates,
-        journal=journal,
-    )
-
-
-Connect = Callable[[Network, str, Path, Journal | None], Transport]
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where a party stands.
-
-    deployments : the fits of the configuration that all share, in their order
-    configuration : digest of it; me : its name; data, certificates, into : folders
-    account : file of its account over all runs, by default beside its data, or its outputs where it has none
-    configuration_file : the shared configuration itself, as it is published
-    policy : of its site, where it has one
-    connect : its end of the connections to all others
-    """
-
-    deployments: tuple[Deployment, ...]
-    configuration: str
-    me: str
-    data: Path
-    certificates: Path
-    into: Path
-    account: Path | None = None
-    configuration_file: bytes = b""
-    policy: SitePolicy | None = None
-    connect: Connect = connect
-
-    @property
-    def deployment(self) -> Deployment:
-        """The first fit: what all of them have alike."""
-        return self.deployments[0]
-
-    @property
-    def fits(self) -> tuple[Start, ...]:
-        """The start of each fit alone; of several each has a folder of its own in that of all."""
-        if len(self.deployments) == 1:
-            return (self,)
-        return tuple(
-            replace(self, deployments=(one,), into=self.into / one.label, account=self.ledger)
-            for one in self.deployments
-        )
-
-    @property
-    def ledger(self) -> Path:
-        """The file of its account."""
-        if self.account is not None:
-            return self.account / FILE if self.account.is_dir() else self.account
-        return (self.data if self.me in self.deployment.holders else self.into) / FILE
-
-    @property
-    def delta(self) -> float:
-        """delta at which its costs are told: of several fits the smallest."""
-        return min(one.delta for one in self.deployments)
-
-    @property
-    def where(self) -> str:
-        """Beginning of sentences about this party."""
-        return f"party {self.me!r}"
 
 
 @dataclass(frozen=True)
@@ -198,41 +97,6 @@ class RunReport:
     against: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Foresight:
-    """What fits would be, from made-up records and the account as it is.
-
-    estimates : by method, who would have what of it, in words, empty where that shows in the end
-    messages : of all parties and fits; events : by fit, what this party would pay, as it counts in the mode of the run
-    left : what is left of its budget and of the caps of its site, and whether all fits fit, in words
-    """
-
-    estimates: Mapping[str, str]
-    messages: tuple[Message, ...]
-    events: tuple[tuple[Event, ...], ...]
-    left: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """What there is before a party connects: by fit its part and forms of messages, of all fits the rest.
-
-    registrations : files of all owners by name; start_time : when this process was about to open data
-    estimates : as of `Foresight`
-    """
-
-    parts: list[Part]
-    forms: list[dict[tuple[str, str], str] | None]
-    registrations: dict[str, bytes]
-    start_time: str
-    estimates: dict[str, str]
-
-    @property
-    def n(self) -> int:
-        """Records of the party's part."""
-        return len(self.parts[0].run.fold.of)
-
-
 def run(start: Start) -> RunReport:
     """Run one party's part, and write what is left into its folder; where it has failed all other parties end too.
 
@@ -243,7 +107,7 @@ def run(start: Start) -> RunReport:
 
 def dry_run(start: Start) -> Foresight:
     """What `run` would do, as far as it goes without others: nobody is met, and nothing is paid or written."""
-    return _end_in_a_sentence(start, _dry_run)
+    return _end_in_a_sentence(start, foresight)
 
 
 def _end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
@@ -270,144 +134,25 @@ def _end_in_a_sentence(start: Start, action: Callable[[Start], T]) -> T:
         ) from error
 
 
-def _prepare(start: Start) -> Preparation:
-    """All before a party connects; every fit is refused that the site, or the mode, does not allow."""
-    deployment, policy, me = start.deployment, start.policy, start.me
-    if me not in deployment.names:
-        raise ConfigError(f"--me is {me!r}: {choices(me, deployment.names)}.")
-    if policy is not None:
-        for one in start.deployments:
-            policy.check_deployment(one, me, _publisher(one))
-    # What is refused is refused before data are opened, but where only they say how many records there are.
-    ahead = deployment.network.mode == "release" and bool(deployment.rows)
-    forms = _rehearse(start.deployments, 0) if ahead else None
-    opened, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
-    with nullcontext() if policy is None else policy.reading():
-        own = parts(start.deployments, start.configuration, me, start.data)
-    if policy is not None:
-        for part in own:
-            policy.check_records(part, me)
-    n = len(own[0].run.fold.of)
-    if deployment.network.mode == "release" and forms is None:
-        forms = _rehearse(start.deployments, n)
-    estimates = dict[str, str]()
-    for one, part in zip(start.deployments, own, strict=True):
-        if one.network.method not in estimates:
-            estimates[one.network.method] = estimate_ahead(one, part.run, n)
-    return Preparation(own, forms or [None] * len(own), registrations, opened, estimates)
-
-
-def _rehearse(deployments: Sequence[Deployment], n: int) -> list[dict[tuple[str, str], str] | None]:
-    """Forms of the messages of every fit; those that differ in their fold alone are rehearsed once."""
-    seen = {(one.network.method, one.network.epsilon): one for one in reversed(deployments)}
-    forms = {key: rehearse(one, n) for key, one in reversed(seen.items())}
-    return [forms[one.network.method, one.network.epsilon] for one in deployments]
-
-
-def _foresee(start: Start, n: int, seconds: float) -> list[tuple[Sequence[Message], tuple[Event, ...]]]:
-    """What would cross in every fit, and what this party would pay; fits that differ in their fold alone are alike."""
-    seen = dict[tuple[str, float | None], tuple[Sequence[Message], tuple[Event, ...]]]()
-    for one in start.deployments:
-        key = one.network.method, one.network.epsilon
-        if key not in seen:
-            messages, paid = foresee(one, start.me, n, seconds)
-            seen[key] = messages, tuple(charged_event(event, one.network.mode) for event in paid)
-    return [seen[one.network.method, one.network.epsilon] for one in start.deployments]
-
-
-def _publisher(deployment: Deployment) -> str:
-    """Who writes the folder of a release; empty where nobody does."""
-    published = deployment.network.mode == "release" and plan_draws(deployment)
-    return (publisher_of(deployment) or "") if published else ""
-
-
-def _dry_run(start: Start) -> Foresight:
-    ready = _prepare(start)
-    seen = _foresee(start, ready.n, PATIENT)
-    rows = opened_account(start.ledger).rows if start.ledger.exists() else ()
-    messages, events = [one for messages, _ in seen for one in messages], tuple(events for _, events in seen)
-    _check_receivers(start, messages)
-    left = tuple(line for line, _ in _rooms(start, rows, events))
-    return Foresight(ready.estimates, tuple(messages), events, left)
-
-
-def _rooms(
-    start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]
-) -> Iterator[tuple[str, type[Exception] | None]]:
-    """What is left of every limit of this party and whether all fits fit, in words; the error where they do not."""
-    budget, what = _budget(start.deployment), "this run" if len(events) == 1 else f"these {len(events)} fits"
-    limits = list[tuple[str, Spending, type[Exception]]]()
-    if budget is not None:
-        limits.append(("network.budget", Spending(budget, paid_events(rows), party=start.me), BudgetExceeded))
-    if start.policy is not None:
-        caps = enumerate(cap_spendings(start.policy.site, rows, start.me))
-        limits += [(f"{start.policy.path} epsilon[{k}]", spending, PolicyError) for k, spending in caps]
-    for name, spending, error in limits:
-        room, fits = spending.room, 0
-        with suppress(BudgetExceeded):
-            for one in events:
-                spending.require(f"fit {fits}", one)
-                fits += 1
-        whole = fits == len(events)
-        words = "has room for" if whole else "REFUSES"
-        beyond = "" if whole or len(events) == 1 else f"; the first {fits} would fit"
-        before = "it" if len(events) == 1 else "them"
-        line = f"{name} ({spending.budget}) {words} {what}: {room} is left before {before}{beyond}"
-        yield line, None if whole else error
-
-
-def _require_room(start: Start, rows: Sequence[Row], events: Sequence[Sequence[Event]]) -> None:
-    """Say what several fits would cost; BudgetExceeded or PolicyError where what is left has no room for all."""
-    if len(start.deployments) > 1:
-        cost = f"to pay: {cost_in_words(start, events)}" if events else "made-up records do not show what they cost"
-        if start.deployment.network.mode == "experiment":
-            cost = "what is released costs infinity"
-        _say(f"plan: {len(start.deployments)} fits; {cost}")
-    for line, error in _rooms(start, rows, events) if events else ():
-        if error is PolicyError:
-            assert start.policy is not None
-            raise PolicyError(f"{start.policy.path} forbids it: {line}; ask whoever answers for the file.")
-        if error is not None:
-            raise error(f"{line}; use more noise, run fewer fits, or state a larger budget.")
-
-
-def cost_in_words(start: Start, events: Sequence[Sequence[Event]]) -> str:
-    """What a party would pay for fits, by unit; ``events`` by fit."""
-    delta, group = start.delta, start.deployment.plan.rows_per_user(start.deployment.network.case)
-    paid = [(f"fit {k}", event) for k, one in enumerate(events) for event in one]
-    return costs_in_words(spent_of(paid, delta, group, party=start.me), delta)
-
-
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
-
-
-def _check_receivers(start: Start, messages: Sequence[Message]) -> None:
-    """PolicyError for a message of this party whose receiver may not have it."""
-    for message in messages:
-        if start.policy is not None and message.sender == start.me:
-            start.policy.check_receiver(message.receiver, message.kind)
-
-
 def _run(start: Start) -> RunReport:
     network, policy = start.deployment.network, start.policy
     release, reports = network.mode == "release", list[FitReport]()
-    ready = _prepare(start)
+    ready = prepare(start)
     seen = list[tuple[Sequence[Message], tuple[Event, ...]]]()
     if policy is not None or (release and (network.budget is not None or len(start.deployments) > 1)):
         # Before anything is drawn: what is paid stays paid. Made-up records that a method cannot fit refute nothing.
         with suppress(Exception):
-            seen = _foresee(start, ready.n, ENOUGH)
-    _check_receivers(start, [one for messages, _ in seen for one in messages])
+            seen = foresee_all(start, ready.n, ENOUGH)
+    check_receivers(start, [one for messages, _ in seen for one in messages])
     for method, ahead in ready.estimates.items():
         told = f"method {method} gives {ahead}" if ahead else "who has it shows when the run has ended"
-        _say(f"estimate: {told}")
+        say(f"estimate: {told}")
     _folder(start.into)
     with _account(start) as account, ExitStack() as opened_files:
         path = start.ledger.with_suffix(".journal")
         # Once, however often it goes on: before its journal is there.
         if not path.exists():
-            _require_room(start, account.rows(), [events for _, events in seen])
+            require_room(start, account.rows(), [events for _, events in seen])
             if policy is not None and policy.site.epsilon:
                 account.record_time(ready.start_time)
         journal = opened_files.enter_context(closing(Journal(path, _start_words(start), replaces=not release)))
@@ -446,7 +191,7 @@ def _program(
     _folder(start.into)
     deployment, publication, kept = start.deployment, None, list[tuple[HeldEstimate, list[str]]]()
     fit: Callable[[object], object] = deployment.plan.methods[deployment.network.method].protocol.fit
-    if _publisher(deployment):
+    if publisher(deployment):
         n = len(own.run.fold.of)
         given = start.configuration_file, start.me, account, start.into, n, own.run.spec, opened, registrations
         publication = Publication(deployment, *given)
@@ -476,11 +221,6 @@ def _program(
     )
 
 
-def plan_draws(deployment: Deployment) -> bool:
-    """Whether the method of a deployment adds noise."""
-    return deployment.plan.methods[deployment.network.method].draws_noise
-
-
 def _start_words(start: Start) -> str:
     """What a run is started with, as its journal has it."""
     return f"{start.configuration} {library_digest()} {start.me}"
@@ -488,25 +228,10 @@ def _start_words(start: Start) -> str:
 
 def _account(start: Start) -> Account:
     """The account of a party, under the policy of its site if it has one."""
-    budget = _budget(start.deployment)
+    budget = stated_budget(start.deployment)
     if start.policy is None:
         return Account(start.ledger, party=start.me, budget=budget)
     return SiteAccount(start.ledger, start.policy, party=start.me, budget=budget)
-
-
-def _budget(deployment: Deployment) -> Budget | None:
-    stated = deployment.network.budget
-    if stated is None:
-        return None
-    group = deployment.plan.rows_per_user(deployment.network.case) if stated.unit.startswith("user") else None
-    return Budget(
-        stated.epsilon,
-        stated.delta,
-        stated.unit,
-        group,
-        numeric_reserve=stated.numeric_reserve,
-        against=stated.against,
-    )
 
 
 def _folder(into: Path) -> Path:

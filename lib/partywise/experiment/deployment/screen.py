@@ -9,9 +9,11 @@ from pathlib import Path
 from ...federation.account.account import EXTRACT
 from ...federation.account.spending import costs_in_words
 from ...federation.channel import Message
+from .foresight import Foresight, cost_in_words
 from .rehearsal import knowledge_of
 from .run_files import OUTCOME, RECORD, TRANSCRIPT, fit_folders, read_estimate, read_record
-from .running import Foresight, RunReport, Start, cost_in_words, plan_draws
+from .running import RunReport
+from .start import Start, plan_draws
 
 # Lines of the screen; so many receivers have one each.
 MOST, RECEIVERS = 20, 6

@@ -20,9 +20,9 @@ from ...errors import AccountError, CertificationError, ConfigError, CubeError, 
 if TYPE_CHECKING:
     from ..plan import Plan
     from .joint_results import JointResults
-    from .running import Connect
     from .settings import Deployment
     from .site.policy import SitePolicy
+    from .start import Connect
 
 RELEASE = "release"
 
@@ -130,8 +130,8 @@ def party(config: Mapping[str, object], given: argparse.Namespace, connect: Conn
 
 def _connect_directly(config: Mapping[str, object], given: argparse.Namespace, policy: SitePolicy | None) -> Connect:
     """A party's own end of the network, which listens as the party is started, or as its site says."""
-    from .running import connect
     from .settings import KEY, listen_address
+    from .start import connect
 
     text, where = given.listen, "--listen"
     if text is None and policy is not None:
@@ -162,9 +162,10 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     from ...federation.transport.credential import expiry_warning
     from ..plans import plans
     from ..results.folder import RESULTS, result_name
-    from .running import PartyRunError, Start, dry_run, run
+    from .running import PartyRunError, dry_run, run
     from .screen import SEEDED, foresight, screen
     from .settings import digest
+    from .start import Start
 
     deployments = deployments_in_file(config, plans(config), given.config)
     data = given.data or Path() if policy is None else policy.folder
