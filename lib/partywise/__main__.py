@@ -30,10 +30,8 @@ from .project import THREADS, VERBS, become, command
 # Before numpy, which other modules load, sets up its threads.
 os.environ.update({name: "1" for name in THREADS if name not in os.environ})
 
-from .check_data import add_check_data, check_data
 from .errors import AccountError, ConfigError, CubeError, DataMissing
 from .experiment.configuration.build import choices
-from .experiment.deployment.nvflare.job import add_nvflare_job, nvflare_job
 from .experiment.deployment.verbs import add_apart, certificates, check, party, register, result, union
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
@@ -41,7 +39,7 @@ from .experiment.register.verb import add_claims, claims
 from .federation.account.verb import add_ledger, ledger
 
 # Verbs of a configuration with a block `network`.
-APART = {"party": party, "certificates": certificates, "register": register, "nvflare-job": nvflare_job}
+APART = {"party": party, "certificates": certificates, "register": register}
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
 
 
@@ -63,13 +61,16 @@ def main(words: Sequence[str] | None = None) -> int:
     compare_verb.add_argument("--common", action="store_true", help="what only one of them holds is no difference")
     for name in VERBS:
         verbs.add_parser(name, add_help=False)
-    add_check_data(verbs)
+    data_verb = verbs.add_parser("check-data", help="tables told without a fit, and a configuration drafted for them")
+    data_verb.add_argument("files", nargs="+", help="tables as text, as they come")
+    data_verb.add_argument("--response", help="column that is explained")
+    data_verb.add_argument("--study", help="draft this study alone; by default all that the files suit")
+    data_verb.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
     add_diff(verbs)
     add_claims(verbs)
     add_reference(verbs)
     add_ledger(verbs)
     add_apart(verbs)
-    add_nvflare_job(verbs)
     check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
     check_verb.add_argument(
         "address", help="my_package.my_module:NAME of a protocol or a study, or my_package.my_module for its PROTOCOL"
@@ -91,6 +92,8 @@ def main(words: Sequence[str] | None = None) -> int:
         if given.verb == "from-source":
             return translate(given.file)
         if given.verb == "check-data":
+            from .check_data import check_data
+
             return check_data(given.files, given.response, given.study, given.into)
         if given.verb == "diff":
             return diff(given.first, given.second, given.only_changed, given.csv)
@@ -100,10 +103,15 @@ def main(words: Sequence[str] | None = None) -> int:
             return reference(given.run, given.archive, given.pack)
         if given.verb == "ledger":
             return ledger(given.folder, given.delta, given.digest, given.against)
-        if given.verb in APART:
+        if given.verb in (*APART, "nvflare-job"):
             from .experiment.plans import read_configuration
 
-            return APART[given.verb](read_configuration(given.config), given)
+            config = read_configuration(given.config)
+            if given.verb in APART:
+                return APART[given.verb](config, given)
+            from .experiment.deployment.nvflare.job import nvflare_job
+
+            return nvflare_job(config, given)
         if given.verb == "union":
             return union(given)
         if given.verb == "result":
@@ -118,7 +126,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     except (AccountError, CubeError, ConfigError, DataMissing) as error:
         print(f"{given.verb}: {error}", file=sys.stderr)
-        return 1 if given.verb in APART else 2
+        return 1 if given.verb in (*APART, "nvflare-job") else 2
 
 
 def provenance(path: Path) -> int:

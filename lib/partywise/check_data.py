@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,15 +15,6 @@ from .experiment.study import FirstRun, available, load
 from .project import command
 
 HEAD = "# yaml-language-server: $schema=schema/configuration.json"
-
-
-def add_check_data(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The words of the verb."""
-    verb = verbs.add_parser("check-data", help="tables told without a fit, and a configuration drafted for them")
-    verb.add_argument("files", nargs="+", help="tables as text, as they come")
-    verb.add_argument("--response", help="column that is explained")
-    verb.add_argument("--study", help="draft this study alone; by default all that the files suit")
-    verb.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
 
 
 def check_data(files: Sequence[str], response: str | None, study: str | None, into: Path | None) -> int:

@@ -101,6 +101,9 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=Path,
         help="results/NAME of the shared configuration: keep the fit there, and ./run --configfile takes it as it is",
     )
+    job = verbs.add_parser("nvflare-job", help="a job by which NVFlare runs the parties of a network")
+    job.add_argument("config", type=Path, metavar="FILE", help="the configuration that all parties share")
+    job.add_argument("--into", type=Path, required=True, help="a new folder, to be submitted to NVFlare")
 
 
 def party(config: Mapping[str, object], given: argparse.Namespace, connect: Connect | None = None) -> int:

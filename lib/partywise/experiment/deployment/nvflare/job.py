@@ -18,13 +18,6 @@ APP, FORMAT = "app", 2
 SITE = "partywise.experiment.deployment.nvflare.site"
 
 
-def add_nvflare_job(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The words of the verb."""
-    job = verbs.add_parser("nvflare-job", help="a job by which NVFlare runs the parties of a network")
-    job.add_argument("config", type=Path, metavar="FILE", help="the configuration that all parties share")
-    job.add_argument("--into", type=Path, required=True, help="a new folder, to be submitted to NVFlare")
-
-
 def nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
     """Write a job for NVFlare."""
     sites = write_job(deployments_in_file(config, plans(config), given.config)[0], given.config, given.into)
