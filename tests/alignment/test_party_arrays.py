@@ -22,7 +22,7 @@ def with_value(value):
         (with_value(np.nan), "ab", "column 'b' of 'clinic' has the value nan in record 2: fill or drop"),
         (with_value(-np.inf), "ab", "column 'b' of 'clinic' has the value -inf in record 2"),
         (np.array([["x", "y"]] * 4), "ab", "X of 'clinic' holds <U1 values: encode them as numbers"),
-        (np.empty((4, 0)), "", "X of 'clinic' has shape .4, 0.: give a column"),
+        (np.empty((4, 0)), "a", "X of 'clinic' has shape .4, 0.: give a column"),
         (np.ones((4, 2)), "abc", "give a column for each of its names"),
         (np.ones((3, 2)), "ab", "X of 'clinic' has 3 rows, record 3 is used: give all parties the same records"),
     ],
@@ -30,3 +30,7 @@ def with_value(value):
 def test_columns_that_are_wrong_are_named(X, names, words):
     with pytest.raises(ValueError, match=words):
         columns_of({"X": X}, ROWS, list(names), "clinic")
+
+
+def test_a_party_of_the_response_alone_has_no_columns():
+    assert columns_of({"X": np.empty((4, 0))}, ROWS, [], "clinic").shape == (len(ROWS), 0)
