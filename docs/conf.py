@@ -10,6 +10,8 @@ from typing import Any
 
 from partywise import __version__ as release
 
+# What estimators have of their own is shown, and not what scikit-learn gives them where it is installed.
+sys.modules["sklearn"] = None  # type: ignore[assignment]
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 

@@ -203,10 +203,15 @@ def test_a_cube_that_only_one_folder_holds_is_named(folders, capsys):
 
 @pytest.mark.parametrize(
     ("second", "sentence"),
-    [("absent.nc", "are a file and a folder"), ("empty", "holds no cube.nc: name a folder of results")],
+    [
+        ("absent.nc", "absent.nc is not there: name two cubes or two folders of results"),
+        ("file.nc", "are a file and a folder"),
+        ("empty", "holds no cube.nc: name a folder of results"),
+    ],
 )
 def test_what_cannot_be_compared_is_told(folders, second, sentence):
     (folders[0].parent / "empty").mkdir()
+    (folders[0].parent / "file.nc").touch()
     with pytest.raises(CubeError, match=sentence):
         list(compare_results(folders[0], folders[0].parent / second))
     done = subprocess.run(

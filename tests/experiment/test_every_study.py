@@ -106,8 +106,8 @@ def test_provenance_is_a_configuration_that_makes_the_cube_again(smoke, tmp_path
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("verify", "nothing.nc"), "cannot be read"),
-        (("provenance", "nothing.nc"), "cannot be read"),
+        (("verify", "nothing.nc"), "nothing.nc is not there: name the cube.nc of a study"),
+        (("provenance", "README.md"), "cannot be read"),
         (("verify", f"results/smoke/{STUDIES[0]}/cube.nc", "--cells", "0"), "--cells is 0: it must be at least 1"),
     ],
 )

@@ -51,7 +51,10 @@ def test_subspaces_lose_against_a_random_one():
             data,
             np.ones(4, dtype=bool),
             SimpleNamespace(
-                settings=settings, options=PublishedOptions(mechanism="iid"), study=SimpleNamespace(unit="row")
+                settings=settings,
+                options=PublishedOptions(mechanism="iid"),
+                study=SimpleNamespace(unit="row"),
+                public=data.facts,
             ),
         )
 

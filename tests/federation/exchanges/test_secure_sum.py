@@ -111,6 +111,8 @@ def test_only_exchanges_those_who_carry_ciphers_and_the_observer_of_a_simulation
     others = {path: names for path, names in found.items() if names and path not in carriers}
     # Who replays releases has the keys that were made in the simulation.
     assert others.pop("audits/replay.py") == {"draw"}
+    # What is sealed between two parties of a relay is a frame, whatever it holds.
+    assert others.pop("federation/transport/relay/sealing.py") == {"open"}
     assert others["federation/exchanges/secure_sum.py"] == {"assumed_releases"}
     rooms = {path.rpartition("/")[0] for path in others}
     assert rooms == {f"federation/exchanges{room}" for room in ("", "/homomorphic", "/column_sums")}

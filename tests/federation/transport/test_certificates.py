@@ -360,11 +360,16 @@ def forward(outside: socket.socket, inside: tuple[str, int]) -> None:
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
 
+    def connect(one: socket.socket) -> None:
+        with one, suppress(OSError), socket.create_connection(inside) as other:
+            back = Thread(target=carry, args=(other, one), daemon=True)
+            back.start()
+            carry(one, other)
+            back.join()
+
     with suppress(OSError):
         while True:
-            pair = outside.accept()[0], socket.create_connection(inside)
-            for one, other in (pair, pair[::-1]):
-                Thread(target=carry, args=(one, other), daemon=True).start()
+            Thread(target=connect, args=(outside.accept()[0],), daemon=True).start()
 
 
 def test_what_ends_soon_is_told_with_date_and_remedy(tmp_path):

@@ -85,8 +85,9 @@ class FileBlock:
     """The file of one party.
 
     party : who holds it; file : path from the folder in which the run starts
-    id : name of the column of ids, where it is not that of the case; so the other keys, which say how the text is
-        written (`OwnFiles`)
+    id : name of the column of ids, where it is not that of the case
+    delimiter, encoding, decimal, thousands, time_format, id_as_text : how its text is written, where it is not as the
+        case says
     """
 
     party: str
