@@ -107,7 +107,7 @@ def test_provenance_is_a_configuration_that_makes_the_cube_again(smoke, tmp_path
     ("words", "sentence"),
     [
         (("verify", "nothing.nc"), "nothing.nc is not there: name the cube.nc of a study"),
-        (("provenance", "README.md"), "cannot be read"),
+        (("provenance", "Snakefile"), "cannot be read"),
         (("verify", f"results/smoke/{STUDIES[0]}/cube.nc", "--cells", "0"), "--cells is 0: it must be at least 1"),
     ],
 )
