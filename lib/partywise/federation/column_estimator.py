@@ -2,19 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .estimator import column_labels, groups_of, numbers, party, vector
+from .estimator import Estimator, column_labels, groups_of, numbers, party, vector
 from .parties import Party, split_columns
 
 LIKE = "(n,): one label or number for each record"
 COLUMNS = "(n, p): records, columns of all parties without one for the intercept"
 VECTOR = "(n,): one a record of the first party"
+
+
+class Predictor(Estimator):
+    """An estimator of two labels or of numbers, as its options say; a subclass has its scores and probabilities."""
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        """One number a record, shape (n,): of labels on the scale of the link."""
+        raise NotImplementedError
+
+    def _probabilities(self, X: np.ndarray) -> np.ndarray:
+        """Of both labels, shape (n, 2)."""
+        raise NotImplementedError
+
+    def _is_second(self, X: np.ndarray) -> np.ndarray:
+        """Whether the second label is the likelier one, shape (n,)."""
+        raise NotImplementedError
+
+    def _require_labels(self, name: str) -> None:
+        """AttributeError for what a model of numbers has not."""
+        if self._kind != "classifier":
+            raise AttributeError(f"{name} is of a model of labels: this {type(self).__name__} predicts numbers.")
+
+    @property
+    def predict_proba(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Probabilities of both labels, shape (n, 2): ``predict_proba(X)``, of a model of labels."""
+        self._require_labels("predict_proba")
+        return self._probabilities
+
+    @property
+    def predict_log_proba(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Their logarithms: ``predict_log_proba(X)``, likewise."""
+        self._require_labels("predict_log_proba")
+        return lambda X: np.log(self._probabilities(X))
+
+    @property
+    def decision_function(self) -> Callable[[np.ndarray], np.ndarray]:
+        """Scores, log odds but for the shares of a forest, shape (n,): ``decision_function(X)``, likewise."""
+        self._require_labels("decision_function")
+        return self._scores
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The likelier label of each record, or its number, shape (n,)."""
+        if self._kind == "regressor":
+            return self._scores(X)
+        return self._shown_class(self._is_second(X))
+
+    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
+        """Share of labels that are predicted right; the coefficient of determination of numbers."""
+        if self._kind == "classifier":
+            return self._accuracy(X, y, sample_weight)
+        return share_explained(self.predict(X), y, sample_weight)
 
 
 def held_columns(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], active: int) -> list[Party]:

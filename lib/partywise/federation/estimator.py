@@ -303,11 +303,6 @@ class Estimator(BaseEstimator):
         weights = np.ones(len(right)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         return float(np.average(right, weights=weights))
 
-    def _only(self, name: str, classes: bool) -> None:
-        """AttributeError for what one kind of model has and another not."""
-        if (self._kind == "classifier") != classes:
-            raise AttributeError(f"{name} is of a model of labels: this {type(self).__name__} predicts numbers.")
-
     def _fitted_estimate(self) -> Any:
         if not hasattr(self, "estimate_"):
             raise NotFittedError(

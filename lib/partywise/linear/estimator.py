@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.column_estimator import held_columns, response_of, share_explained
-from ..federation.estimator import Estimator, Method, groups_of, labels_of, numbers
+from ..federation.column_estimator import Predictor, held_columns, response_of
+from ..federation.estimator import Method, groups_of, labels_of, numbers
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
 from ..models.links import LOGIT
@@ -25,7 +25,7 @@ from .protocols.common import SERVER
 DECLARED = "declared by the caller of the estimator"
 
 
-class VerticalLinear(Estimator):
+class VerticalLinear(Predictor):
     """Linear or logistic regression of columns that several parties hold, by gradient steps (seed 003, "Linear Model").
 
     Parameters
@@ -169,24 +169,6 @@ class VerticalLinear(Estimator):
         label_bound = None if self.label_bound is None else Public(float(self.label_bound), because=DECLARED)
         return PublicFacts(names, bounds, label_bound)
 
-    @property
-    def predict_proba(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Probabilities of both labels, shape (n, 2): ``predict_proba(X)``, of a model of labels."""
-        self._only("predict_proba", classes=True)
-        return self._probabilities
-
-    @property
-    def predict_log_proba(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Their logarithms: ``predict_log_proba(X)``, likewise."""
-        self._only("predict_log_proba", classes=True)
-        return lambda X: np.log(self._probabilities(X))
-
-    @property
-    def decision_function(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Linear predictors, shape (n,): ``decision_function(X)``, likewise."""
-        self._only("decision_function", classes=True)
-        return self._scores
-
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return self._fitted_estimate().scores(self._records(X, 2, "(n, d): records, features"))
 
@@ -195,14 +177,5 @@ class VerticalLinear(Estimator):
         ones = LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The likelier label of each record, or its number, shape (n,)."""
-        if self._kind == "regressor":
-            return self._scores(X)
-        return self._shown_class(self._scores(X) > 0)
-
-    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
-        """Share of labels that are predicted right; the coefficient of determination of numbers."""
-        if self._kind == "classifier":
-            return self._accuracy(X, y, sample_weight)
-        return share_explained(self.predict(X), y, sample_weight)
+    def _is_second(self, X: np.ndarray) -> np.ndarray:
+        return self._scores(X) > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import ClassVar, Literal
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..federation.account.fit_budget import Budget
-from ..federation.column_estimator import held_columns, response_of, share_explained
-from ..federation.estimator import Estimator, Method, groups_of, labels_of, numbers
+from ..federation.column_estimator import Predictor, held_columns, response_of
+from ..federation.estimator import Method, groups_of, labels_of, numbers
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
@@ -37,7 +37,7 @@ ALONE = ("pooled", "active_only")
 EVALUATOR = ("eval_freq", "select_by", "inference")
 
 
-class VerticalBoosting(Estimator):
+class VerticalBoosting(Predictor):
     """Boosted trees and forests of columns that several parties hold, one of which has the labels (seed 003).
 
     Parameters
@@ -199,24 +199,6 @@ class VerticalBoosting(Estimator):
             declared.append([None] * d if given is None else list(given))
         return tuple(_column(j, *both) for j, both in enumerate(zip(*declared, strict=True)))
 
-    @property
-    def predict_proba(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Probabilities of both labels, shape (n, 2): ``predict_proba(X)``, of a model of labels."""
-        self._only("predict_proba", classes=True)
-        return self._probabilities
-
-    @property
-    def predict_log_proba(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Their logarithms: ``predict_log_proba(X)``, likewise."""
-        self._only("predict_log_proba", classes=True)
-        return lambda X: np.log(self._probabilities(X))
-
-    @property
-    def decision_function(self) -> Callable[[np.ndarray], np.ndarray]:
-        """Log odds where classes are boosted, shares of a forest, shape (n,): ``decision_function(X)``, likewise."""
-        self._only("decision_function", classes=True)
-        return self._scores
-
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return self._fitted_estimate().ensemble.scores(self._records(X, 2, "(n, d): records, columns"))
 
@@ -225,17 +207,8 @@ class VerticalBoosting(Estimator):
         ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The likelier label of each record, or its number, shape (n,)."""
-        if self._kind == "regressor":
-            return self._scores(X)
-        return self._shown_class(self._probabilities(X)[:, 1] > 0.5)
-
-    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
-        """Share of labels that are predicted right; the coefficient of determination of numbers."""
-        if self._kind == "classifier":
-            return self._accuracy(X, y, sample_weight)
-        return share_explained(self.predict(X), y, sample_weight)
+    def _is_second(self, X: np.ndarray) -> np.ndarray:
+        return self._probabilities(X)[:, 1] > 0.5
 
 
 def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> Column:
