@@ -15,7 +15,7 @@ from importlib import import_module
 
 import numpy as np
 
-from .watch import printable
+from ..transport.interface import printable
 
 # Names of the function that says which kernels OpenBLAS took, as wheels and systems have it.
 CORE_NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")

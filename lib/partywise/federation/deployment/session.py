@@ -24,10 +24,10 @@ from typing import TypedDict
 
 from ...errors import PartyError, RefusalError, Unreachable
 from ..transport.credential import statement
-from ..transport.interface import Transport
+from ..transport.interface import Transport, printable
 from ..transport.journal import Journal
 from .platforms import differences, platform_of_process
-from .watch import LOG, LONGEST, PULSE, QUIET, Watch, abort_notice, place_of, printable, read_notice
+from .watch import LOG, LONGEST, PULSE, QUIET, Watch, abort_notice, place_of, read_notice
 
 # Peers that are told at a time why the run is over.
 AT_ONCE = 32

@@ -16,7 +16,7 @@ from contextlib import suppress
 from time import monotonic
 
 from ...errors import NoRoomError, PartyError, RefusalError, Unreachable
-from ..transport.interface import LONG, Transport, split_tag
+from ..transport.interface import LONG, Transport, printable, split_tag
 
 PULSE = 1.0
 # Seconds of one wait until the log says for whom it is, and between two such lines.
@@ -231,9 +231,3 @@ def read_notice(peer: str, tag: str, data: bytes) -> dict[str, object]:
     if not isinstance(found, dict):
         raise RefusalError(f"{tag!r} of {peer!r} cannot be read: it was changed on its way, or is none.", peer, tag)
     return found
-
-
-def printable(told: object, most: int) -> str:
-    """What a peer said as a piece of a sentence: no more than so many signs, and none that a terminal obeys."""
-    text = str(told) if isinstance(told, str | int | float) else type(told).__name__
-    return "".join(sign if sign.isprintable() else " " for sign in text[:most])

@@ -25,6 +25,7 @@ from aiohttp import (
 )
 
 from ...errors import NoRoomError, PartyError, RefusalError, Unreachable
+from .interface import printable
 from .tls import host_name, reason
 
 __all__ = ["ConnectionContext", "HttpCommunicator", "HttpConnection", "NamedConnection", "Packer", "Packet", "Pool"]
@@ -177,8 +178,7 @@ class NamedConnection(HttpConnection):
         if answer.status == AHEAD:
             raise NoRoomError(f"{self} has not taken what came before.")
         if answer.status != TAKEN:
-            plain = "".join(letter if letter.isprintable() else " " for letter in text)
-            raise RefusalError(f"{self} refuses what came: {plain or answer.reason}", self.name)
+            raise RefusalError(f"{self} refuses what came: {printable(text, SHOWN) or answer.reason}", self.name)
 
     async def _explain(self, error: Exception) -> PartyError:
         """What became of a request, in one sentence."""

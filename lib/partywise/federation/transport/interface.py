@@ -13,6 +13,12 @@ LARGEST = 2**28
 LONG = 16
 
 
+def printable(told: object, most: int) -> str:
+    """What a peer said as a piece of a sentence: no more than so many signs, and none that a terminal obeys."""
+    text = str(told) if isinstance(told, str | int | float) else type(told).__name__
+    return "".join(sign if sign.isprintable() else " " for sign in text[:most])
+
+
 def split_tag(tag: str) -> tuple[int, str, str]:
     """Number of the run in its session, kind and step: "3/message/17" is (3, "message", "17"); run 0 has no number."""
     head, _, rest = tag.partition("/")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...checks import name_problem
+from .interface import printable
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate, CertificateSigningRequest
@@ -117,8 +118,7 @@ def name_refusal(certificate: Certificate | CertificateSigningRequest, name: str
         return ""
     if name in found:
         return f"its certificate names {' and '.join(map(repr, sorted(found)))}: one certificate, one party"
-    shown = "".join(sign if sign.isprintable() else " " for sign in ", ".join(names))
-    return f"its certificate is not that of {name!r} (it is of {shown:.200})"
+    return f"its certificate is not that of {name!r} (it is of {printable(', '.join(names), 200)})"
 
 
 def pin_refusal(shown: bytes, name: str, pins: Mapping[str, str]) -> str:

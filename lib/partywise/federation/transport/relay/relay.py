@@ -15,7 +15,7 @@ from typing import Protocol
 from ....errors import NoRoomError, PartyError, RefusalError, Unreachable
 from ...identity import Identity, join_parts
 from ..inbox import Inbox
-from ..interface import LARGEST, split_tag
+from ..interface import LARGEST, printable, split_tag
 from ..journal import PASSING, Journal
 from .sealing import NONCE, Seal, split_parts
 
@@ -153,13 +153,14 @@ class Relay:
 
     def _conclude(self, receiver: str, said: bytes, why: bytes) -> None:
         """Return if a frame was taken."""
-        text = "".join(letter if letter.isprintable() else " " for letter in why.decode(errors="replace"))
         if said == AHEAD:
             raise NoRoomError(f"{receiver!r} has not taken what came before.")
         if said == FULL:
             raise Unreachable(f"{receiver!r} cannot keep what comes: its output says why.")
         if said != TAKEN:
-            raise RefusalError(f"{receiver!r} refuses what came: {text}", receiver)
+            raise RefusalError(
+                f"{receiver!r} refuses what came: {printable(why.decode(errors='replace'), len(why))}", receiver
+            )
 
     def _answer(self, request: bytes) -> bytes:
         """What this party answers to what somebody says is from a peer."""
