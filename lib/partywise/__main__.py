@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .project import THREADS, VERBS, become, command
@@ -38,9 +38,18 @@ from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims
 from .federation.account.verb import add_ledger, ledger
 
-# Verbs of a configuration with a block `network`.
-APART = {"party": party, "certificates": certificates, "register": register}
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
+
+
+def nvflare_job(config: Mapping[str, object], given: argparse.Namespace) -> int:
+    """Write a job for NVFlare; what it needs is loaded then."""
+    from .experiment.deployment.nvflare.job import nvflare_job
+
+    return nvflare_job(config, given)
+
+
+# Verbs of a configuration with a block `network`.
+APART = {"party": party, "certificates": certificates, "register": register, "nvflare-job": nvflare_job}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -103,15 +112,10 @@ def main(words: Sequence[str] | None = None) -> int:
             return reference(given.run, given.archive, given.pack)
         if given.verb == "ledger":
             return ledger(given.folder, given.delta, given.digest, given.against)
-        if given.verb in (*APART, "nvflare-job"):
+        if given.verb in APART:
             from .experiment.plans import read_configuration
 
-            config = read_configuration(given.config)
-            if given.verb in APART:
-                return APART[given.verb](config, given)
-            from .experiment.deployment.nvflare.job import nvflare_job
-
-            return nvflare_job(config, given)
+            return APART[given.verb](read_configuration(given.config), given)
         if given.verb == "union":
             return union(given)
         if given.verb == "result":
@@ -126,7 +130,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     except (AccountError, CubeError, ConfigError, DataMissing) as error:
         print(f"{given.verb}: {error}", file=sys.stderr)
-        return 1 if given.verb in (*APART, "nvflare-job") else 2
+        return 1 if given.verb in APART else 2
 
 
 def provenance(path: Path) -> int:
