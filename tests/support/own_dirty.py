@@ -59,6 +59,7 @@ def write(folder: Path) -> list[str]:
 
 # Answers of a person to the questions of a draft, by the name that a question belongs to and its key.
 ANSWERS = {
+    ("Stadt", "levels"): "[Düsseldorf, Köln, Münster]",
     ("Umsatz", "bounds"): "[0, 2500]",
     ("Umsatz", "edges"): "[500, 1000, 1500, 2000]",
     ("Besuche", "bounds"): "[0, 12]",

@@ -70,6 +70,7 @@ def test_a_draft_of_all_studies_asks_for_no_number_that_the_data_have(folder, ca
         assert f"\n  {study}:\n" in text
     numbers = {text for rows in tables().values() for row in rows[1:] for text in row if text[:1].isdigit()}
     ends = {f"{end(float(t.replace('.', '').replace(',', '.')) for t in numbers if ',' in t):g}" for end in (min, max)}
+    assert "levels: [" not in text, "which levels there are is not public by standing in a file"
     assert "bounds: [" not in text and not any(f" {end}" in text for end in ends)
     assert len(questions(text)) == sum(line.partition("#")[0].rstrip().endswith("?") for line in text.splitlines())
 
@@ -146,7 +147,7 @@ def test_a_draft_is_the_yaml_that_it_says(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text("\n".join(yaml_lines(given)))
     assert read_file(path) == given
-    assert {key for _, key in ANSWERS} == {"bounds", "edges", "response_bounds", "least", "centre", "scale"}
+    assert {key for _, key in ANSWERS} == {"bounds", "edges", "levels", "response_bounds", "least", "centre", "scale"}
 
 
 def test_a_table_a_folder_and_a_misspelt_file_are_no_configurations(folder):

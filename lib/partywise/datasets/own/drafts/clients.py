@@ -14,6 +14,7 @@ from .parts import (
     column_blocks,
     file_keys,
     gap_keys,
+    levels_key,
     party_names,
     person_keys,
     response_key,
@@ -56,7 +57,7 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
     if target.kind == "numbers":
         settings |= {"response_bounds": Ask(BOUNDS), "n_slices": 5}
     else:
-        settings["levels"] = list(target.levels)
+        settings["levels"] = levels_key(target)
     settings |= person_keys(whole)
     settings |= {"least": Ask(LEAST), "columns": column_blocks(whole, (target.name, client, *ids))}
     return Draft(settings, len(names))

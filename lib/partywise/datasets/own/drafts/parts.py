@@ -19,7 +19,7 @@ from ..grammar import TextForm
 from .survey import ColumnSurvey, TableSurvey, canonical
 
 BOUNDS = "the public range [low, high]: from the meaning of the column, never from these data"
-LEVELS = "as the files have them; add what may occur"
+LEVELS = "public: all that may occur, from the meaning of the column; the file has"
 LABELS = ("1", "ja", "j", "yes", "y", "true", "wahr", "oui", "si", "sí", "sim")
 PLAIN_TEXT = re.compile(r"[A-Za-z_äöüÄÖÜß][\w äöüÄÖÜß/.-]*[\wäöüÄÖÜß]|[A-Za-z_]")
 RESERVED = {"yes", "no", "on", "off", "true", "false", "null", "y", "n"}
@@ -121,7 +121,7 @@ def gap_keys(tables: Sequence[TableSurvey]) -> dict[str, object]:
 
 
 def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None = "bounds") -> list[dict[str, object]]:
-    """Blocks of the columns that are used: numbers with a question, categories with their levels.
+    """Blocks of the columns that are used: all with a question.
 
     but : names of columns with another role; question : key of what is asked of numbers, None for nothing
     """
@@ -130,7 +130,7 @@ def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None =
         if one.name in but or one.is_id or one.kind in ("text", "constant", "empty"):
             continue
         if one.kind == "levels":
-            blocks.append({"name": one.name, "levels": Remark(list(one.levels), LEVELS)})
+            blocks.append({"name": one.name, "levels": levels_key(one)})
         elif question is None:
             blocks.append({"name": one.name})
         else:
@@ -138,6 +138,11 @@ def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None =
             asked = BOUNDS if question == "bounds" else "public cuts, such as [10, 20, 50], from the meaning"
             blocks.append({"name": one.name, question: Ask(asked + (unit if one.time_format else ""))})
     return blocks
+
+
+def levels_key(column: ColumnSurvey) -> Ask:
+    """The value of ``levels``: what stands in a file is not what everybody knows, and is told to its owner alone."""
+    return Ask(f"{LEVELS} {_scalar(list(column.levels))}")
 
 
 def response_of(
