@@ -148,7 +148,8 @@ def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_o
     """So that one environment serves both, whichever verb came first."""
     run, test, network, nvflare = map(packages, LOCKS)
     assert run == {name: test[name] for name in run}
-    assert network == {name: test[name] for name in network}
+    # A package that the parties need under old Pythons alone may be one that the tests need under all.
+    assert all(test[name] in (text, re.sub(" ; .*(?= \\\\)", "", text)) for name, text in network.items())
     assert {"tno-mpc-communication", "aiohttp", "cryptography"} <= set(network) - set(run)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tools = {re.split(r"[=<>]", tool)[0].lower() for tool in project["dependency-groups"]["dev"]}
