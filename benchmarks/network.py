@@ -68,7 +68,7 @@ REQUIRED, REQUIRED_LARGE, REQUIRED_RUN, REQUIRED_FIT = 0.020, 2.0, 5.0, 0.15
 FITS = 20
 STUDY = "sliced_inverse_regression"
 EXAMPLE, CLINIC = ROOT / "config" / "example_data" / "clinics.csv", "clinic"
-TITLE = """# What a message over a network costs
+TITLE = """# Costs of a message
 
 Written by `benchmarks/network.py --write`: all rows side by side in one run, on {cores} cores that other
 processes wanted as well (a load of {load:.1f} at the beginning, {end:.1f} at the end); medians over {rounds} rounds,

@@ -171,7 +171,7 @@ def _plain(value: Any) -> str:
 
 def variables_page() -> str:
     """Every variable of the cubes, with what it is and its unit."""
-    lines = ["# All variables of the cubes", "", "Made from what each study declares; nothing else enters a cube.", ""]
+    lines = ["# Variables of the cubes", "", "Made from what each study declares; nothing else enters a cube.", ""]
     lines += ["How to read them: [reading a cube](../reading_a_cube.md).", ""]
     lines += [*_variables("Dimensions", COORDS), *_variables("In every study", COMMON)]
     for name in available():
@@ -186,7 +186,7 @@ def _variables(heading: str, entries: Any, said: str = "") -> list[str]:
 
 def api_page() -> str:
     """The names of ``import partywise as pw``, each with its docstring."""
-    lines = ["# Python: all names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
+    lines = ["# Names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
     for name in face.__all__:
         found = face.load(name)
         kind = "autoclass" if isclass(found) else "autofunction"

@@ -106,7 +106,7 @@ def pages(shown: Sequence[Diagram]) -> dict[str, str]:
     files = {
         f"{IMAGES}/{one.image}": drawn(one.steps, one.names, one.holders, one.title) for one in shown if one.transcript
     }
-    parts = ["# What crosses, protocol by protocol", "", KINDS, WORDS]
+    parts = ["# Protocols", "", KINDS, WORDS]
     for study, group in groupby(shown, key=lambda one: one.study):
         parts += [f"## {study}", "", f"{load(study).title}: [page of the study]({study}.md).", ""]
         for protocol, variants in groupby(group, key=lambda one: one.protocol):

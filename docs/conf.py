@@ -18,10 +18,10 @@ sys.path.insert(0, str(HERE))
 project = "partywise"
 version = release
 author = project_copyright = "The partywise authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build", "decisions"]
 html_theme = "furo"
-html_title = "partywise"
+html_title = f"partywise {release}"
 html_show_sphinx = html_show_copyright = html_copy_source = False
 # Headings are addresses, as where these pages are read without a site.
 myst_heading_anchors = 3

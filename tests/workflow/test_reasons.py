@@ -56,6 +56,19 @@ def ended(folder, error):
     return done.returncode, log
 
 
+def test_a_log_has_our_notes_and_the_warnings_of_others_but_nothing_on_fonts(tmp_path):
+    """A figure had 60 lines on the glyphs of its letters in its log."""
+    drawn = "import matplotlib.pyplot as plt, logging, sys; from partywise.experiment.jobs import log_to; "
+    drawn += "from partywise.experiment.plotting.save import save_figure; log = log_to(sys.argv[1]); "
+    drawn += "figure = plt.figure(); figure.text(0.5, 0.5, 'α fine', family='no such font'); "
+    drawn += "save_figure(figure, *sys.argv[2:]); log.info('drawn'); logging.getLogger('other').warning('beware')"
+    files = [tmp_path / name for name in ("job.log", "a.svg", "a.pdf", "a.png")]
+    subprocess.run([sys.executable, "-c", drawn, *files], env=environment(), check=True)
+    threads, *others = files[0].read_text(encoding="utf-8").splitlines()
+    assert threads.startswith("INFO threads: ") and others == ["INFO drawn", "WARNING beware"]
+    assert all(file.stat().st_size for file in files)
+
+
 def test_a_mistake_in_the_data_is_one_sentence_without_a_traceback(tmp_path):
     code, log = ended(tmp_path, "DataMissing")
     *before, last = log.read_text().splitlines()

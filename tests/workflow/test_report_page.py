@@ -185,13 +185,13 @@ def test_of_many_studies_ten_lines_come_first(tmp_path):
     assert len(Page(page(run)).all("figure")) == 14
 
 
-def test_the_figure_of_the_claims_opens_the_report_and_stands_there_once(tmp_path):
+def test_the_figure_of_the_claims_follows_the_table_of_studies_and_stands_there_once(tmp_path):
     shown = page(run_of(invented(tmp_path, 3, audit=True), [], "<p>about</p>"))
-    assert shown.index('id="study_02-a_figure"') < shown.index('id="studies"') < shown.index('id="study_00-a_figure"')
+    assert shown.index('id="studies"') < shown.index('id="study_02-a_figure"') < shown.index('id="study_00-a_figure"')
     assert len(Page(shown).all("figure")) == 3
 
 
-def test_the_first_figure_of_the_audit_is_what_the_rules_say_opens_the_report(monkeypatch):
+def test_the_first_figure_of_the_audit_is_what_the_rules_say_comes_first(monkeypatch):
     """All others stand in the order of the configuration."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     config = read_configuration(ROOT / "config/smoke.yaml")

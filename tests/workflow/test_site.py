@@ -12,12 +12,14 @@ from types import ModuleType
 
 import pytest
 
-from partywise import face
+from partywise import __version__, face
 from partywise.experiment.cells import COMMON
 from partywise.experiment.study import available, load
 from pipeline import ROOT
 
 DOCS = ROOT / "docs"
+# Letters of a title that stands on one line of the navigation.
+LONGEST = 27
 REMOTE = re.compile(r"<(?:script|link|img|iframe|source|object)\b[^>]*\b(?:src|href|data)=\"(?:https?:)?//[^\"]*\"")
 
 
@@ -110,6 +112,12 @@ def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
     assert not any(re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet) for sheet in sheets)
     api = (tmp_path / "html" / "_generated" / "api.html").read_text(encoding="utf-8")
     assert all(f'id="partywise.{face.HOME[name]}.{name}"' in api for name in face.__all__)
+    sources = re.findall(r'href="\.\./(_modules/[^"#]+)#', api)
+    assert len(sources) > len(face.__all__) and all((tmp_path / "html" / source).is_file() for source in sources)
+    first = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+    assert f'<span class="sidebar-brand-text">partywise {__version__}</span>' in first
+    entries = re.findall(r'<li class="toctree-l1"><a[^>]*>(.*?)</a>', first)
+    assert len(entries) > 30 and [entry for entry in entries if len(re.sub(r"<[^>]+>", "", entry)) > LONGEST] == []
 
 
 def test_the_page_of_commands_has_every_verb(generate):
@@ -131,10 +139,7 @@ def test_the_readme_is_one_screen_and_defines_its_words_before_its_picture():
 
 @pytest.mark.parametrize("name", available())
 def test_a_page_of_a_study_begins_with_question_picture_finding_and_a_table(name):
-    title, question, picture, finding, table, words, *_ = (
-        (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
-    )
-    assert title.startswith("# Study: ")
+    _, question, picture, finding, table, words, *_ = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
     assert question.startswith("**") and question.endswith("?**")
     shown = re.fullmatch(r"!\[[^\]]+\]\((images/\w+\.png)\)", picture)
     assert shown and (DOCS / shown[1]).is_file()

@@ -278,7 +278,7 @@ def shows_own_records(plan, name):
 
 
 def figure_labels(wildcards):
-    """The same of a figure; the first one of a study that audits claims opens the report."""
+    """The same of a figure; the first one of a study that audits claims comes before all others."""
     made = PLANS[wildcards.study]
     order = f"{tables_labels(wildcards)['order']}.{made.figures.index(wildcards.figure):03d}"
     # Claims have units of their own.

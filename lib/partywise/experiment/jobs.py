@@ -30,10 +30,13 @@ def log_to(path: Path | str) -> logging.Logger:
     # On the level of file descriptors, so that compiled libraries and the interpreter's last words are caught too.
     for stream in (1, 2):
         os.dup2(handle.fileno(), stream)
-    logging.basicConfig(stream=handle, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+    logging.basicConfig(stream=handle, level=logging.WARNING, format="%(levelname)s %(message)s", force=True)
     logging.captureWarnings(True)
     sys.excepthook = _last_words
+    # Fonts that are cached, replaced by others or cut to their glyphs are no news of a run.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     logger = logging.getLogger("partywise")
+    logger.setLevel(logging.INFO)
     logger.info("threads: %s", ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREADS))
     if "SLURM_JOB_ID" in os.environ:
         logger.info("cluster: job %s on %s", os.environ["SLURM_JOB_ID"], os.environ.get("SLURMD_NODENAME", "unknown"))

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-# The label ``order`` (workflow/rules/study.smk) of the figure that opens the report.
+# The label ``order`` (workflow/rules/study.smk) of the figure that comes before all others, below the table of studies.
 FIRST = "first"
 # The label ``records`` of a figure that shows single records of a person's own data.
 OWN = "own"
@@ -126,7 +126,7 @@ class Run:
 
     @property
     def lead(self) -> Figure | None:
-        """The figure that opens the report, if there is one."""
+        """The figure that comes before all others, if there is one."""
         return next((figure for figure in self.figures if figure.order == FIRST), None)
 
 
