@@ -15,7 +15,7 @@ from partywise.experiment.plans import read_configuration
 from partywise.experiment.register import table
 from partywise.experiment.study import available
 
-from . import appendix, citation, container, expected, requirements, sources
+from . import appendix, citation, codemeta, container, expected, requirements, sources
 from .bibliography import cases, documents
 from .facts import absent, dead_links, pins, section, text, unhashed, unknown_commands, without
 from .measured import DATA, read
@@ -80,6 +80,8 @@ def reference(root: Path) -> Iterator[str]:
         yield f"{sources.CITATION} cites version {cited.get('version')}, the package is {version and version[1]}"
     if changes is None or changes[1] != released:
         yield f"{sources.CITATION} cites version {released}, CHANGELOG.md begins with {changes and changes[1]}"
+    if text(root, codemeta.PAGE) != codemeta.page(root):
+        yield f"{codemeta.PAGE} is not what {sources.CITATION} and pyproject.toml say: ./run pets --write"
     if "git_commit" not in text(root, "lib/partywise/experiment/results/provenance.py"):
         yield "cubes do not hold the commit that made them"
 

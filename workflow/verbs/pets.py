@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from artifact import appendix, expected, requirements, sources
+from artifact import appendix, codemeta, expected, requirements, sources
 from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
@@ -18,6 +18,7 @@ from partywise.files import replacing
 PAGES = {
     sources.PAGE: sources.page,
     sources.CITATION: sources.citation,
+    codemeta.PAGE: codemeta.page,
     requirements.PAGE: requirements.page,
     expected.PAGE: expected.page,
     appendix.PAGE: appendix.page,
