@@ -181,7 +181,30 @@ class Estimator(BaseEstimator):
                 )
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
-        """All parameters, the defaults of the options included."""
+        """All parameters, the defaults of the options included.
+
+        Parameters
+        ----------
+        deep : bool
+            Not read: no parameter is an estimator.
+
+        Returns
+        -------
+        dict of str to object
+
+        Raises
+        ------
+        TypeError
+            If an option of the protocol has no default.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> model = pw.VerticalLinear("exact", parties=3)
+        >>> found = model.get_params()
+        >>> found["parties"], found["ridge"]  # a parameter of every estimator, and an option of this protocol
+        (3, 0.0)
+        """
         found = {name: getattr(self, name) for name in self._own()}
         for one in fields(self._method.options) if self._has_protocol else ():
             if one.default is MISSING:
@@ -190,7 +213,29 @@ class Estimator(BaseEstimator):
         return found
 
     def set_params(self, **parameters: Any) -> Estimator:
-        """Change parameters; TypeError for one that the protocol does not have."""
+        """Change parameters, and return the estimator.
+
+        Parameters
+        ----------
+        **parameters
+            Of the estimator, or options of its protocol.
+
+        Raises
+        ------
+        TypeError
+            For one that the protocol does not have.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0)
+        >>> model.set_params(epsilon=0.5, tau=1.0).epsilon
+        0.5
+        >>> model.set_params(depth=3)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        TypeError: 'depth' is not a parameter of LabelPrivateLogisticRegression with protocol='walr'...
+        """
         if "protocol" in parameters:
             self.protocol = parameters["protocol"]
         if self._has_protocol:
@@ -318,7 +363,25 @@ class Transformer(TransformerMixin, Estimator):
     _column: ClassVar[str] = "component"
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
-        """Names of the columns that `transform` returns, such as component1, component2, ..."""
+        """Names of the columns that `transform` returns, such as component1, component2, ...
+
+        Parameters
+        ----------
+        input_features : object, optional
+            Not read: no column comes from one of the input alone.
+
+        Returns
+        -------
+        ndarray of str
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 4))
+        >>> model = pw.VerticalPCA(parties=[[0, 1], [2, 3]], random_state=7).fit(X)
+        >>> print(*model.get_feature_names_out())
+        component1 component2 component3 component4
+        """
         self._fitted_estimate()
         return np.array([f"{self._column}{place + 1}" for place in range(len(self.components_))], dtype=object)
 

@@ -131,6 +131,15 @@ class FunctionalBoosting(Estimator):
             If shapes disagree, values are not finite, the groups are no partition, or a public radius is missing.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "curves").normal(size=(200, 4, 3)) / 5  # four predictors, three coordinates each
+        >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0)
+        >>> selected = model.fit(X, X[:, 0] - X[:, 3], parties=[[0, 1], [2, 3]], rng=7).selected_
+        >>> selected.tolist(), f"epsilon {model.privacy_.epsilon_certified:.0f}"  # noise of .1 protects nobody
+        ([True, False, False, True], 'epsilon 970')
         """
         frame = X
         X, Y = numbers("X", X, 3, "(N, p, Q): records, predictors, coordinates"), numbers("y", y, 2, "(N, Q)")
@@ -169,7 +178,21 @@ class FunctionalBoosting(Estimator):
                 )
 
     def summary(self) -> str:
-        """Norms of the operators, what the fit costs, and what is not known of its noise."""
+        """Norms of the operators, what the fit costs, and what is not known of its noise.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "curves").normal(size=(200, 2, 3)) / 5
+        >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0, parties=2, random_state=7).fit(X, X[:, 0])
+        >>> print(model.summary())
+        epsilon 519.698 at delta 1e-05, for one features
+        noisy: the standard deviation of its noise is not computed: noisy values choose the operators along a path
+        <BLANKLINE>
+                      norm
+        x0           1.679
+        x1               0
+        """
         spent, squares = self.privacy_, np.sum(self._fitted_estimate().operators ** 2, axis=(1, 2))
         rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
         if np.isfinite(self.epsilon_claimed_):
@@ -180,11 +203,51 @@ class FunctionalBoosting(Estimator):
         return "\n".join([*rows, *(f"{f'x{k}':6} {root:11.4g}" for k, root in enumerate(np.sqrt(squares)))])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """Fitted curves, shape (N, Qy), of predictors (N, p, Qx); later queries are not in the account."""
+        """Fitted curves of predictors; later queries are not in the account.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p, Qx)
+            Predictor curves in the coordinates of the fit.
+
+        Returns
+        -------
+        ndarray of shape (N, Qy)
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "curves").normal(size=(200, 2, 3)) / 5
+        >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0, parties=2, random_state=7).fit(X, X[:, 0])
+        >>> model.predict(X[:2]).round(1) + 0.0
+        array([[ 0.1, -0.2,  0. ],
+               [ 0.4,  0.3, -0.1]])
+        >>> X[:2, 0].round(1)  # the truth
+        array([[ 0.1, -0.3, -0. ],
+               [ 0.4,  0.4, -0.1]])
+        """
         return self._fitted_estimate().predict(self._records(X, 3, "(N, p, Q)"))
 
     def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
-        """One minus the integrated squared error over that of the mean curve of ``y``."""
+        """One minus the integrated squared error over that of the mean curve of ``y``.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p, Qx)
+            Predictor curves in the coordinates of the fit.
+        y : ndarray of shape (N, Qy)
+            Their response curves.
+        sample_weight : ndarray of shape (N,), optional
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "curves").normal(size=(400, 2, 3)) / 5
+        >>> y = X[:, 0] + 0.1 * pw.stream(1, "noise").normal(size=(400, 3))
+        >>> model = pw.FunctionalBoosting(s=0.1, radius_value=1.0, parties=2, random_state=7).fit(X[:200], y[:200])
+        >>> round(model.score(X[200:], y[200:]), 2)  # the noise of the curves leaves .8 to explain
+        0.76
+        """
         Y = numbers("y", y, 2, "(N, Q)")
         weights = np.ones(len(Y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         errors, deviations = Y - self.predict(X), Y - np.average(Y, axis=0, weights=weights)

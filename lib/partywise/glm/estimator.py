@@ -193,6 +193,18 @@ class VerticalGLM(Results):
             For an ``rng`` of another kind, or an unknown option.
         ImportError
             Without PyNaCl, where ``ids`` are intersected.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 3))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 2]))
+        >>> model, names = pw.VerticalGLM("poisson"), ["age", "dose", "smoker"]
+        >>> model.fit(X, visits, parties=[["age", "dose"], ["smoker"]], names=names, rng=7).coef_.round(1) + 0.0
+        array([0. , 0. , 0.5])
+        >>> model.estimate_.numbers["record_openings"]  # in every step the first party sees the other's predictor
+        5
         """
         self._family()
         held_by = self._division(parties)

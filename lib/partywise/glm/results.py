@@ -28,7 +28,26 @@ Named: TypeAlias = "pandas.Series | pandas.DataFrame | Mapping[str, float]"
 
 
 class Results(Estimator):
-    """Attributes and methods of a fit, and the family that they are of."""
+    """Attributes and methods of a fit, and the family that they are of.
+
+    What is of the coefficients comes by their names, ``intercept`` first: in pandas where that is installed, else in a
+    mapping. Words and definitions are statsmodels'; likelihoods, and what counts them, are R's.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").normal(size=(200, 2))
+    >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
+    >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y, names=["age", "dose"])
+    >>> for name in fit.params.keys():
+    ...     numbers = [table[name] for table in (fit.params, fit.bse, fit.tvalues, fit.pvalues)]
+    ...     print(f"{name:9}", *(f"{number:8.3f}" for number in numbers))
+    intercept    1.052    0.073   14.328    0.000
+    age          0.103    0.073    1.412    0.160
+    dose         0.978    0.074   13.277    0.000
+    >>> fit.df_resid, round(fit.llf, 1), round(fit.aic, 1), round(fit.bic, 1)
+    (197, -289.4, 586.9, 600.1)
+    """
 
     family: str
     _design: Design | None = None
@@ -124,7 +143,22 @@ class Results(Estimator):
     def deviance_table(self) -> list[dict[str, float | str | None]] | None:
         """Rows of the analysis of deviance, as of `partywise.glm.diagnostics.deviance_table`.
 
-        None where the protocol does not report both deviances.
+        Returns
+        -------
+        list of dict, or None
+            None where the protocol does not report both deviances.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 2))
+        >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
+        >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y)
+        >>> for row in fit.deviance_table():
+        ...     print(f"{row['source']:8} {row['df']:4} {row['deviance']:6.1f}")
+        null      199  411.1
+        columns     2  199.4
+        residual  197  211.6
         """
         self._fitted_estimate()
         if self.deviance_ is None or self.null_deviance_ is None:
@@ -133,9 +167,27 @@ class Results(Estimator):
         return deviance_table(*fit, self.df_resid, self.n_features_in_, self._estimates_dispersion)
 
     def conf_int(self, alpha: float = 0.05) -> Named | None:
-        """Intervals of level ``1 - alpha`` by name, columns 0 and 1; None where ``intervals_.reason`` says why.
+        """Intervals by name, columns 0 and 1; None where ``intervals_.reason`` says why.
 
         Wald's where there are standard errors; of a private fit those of ``intervals_``, over records and noise.
+
+        Parameters
+        ----------
+        alpha : float
+            In (0, 1): one minus the level.
+
+        Examples
+        --------
+        >>> # Needs pandas.
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 2))
+        >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
+        >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y, names=["age", "dose"])
+        >>> fit.conf_int(alpha=0.1).round(2)
+                      0     1
+        intercept  0.93  1.17
+        age       -0.02  0.22
+        dose       0.86  1.10
         """
         tests = self._tests(1 - alpha)
         return self._by_name(self._fitted_estimate().intervals.bounds(1 - alpha) if tests is None else tests.interval)
@@ -143,14 +195,64 @@ class Results(Estimator):
     def compare_lr_test(self, restricted: Results) -> tuple[float, float, int]:
         """Likelihood ratio, its p-value and degrees of freedom, against the same model with fewer columns.
 
-        ValueError unless that is a fit of the same records by some of the columns, and both report a likelihood.
+        Parameters
+        ----------
+        restricted : VerticalGLM
+            A fit of the same records by some of the columns.
+
+        Returns
+        -------
+        tuple of float, float and int
+
+        Raises
+        ------
+        ValueError
+            If it is another fit, or one of both reports no likelihood.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 3))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 2]))
+        >>> full = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
+        >>> less = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X[:, 1:], visits, names=["x1", "x2"])
+        >>> ratio, p_value, df = full.compare_lr_test(less)
+        >>> print(f"{ratio:.2f} on {df} degree of freedom, p {p_value:.2f}: x0 says nothing more")
+        0.52 on 1 degree of freedom, p 0.47: x0 says nothing more
         """
         df = self._columns_less(restricted)
         ratio = 2 * (self._require("llf") - restricted._require("llf"))
         return ratio, float(chdtrc(df, max(ratio, 0.0))), df
 
     def compare_f_test(self, restricted: Results) -> tuple[float, float, int]:
-        """F statistic at this fit's dispersion, its p-value and numerator degrees of freedom; otherwise likewise."""
+        """F statistic at this fit's dispersion, its p-value and numerator degrees of freedom.
+
+        Parameters
+        ----------
+        restricted : VerticalGLM
+            A fit of the same records by some of the columns.
+
+        Returns
+        -------
+        tuple of float, float and int
+
+        Raises
+        ------
+        ValueError
+            If it is another fit, or one of both reports no deviance or no dispersion.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 3))
+        >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
+        >>> full = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y)
+        >>> less = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X[:, [0, 2]], y, names=["x0", "x2"])
+        >>> ratio, p_value, df = full.compare_f_test(less)
+        >>> print(f"F {ratio:.0f} on {df} and {full.df_resid} degrees of freedom, p {p_value:.0e}: x1 says much")
+        F 186 on 1 and 196 degrees of freedom, p 3e-30: x1 says much
+        """
         df = self._columns_less(restricted)
         gained = restricted._require("deviance_") - self._require("deviance_")
         ratio = gained / df / self._require("dispersion_")
@@ -197,19 +299,94 @@ class Results(Estimator):
         return response_of(block, np.arange(len(eta)), self.family, "caller"), eta
 
     def resid_response(self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Responses less their means, shape (n,), of records that are given again: a fit keeps none."""
+        """Responses less their means, of records that are given again: a fit keeps none.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit.
+        y : ndarray of shape (n,)
+            Their responses.
+        offset : ndarray of shape (n,), optional
+            Added to the linear predictor.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 2))
+        >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
+        >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y)
+        >>> np.allclose(X.T @ fit.resid_response(X, y), 0)  # least squares leaves nothing along a column
+        True
+        """
         response, eta = self._residuals(X, y, None, offset)
         return response.y - self._family().mean(eta)
 
     def resid_working(self, X: np.ndarray, y: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Residuals of the last working response, likewise."""
+        """Residuals of the last working response.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit.
+        y : ndarray of shape (n,)
+            Their responses.
+        offset : ndarray of shape (n,), optional
+            Added to the linear predictor.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 2))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
+        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
+        >>> np.allclose(fit.resid_working(X, visits), visits / fit.predict(X) - 1)  # of the log link
+        True
+        """
         response, eta = self._residuals(X, y, None, offset)
         return self._family().working(response.y, eta)
 
     def resid_pearson(
         self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
     ) -> np.ndarray:
-        """Residuals over the root of the variance function, times that of the weights, likewise."""
+        """Residuals over the root of the variance function, times that of the weights.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit.
+        y : ndarray of shape (n,)
+            Their responses.
+        sample_weight : ndarray of shape (n,), optional
+            Prior weights.
+        offset : ndarray of shape (n,), optional
+            Added to the linear predictor.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 2))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
+        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
+        >>> chi_square = (fit.resid_pearson(X, visits) ** 2).sum()
+        >>> print(f"{chi_square / fit.df_resid:.2f}")  # near 1: no sign of overdispersion
+        1.00
+        """
         response, eta = self._residuals(X, y, sample_weight, offset)
         family = self._family()
         return np.sqrt(response.weigh(family.weight(eta))) * family.working(response.y, eta)
@@ -217,21 +394,89 @@ class Results(Estimator):
     def resid_deviance(
         self, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None, offset: np.ndarray | None = None
     ) -> np.ndarray:
-        """Roots of what the records add to the deviance, with the sign of the residual, likewise."""
+        """Roots of what the records add to the deviance, with the sign of the residual.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit.
+        y : ndarray of shape (n,)
+            Their responses.
+        sample_weight : ndarray of shape (n,), optional
+            Prior weights.
+        offset : ndarray of shape (n,), optional
+            Added to the linear predictor.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 2))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
+        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
+        >>> np.allclose((fit.resid_deviance(X, visits) ** 2).sum(), fit.deviance_)
+        True
+        """
         response, eta = self._residuals(X, y, sample_weight, offset)
         family = self._family()
         parts = np.sqrt(np.maximum(response.weigh(family.unit_deviance(response.y, eta)), 0))
         return np.sign(response.y - family.mean(eta)) * parts
 
     def summary(self) -> str:
-        """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy."""
+        """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 2))
+        >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
+        >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y, names=["age", "dose"])
+        >>> print(fit.summary())
+        gaussian by joint: 200 records, 3 coefficients, ok after 2 iterations
+        deviance 211.621 of 411.071 without columns, explained 0.485
+        dispersion 1.07422, AIC 586.871
+        epsilon inf at delta 1e-05, for one row
+        <BLANKLINE>
+                          coef     std err      z or t           p       2.5 %      97.5 %
+        intercept        1.052      0.0734       14.33   2.262e-32      0.9069       1.196
+        age             0.1029     0.07285       1.412      0.1595    -0.04081      0.2465
+        dose            0.9784     0.07369       13.28    3.76e-29       0.833       1.124
+        """
         return summary_of(self, self._fitted_estimate(), self._tests(0.95))
 
     def submodel(self, columns: Sequence[int | str]) -> np.ndarray:
-        """Coefficients (1 + p,) of the model on some of the columns, from what was released: at no further cost.
+        """Coefficients of the model on some of the columns, from what was released: at no further cost.
 
-        The intercept comes first, and columns that are left out have 0. ValueError unless the protocol is ``moments``,
-        which alone releases what other models need.
+        Parameters
+        ----------
+        columns : sequence of int or str
+            Numbers or names of the columns that stay.
+
+        Returns
+        -------
+        ndarray of shape (1 + p,)
+            The intercept first; columns that are left out have 0.
+
+        Raises
+        ------
+        ValueError
+            Unless the protocol is ``moments``, which alone releases what other models need; or for an unknown column.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(2000, 3))
+        >>> y = X[:, 0] + X[:, 2] + 0.5 * pw.stream(1, "noise").normal(size=2000)
+        >>> scales = {"location": 0.0, "scale": 0.6, "statistic": (-3, 3)}
+        >>> model = pw.VerticalGLM("gaussian", "moments", epsilon=2.0, cipher="sized", random_state=7, **scales)
+        >>> model.fit(X, y).coef_.round(1) + 0.0
+        array([1.1, 0. , 1. ])
+        >>> model.submodel([0])[1:].round(1)  # of x0 alone, from the same release
+        array([1.1, 0. , 0. ])
         """
         released = self._fitted_estimate().moments
         if released is None:
@@ -243,7 +488,34 @@ class Results(Estimator):
         return coefficients(released, self.family, chosen)  # type: ignore[arg-type]
 
     def linear_predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Linear predictors, shape (n,), of records (n, p) with all columns."""
+        """Linear predictors of records.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit; a frame, where the fit has a formula.
+        offset : ndarray of shape (n,), optional
+            Added to them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If columns or the length of the offset do not fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 2))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
+        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
+        >>> fit.linear_predictor(np.array([[0.0, 0.0], [0.0, 2.0]])).round(1)  # the truth is 0 and 1
+        array([0.1, 0.9])
+        """
         estimate = self._fitted_estimate()
         framed = self._design is not None and hasattr(X, "columns")
         array = self._records(self._design.columns(X) if framed else X, 2, COLUMNS)  # type: ignore[union-attr]
@@ -253,7 +525,30 @@ class Results(Estimator):
         return estimate.predictor(array, shift)
 
     def predict(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Means of the response, shape (n,)."""
+        """Means of the response.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit; a frame, where the fit has a formula.
+        offset : ndarray of shape (n,), optional
+            Added to the linear predictor.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(500, 2))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
+        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X, visits)
+        >>> new = np.array([[0.0, 1.0]])
+        >>> fit.predict(new).round(1), fit.predict(new, offset=np.log([10])).round(1)  # visits in one year, and in ten
+        (array([1.7]), array([16.9]))
+        """
         return self._family().mean(self.linear_predictor(X, offset))
 
     def score(
@@ -264,6 +559,30 @@ class Results(Estimator):
         offset: np.ndarray | None = None,
         trials: np.ndarray | None = None,
     ) -> float:
-        """Share of the null deviance of these records that the fit explains."""
+        """Share of the null deviance of these records that the fit explains.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit.
+        y : ndarray of shape (n,)
+            Their responses.
+        sample_weight : ndarray of shape (n,), optional
+            Prior weights.
+        offset : ndarray of shape (n,), optional
+            Added to the linear predictor.
+        trials : ndarray of shape (n,), optional
+            Of a binomial family: y are successes among so many.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(1000, 2))
+        >>> visits = pw.stream(1, "visits").poisson(np.exp(0.5 * X[:, 1]))
+        >>> fit = pw.VerticalGLM("poisson", parties=2, random_state=7).fit(X[:500], visits[:500])
+        >>> round(fit.score(X[500:], visits[500:]), 2)  # of records that it was not fitted to
+        0.19
+        """
         response, eta = self._residuals(X, y, sample_weight, offset, trials)
         return deviance_r2(response.deviance(eta), response.null()[1])

@@ -126,6 +126,17 @@ class LabelPrivateLogisticRegression(Estimator):
             If shapes disagree, values are not finite, there are other than two labels, or there are not two parties.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0).fit(X, y, parties=("clinic", "registry"), rng=7)
+        >>> [(row["sender"], row["name"]) for row in model.transcript_]
+        [('clinic', 'features'), ('registry', 'noisy dot-product')]
+        >>> model.coef_.round(1), model.noise_errors_[1:].round(1)
+        (array([5.3, 0.5]), array([0.2, 0.1]))
         """
         features = with_intercept(numbers("X", X, 2, LIKE))
         labels, classes = labels_of(y, len(features), both=False)
@@ -154,7 +165,23 @@ class LabelPrivateLogisticRegression(Estimator):
         return self
 
     def summary(self) -> str:
-        """The coefficients with what the noise of privacy gives each of them, and what the fit costs."""
+        """The coefficients with what the noise of privacy gives each of them, and what the fit costs.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
+        >>> print(pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y).summary())
+        epsilon 1 at delta 1e-05, for one label
+        noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order
+        intervals: over labels and noise, ridge taken off
+        <BLANKLINE>
+                          coef    noise sd       2.5 %      97.5 %
+        intercept       -2.894      0.1035      -3.293      -2.527
+        x0               5.306      0.1546       4.784       5.887
+        x1              0.4721      0.1028     0.05251      0.8985
+        """
         theta, errors, spent = self._fitted_estimate().theta, self.noise_errors_, self.privacy_
         given = {"coef": theta}
         if errors is not None:
@@ -175,24 +202,120 @@ class LabelPrivateLogisticRegression(Estimator):
         return "\n".join(rows)
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Margins, for the logit the log odds of label 1, shape (N,)."""
+        """Margins, for the logit the log odds of the second label.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+            Features in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (N,)
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
+        >>> model.decision_function([[0.1, 0.5], [0.9, 0.5]]).round(1)
+        array([-2.1,  2.1])
+        """
         return with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().theta
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities of both labels, shape (N, 2)."""
+        """Probabilities of both labels, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+            Features in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (N, 2)
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
+        >>> model.predict_proba([[0.1, 0.5], [0.9, 0.5]]).round(1)  # the truth of the second label is .1 and .9
+        array([[0.9, 0.1],
+               [0.1, 0.9]])
+        """
         ones = self._fitted_estimate().link.mean(self.decision_function(X))
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        """The likelier label of each example, shape (N,)."""
+        """The likelier label of each example.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+            Features in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (N,)
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = ["yes" if one > 0.5 else "no" for one in X[:, 0]]
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
+        >>> model.predict([[0.0, 0.5], [1.0, 0.5]]).tolist()
+        ['no', 'yes']
+        """
         return self._shown_class(self._fitted_estimate().link.label(self.decision_function(X)) == 1)
 
     def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
-        """Logarithms of the probabilities, shape (N, 2)."""
+        """Logarithms of the probabilities of both labels.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+            Features in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (N, 2)
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
+        >>> loss = -model.predict_log_proba(X)[range(2000), y.astype(int)].mean()
+        >>> print(f"{loss:.2f}")  # guessing has log 2 = .69
+        0.51
+        """
         return np.log(self.predict_proba(X))
 
     def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
-        """Share of labels that are predicted right."""
+        """Share of labels that are predicted right.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+            Features in [0, 1].
+        y : ndarray of shape (N,)
+            Their labels.
+        sample_weight : ndarray of shape (N,), optional
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
+        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
+        >>> print(f"{model.score(X, y):.2f}")  # whoever knows how the labels were drawn is right as often
+        0.75
+        """
         return self._accuracy(X, y, sample_weight)
 
 

@@ -145,6 +145,17 @@ class VerticalPCA(Transformer):
             of the columns into two or more groups.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 4)) + pw.stream(1, "shared").normal(size=(200, 1))
+        >>> model = pw.VerticalPCA().fit(X, parties=[[0, 1], [2, 3]], rng=7)
+        >>> model.explained_variance_ratio_.round(2)  # of one common factor
+        array([0.65, 0.13, 0.12, 0.1 ])
+        >>> np.allclose(model.correlation_, np.corrcoef(X.T)), model.vif_.round(1)
+        (True, array([1.8, 1.9, 1.6, 1.7]))
         """
         blocks, groups, shown = blocks_of(X, self._division(parties), ids, names)
         p = len(shown)
@@ -175,12 +186,30 @@ class VerticalPCA(Transformer):
             self.__dict__.pop(name, None)
 
     def transform(self, X: np.ndarray) -> np.ndarray:
-        """Scores (n, p) of records: centred, scaled for a correlation matrix, times the loadings.
+        """Scores of records: centred, scaled for a correlation matrix, times the loadings.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Records with the columns of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n, p)
 
         Raises
         ------
         AttributeError
             With ``block_svd``, whose loadings belong to rotated columns that only the parties can make.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").normal(size=(200, 4)) + pw.stream(1, "shared").normal(size=(200, 1))
+        >>> scores = pw.VerticalPCA(parties=[[0, 1], [2, 3]], random_state=7).fit(X).transform(X)
+        >>> scores.var(axis=0, ddof=1).round(2), np.allclose(np.corrcoef(scores.T), np.eye(4))
+        (array([2.61, 0.53, 0.47, 0.39]), True)
         """
         self._fitted_estimate()
         if self.protocol == "block_svd":

@@ -151,6 +151,18 @@ class VerticalBoosting(Predictor):
             residuals of a regression.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(500, 4))
+        >>> y, held = X[:, 0] + X[:, 3] > 1, [[0, 1], [2, 3]]
+        >>> model = pw.VerticalBoosting(epsilon=2.0, public_edges=[np.linspace(0.1, 0.9, 9)] * 4, cipher="sized")
+        >>> alone = pw.VerticalBoosting("active_only")
+        >>> scores = [one.fit(X, y, parties=held, rng=7).score(X, y) for one in (model, alone)]
+        >>> print("{:.2f}, without the other party's columns {:.2f}".format(*scores))
+        0.94, without the other party's columns 0.75
         """
         features = numbers("X", X, 2, "(n, d): records, columns")
         response, d = self._response(y, len(features)), features.shape[1]
