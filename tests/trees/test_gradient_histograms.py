@@ -46,6 +46,13 @@ def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.nd
     return GradientHistograms(sizes, Z.T @ g, Z.T @ (h[:, None] * Z), **(exact | more))
 
 
+def values_of(tables, options, q=2.0):
+    """Values of the tables of all features, and the numbers of the fit."""
+    edges = [np.arange(size - 1.0) for size in tables.sizes]
+    found, numbers = fit_tables(tables, options, range(len(edges)), edges, q=q)
+    return [table.values for table in found], numbers
+
+
 @pytest.mark.parametrize("squared", [True, False])
 def test_without_noise_tables_are_boosted_stumps_of_the_records(squared):
     sizes, options = (6, 4, 9), LocalTablesOptions(stumps=60)
@@ -54,7 +61,7 @@ def test_without_noise_tables_are_boosted_stumps_of_the_records(squared):
     h = np.ones(400) if squared else 0.05 + 0.2 * rng.random(400)
     expected, splits = boosted_by_records(codes, sizes, residual, h, options)
     tables = tables_of(codes, sizes, -residual, h)
-    values, numbers = fit_tables(tables, options)
+    values, numbers = values_of(tables, options)
     fitted = sum(table[codes[:, f]] for f, table in enumerate(values))
     assert len(splits) > 20 and len({f for f, _ in splits}) == 3
     assert np.abs(fitted - expected).max() <= 1e-10
@@ -194,7 +201,7 @@ def test_noise_is_not_fitted():
         empty = tables_of(codes, sizes, np.zeros(2000), np.ones(2000))
         tables = noisy(empty, 10.0, seed)
         for q in taken:
-            taken[q] += fit_tables(tables, OPTIONS, q=q)[1]["stumps"]
+            taken[q] += values_of(tables, OPTIONS, q=q)[1]["stumps"]
     assert taken[0.0] == 3000
     assert taken[2.0] < 300
 
@@ -205,14 +212,14 @@ def test_the_total_of_each_feature_is_the_known_one():
     codes = codes_of(300, sizes)
     tables = noisy(tables_of(codes, sizes, np.cos(codes[:, 0]), np.ones(300)), 1.0, 7)
     shifted = GradientHistograms(**(vars(tables) | {"G": tables.G + np.repeat([3.0, -2.0], sizes)}))
-    for one, other in zip(fit_tables(tables, OPTIONS)[0], fit_tables(shifted, OPTIONS)[0], strict=True):
+    for one, other in zip(values_of(tables, OPTIONS)[0], values_of(shifted, OPTIONS)[0], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
-    assert any(table.any() for table in fit_tables(tables, OPTIONS)[0])
+    assert any(table.any() for table in values_of(tables, OPTIONS)[0])
 
 
 def test_columns_without_cuts_and_tables_without_columns():
     tables = tables_of(np.zeros((50, 2), dtype=int), (1, 1), np.ones(50), np.ones(50))
-    values, numbers = fit_tables(tables, OPTIONS)
+    values, numbers = values_of(tables, OPTIONS)
     assert [table.tolist() for table in values] == [[0.0], [0.0]]
     assert numbers["stumps"] == 0
     assert len(Cuts.of((1, 1)).cut) == 0
@@ -305,7 +312,7 @@ def test_where_noise_hides_everything_values_stay_small():
         found = []
         for seed in range(40):
             given = noisy(tables_of(codes, sizes, g, np.ones(300), squares=squares), sigma, seed)
-            values, _ = fit_tables(given, OPTIONS)
+            values, _ = values_of(given, OPTIONS)
             found.append(max(np.abs(table).max() for table in values))
         largest[squares is None] = max(found)
     assert largest[False] < 0.5 < 2 < largest[True]

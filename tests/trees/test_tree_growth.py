@@ -157,7 +157,7 @@ def test_twenty_levels_part_all_rows_that_differ(codes_of):
     alike = np.unique(codes.codes, axis=0, return_inverse=True)[1]
     pairs = np.stack([level.leaf, alike], axis=1)
     assert len(np.unique(pairs, axis=0)) == len(np.unique(alike)) == len(np.unique(level.leaf))
-    tree = tree_of(level, np.zeros(level.totals.shape[1]), codes.thresholds)
+    tree = tree_of(level, np.zeros(level.totals.shape[1]), codes.thresholds, np.zeros(level.totals.shape[1]))
     assert np.array_equal(tree.leaves_of(X), level.leaf) and np.array_equal(
         tree.leaves_of_codes(codes.codes), level.leaf
     )

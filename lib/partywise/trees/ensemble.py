@@ -81,7 +81,8 @@ class Growing:
 
     def with_tree(self, level: Level, data: CodedColumns, options: TreeOptions, criterion: Criterion) -> Growing:
         """One tree more, from its closed level."""
-        tree = tree_of(level, leaf_values(level.totals, options, criterion), data.thresholds)
+        terms = rule_of(options).term(level.totals)
+        tree = tree_of(level, leaf_values(level.totals, options, criterion), data.thresholds, terms)
         return Growing((*self.trees, tree), self.scores + weight_of(options) * tree.value[level.leaf])
 
 

@@ -19,6 +19,7 @@ from ..federation.secure_streams import Randomness
 from ..models.criteria import Criterion
 from ..models.links import LOGIT
 from ..privacy.accounted_values import Public
+from .effects import ImportanceType, PartialDependence, checked_grid, dependence, grid_of, importances
 from .model import Column, PublicFacts
 from .options import (
     ActiveOnlyOptions,
@@ -61,6 +62,8 @@ class VerticalBoosting(Predictor):
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     active : {"first", "last"}
         Which party holds y, unless the fit says it.
+    importance_type : {"gain", "split"}
+        What ``feature_importances_`` adds up.
     **options
         Fields of the protocol's dataclass in `partywise.trees.options`.
 
@@ -70,6 +73,8 @@ class VerticalBoosting(Predictor):
         Trees and tables with the thresholds of all parties, as only an evaluator sees them.
     classes_ : ndarray of shape (2,)
         The labels in order, of classification.
+    feature_importances_ : ndarray of shape (d,)
+        Share of each column in what all splits lower the loss by, or in their number; see the property.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's columns at all passive parties.
 
@@ -86,6 +91,10 @@ class VerticalBoosting(Predictor):
     >>> model = pw.VerticalBoosting("pooled", num_of_trees=5, parties=[[0, 1], [2, 3]], random_state=7)
     >>> model.fit(X, X[:, 3] > 0.5).score(X, X[:, 3] > 0.5)
     1.0
+    >>> model.feature_importances_.round(2).tolist()
+    [0.0, 0.0, 0.0, 1.0]
+    >>> model.partial_dependence(3, [0.2, 0.8]).average.round(1).tolist()
+    [-3.3, 3.3]
     """
 
     unit = "features"
@@ -108,12 +117,14 @@ class VerticalBoosting(Predictor):
         public_edges: Sequence[ArrayLike | None] | None = None,
         public_bounds: Sequence[Sequence[float] | None] | None = None,
         active: Literal["first", "last"] = "last",
+        importance_type: ImportanceType = "gain",
         parties: int | Sequence[Sequence[int]] = 2,
         random_state: Randomness | None = None,
         shared_budget: Budget | None = None,
         **options: object,
     ) -> None:
         self.active: Literal["first", "last"] = active
+        self.importance_type: ImportanceType = importance_type
         self.loss, self.public_edges, self.public_bounds = loss, public_edges, public_bounds
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
@@ -185,6 +196,99 @@ class VerticalBoosting(Predictor):
         self.n_features_in_ = d
         self._keep_names(X)
         return self
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of each column in all gains or splits, shape (d,), by ``importance_type``: they sum to 1, or are 0.
+
+        A gain is what a split lowers the loss by, to second order, with the shrinkage of its step.
+
+        ============================ =======================================================================
+        columns                      gains and splits come from
+        ============================ =======================================================================
+        passive, ``tables``          released noisy sums, less what a stump is charged for their noise
+        passive, ``local_tables``    histograms of released randomised codes, likewise
+        passive, other protocols     what crossed: (noised) ranks or codes, decrypted sums, the columns
+        the active party's           its own trees, on its own columns and labels
+        ============================ =======================================================================
+
+        All of it is post-processing: it costs nothing beyond ``privacy_``. Who gets the importances of the active
+        party's columns gets unprotected sums of that party's labels, as with the leaves of its trees.
+
+        Raises
+        ------
+        NotFittedError
+            Before a fit.
+        ValueError
+            If ``importance_type`` is another, or the model came without gains.
+        """
+        ensemble = self._fitted_estimate().ensemble
+        if self.importance_type not in ("gain", "split"):
+            raise ValueError(f"importance_type={self.importance_type!r}: use 'gain' or 'split'.")
+        return importances(ensemble, self.n_features_in_, self.importance_type)
+
+    def partial_dependence(
+        self,
+        features: int | str | Sequence[int | str],
+        grid: ArrayLike | Sequence[ArrayLike] | None = None,
+    ) -> PartialDependence:
+        """Mean score where some columns have given values and the others are as they were.
+
+        It is made of the model alone and costs nothing: others are averaged over the covers of the nodes of trees
+        (scikit-learn's method "recursion") and over the released sums of hessians in the bins of tables, which are
+        noisy numbers of records in regression and with ``algo="gbdt"``, and those below 0 count as 0.
+
+        Parameters
+        ----------
+        features : int, str or a sequence of them
+            Columns, by number or by name.
+        grid : array_like or a sequence of array_like, optional
+            Values of the column, or of each column; by default one in each bin of its ``public_edges``. Do not take
+            them from records.
+
+        Returns
+        -------
+        PartialDependence
+            ``grid`` of each column, and ``average`` of shape (k_1, k_2, ...), on the scale of ``decision_function``
+            or of the numbers.
+
+        Raises
+        ------
+        NotFittedError
+            Before a fit.
+        ValueError
+            If a column is unknown or given twice, a grid is missing where no edges are declared, or not finite.
+        """
+        ensemble = self._fitted_estimate().ensemble
+        one = isinstance(features, int | np.integer | str)
+        chosen = [self._column_number(name) for name in ([features] if one else list(features))]  # type: ignore[arg-type]
+        if not chosen or len(set(chosen)) < len(chosen):
+            raise ValueError(f"features={features!r}: give different columns, at least one.")
+        if grid is None:
+            points = {column: grid_of(self._declared_edges(column)) for column in chosen}
+        else:
+            given: list[ArrayLike] = [grid] if one else list(grid)  # type: ignore[arg-type,list-item]
+            if len(given) != len(chosen):
+                raise ValueError(f"grid has {len(given)} entries for {len(chosen)} columns: give one a column.")
+            points = {column: checked_grid(values, column) for column, values in zip(chosen, given, strict=True)}
+        return PartialDependence(tuple(points.values()), dependence(ensemble, points))
+
+    def _column_number(self, column: int | str) -> int:
+        """Number of a column of the fit."""
+        names = getattr(self, "feature_names_in_", np.array([], dtype=object)).tolist()
+        if isinstance(column, str):
+            if column not in names:
+                raise ValueError(f"features name {column!r}, which the fit did not have: it had {names or 'no names'}.")
+            return names.index(column)
+        if not 0 <= column < self.n_features_in_:
+            raise ValueError(f"features name column {column!r}: give 0 to {self.n_features_in_ - 1}.")
+        return int(column)
+
+    def _declared_edges(self, column: int) -> np.ndarray:
+        edges = None if self.public_edges is None else self.public_edges[column]
+        if edges is None:
+            raise ValueError(f"grid is missing: column {column} has no public_edges; give the values to look at.")
+        return np.asarray(edges, dtype=float)
 
     @property
     def _kind(self) -> str:

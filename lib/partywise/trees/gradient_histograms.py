@@ -6,11 +6,12 @@ Source: seed 003; the method is the project's own (specification, section 5).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from .model import Table
 from .options import TableOptions
 from .stumps import Cuts, boosted_stumps, merged_stumps
 
@@ -95,15 +96,23 @@ def even_variance(size: int, variance: float) -> np.ndarray:
 
 
 def fit_tables(
-    histograms: GradientHistograms, options: TableOptions, *, q: float = 2.0
-) -> tuple[tuple[np.ndarray, ...], dict[str, float]]:
-    """Values of one table for each feature, which are added to the scores of the first model.
+    histograms: GradientHistograms,
+    options: TableOptions,
+    columns: Sequence[int],
+    edges: Sequence[np.ndarray],
+    *,
+    q: float = 2.0,
+) -> tuple[tuple[Table, ...], dict[str, float]]:
+    """One table for each feature, which are added to the scores of the first model.
+
+    columns, edges : global number and declared cuts (size - 1,) of each feature
 
     Notes
     -----
     Post-processing: it reads the histograms only, so it costs nothing.
     """
-    H, least = semi_definite(consistent(histograms))
+    measured = consistent(histograms)
+    H, least = semi_definite(measured)
     found = boosted_stumps(
         _correct_totals(histograms),
         H,
@@ -116,7 +125,20 @@ def fit_tables(
         q=q,
         ridge=ridge(histograms),
     )
-    return merged_stumps(found, histograms.sizes), {"stumps": len(found), "least_eigenvalue": least}
+    values, noise = merged_stumps(found, histograms.sizes), noise_of_steps(histograms, options)
+    tables = tuple(
+        Table(
+            column,
+            edges[f],
+            values[f],
+            noise[f],
+            np.diag(measured)[histograms.cells[f]],
+            math.fsum(stump.gain for stump in found if stump.feature == f),
+            sum(stump.feature == f for stump in found),
+        )
+        for f, column in enumerate(columns)
+    )
+    return tables, {"stumps": len(found), "least_eigenvalue": least}
 
 
 def ridge(histograms: GradientHistograms) -> np.ndarray:

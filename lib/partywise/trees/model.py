@@ -60,6 +60,9 @@ class Tree:
     threshold : (m,) float, raw value up to which a record goes left, as the owner of the column knows it
     left, right : (m,) int, the children; undefined at a leaf
     value : (m,) float, of a leaf
+    cover : (m,) sum of the hessians of the training records in a node, their number where the method has no hessians;
+        None where it is not known
+    gain : (m,) what a split takes from the sum of squares over covers, 0 at a leaf; None where it is not known
     """
 
     feature: np.ndarray
@@ -68,6 +71,8 @@ class Tree:
     left: np.ndarray
     right: np.ndarray
     value: np.ndarray
+    cover: np.ndarray | None = None
+    gain: np.ndarray | None = None
 
     def leaves_of(self, X: np.ndarray) -> np.ndarray:
         """(n,) node in which each row of raw values X (n, d) ends."""
@@ -95,12 +100,18 @@ class Table:
     feature : global number of the column; edges : (b - 1,) raw cuts; values : (b,)
     noise : (b,) standard deviation that the noise of what was released gives to one Newton step of a bin alone; None
         where it is not known
+    cover : (b,) sum of the hessians in a bin as released, noise included; None where it is not known
+    gain : what the stumps of the column lowered the loss by, as the released sums have it; None where it is not known
+    splits : number of these stumps
     """
 
     feature: int
     edges: np.ndarray
     values: np.ndarray
     noise: np.ndarray | None = None
+    cover: np.ndarray | None = None
+    gain: float | None = None
+    splits: int = 0
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """(n,) values at the rows of X (n, d)."""

@@ -13,12 +13,14 @@ class Stump:
     """``left`` in the bins 0..cut of a feature, ``right`` in the others; shrinkage is in the values.
 
     feature : position among the features of the tables
+    gain : what it lowers the loss by, less what is charged for noise
     """
 
     feature: int
     cut: int
     left: float
     right: float
+    gain: float
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ def boosted_stumps(
         slope += H[:, start:split].sum(1) * values[0] + H[:, split:end].sum(1) * values[1]
         slope[start:split] += penalty[start:split] * values[0]
         slope[split:end] += penalty[split:end] * values[1]
-        found.append(Stump(int(cuts.feature[best]), int(cuts.cut[best]), *map(float, values)))
+        lowered = eta * (1 - eta / 2) * gain[best]
+        found.append(Stump(int(cuts.feature[best]), int(cuts.cut[best]), *map(float, (*values, lowered))))
     return tuple(found)
 
 

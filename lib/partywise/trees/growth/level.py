@@ -133,12 +133,14 @@ def cut_at_next_row(level: Level, codes: np.ndarray, columns: np.ndarray) -> Lev
     return replace(level, nodes=(feature, raised, left, right))
 
 
-def tree_of(level: Level, values: np.ndarray, thresholds: Sequence[np.ndarray]) -> Tree:
+def tree_of(level: Level, values: np.ndarray, thresholds: Sequence[np.ndarray], terms: np.ndarray) -> Tree:
     """The finished tree of a closed level.
 
-    values : (nodes,) as leaves; thresholds : raw cuts of every column, nan where unknown
+    values : (nodes,) as leaves; thresholds : raw cuts of every column, nan where unknown; terms : (nodes,) what a node
+        is worth, of which gains are differences
     """
     feature, cut, left, right = level.nodes
     inner = feature != LEAF
     raw = [thresholds[f][c] if f != LEAF else np.nan for f, c in zip(feature.tolist(), cut.tolist(), strict=True)]
-    return Tree(feature, cut, np.array(raw), left, right, np.where(inner, 0.0, values))
+    gain = np.where(inner, terms[left] + terms[right] - terms, 0.0)
+    return Tree(feature, cut, np.array(raw), left, right, np.where(inner, 0.0, values), level.totals[1], gain)

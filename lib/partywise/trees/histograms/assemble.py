@@ -9,7 +9,6 @@ import numpy as np
 
 from ...privacy.statistics.newton import GRID, ONE, hessians
 from ..gradient_histograms import GradientHistograms, even_variance
-from ..model import Table
 from .plan import HistogramPlan, Share
 
 
@@ -64,10 +63,3 @@ def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarr
         block = values[at : at + sizes[f] * sizes[e]].reshape(sizes[f], sizes[e])
         H[np.ix_(cells[f], cells[e])], H[np.ix_(cells[e], cells[f])] = block, block.T
         at += block.size
-
-
-def tables_of(values: Sequence[np.ndarray], noise: Sequence[np.ndarray], plan: HistogramPlan) -> tuple[Table, ...]:
-    """The values of every passive column, in the order of `assemble_histograms`, with its declared cuts."""
-    edges = {c: one.value for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True)}
-    parts = zip(sorted(edges), values, noise, strict=True)
-    return tuple(Table(column, edges[column], own, deviation) for column, own, deviation in parts)

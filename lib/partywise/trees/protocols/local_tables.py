@@ -29,10 +29,10 @@ from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
 from ..codes import public_bins
-from ..gradient_histograms import fit_tables, noise_of_steps
+from ..gradient_histograms import fit_tables
 from ..histograms.debias import debias_histograms
 from ..histograms.feature_sets import FeatureSets, feature_sets
-from ..model import ColumnGroups, Ensemble, Estimate, Table, TreeSpec
+from ..model import ColumnGroups, Ensemble, Estimate, TreeSpec
 from ..options import LocalTablesOptions
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import score_held_out
@@ -117,10 +117,8 @@ def active_model(
     # With one feature a record nothing is known of pairs: fewer cuts must win by chance.
     cuts = sum(plan.sizes) - len(plan.sizes)
     q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
-    values, numbers = fit_tables(histograms, spec.options, q=q)
-    parts = zip(plan.columns, plan.edges, values, noise_of_steps(histograms, spec.options), strict=True)
-    filled = tuple(Table(column, edges.value, own, noise) for column, edges, own, noise in parts)
-    return replace(ensemble, tables=filled), numbers
+    tables, numbers = fit_tables(histograms, spec.options, plan.columns, [edges.value for edges in plan.edges], q=q)
+    return replace(ensemble, tables=tables), numbers
 
 
 def active_estimate(

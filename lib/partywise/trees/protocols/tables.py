@@ -37,8 +37,8 @@ from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import OBSERVER, OpenedIntegers, Release
 from ...privacy.statistics.encrypted_integers import EncryptedIntegers
 from ..codes import public_bins
-from ..gradient_histograms import fit_tables, noise_of_steps
-from ..histograms.assemble import assemble_histograms, integers_of, tables_of
+from ..gradient_histograms import fit_tables
+from ..histograms.assemble import assemble_histograms, integers_of
 from ..histograms.plan import HistogramPlan, histogram_plan
 from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
 from ..model import ColumnGroups, Ensemble, Estimate, PublicFacts, TreeSpec
@@ -144,8 +144,11 @@ def local_model(
         for integers, share in zip(released, plan.shares, strict=True):
             observer.add_key(OpenedIntegers(release_name(share.party), integers))
     sums = assemble_histograms(released, *records, plan)
-    values, numbers = fit_tables(sums, options)
-    return replace(ensemble, tables=tables_of(values, noise_of_steps(sums, options), plan)), numbers
+    edges = dict(
+        sorted((c, one.value) for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True))
+    )
+    tables, numbers = fit_tables(sums, options, tuple(edges), tuple(edges.values()))
+    return replace(ensemble, tables=tables), numbers
 
 
 def local_cuts(passive: Party, plan: HistogramPlan) -> tuple[np.ndarray, ...]:
