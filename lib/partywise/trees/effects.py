@@ -35,7 +35,7 @@ def importances(ensemble: Ensemble, d: int, kind: ImportanceType) -> np.ndarray:
     found = np.zeros(d)
     for tree in ensemble.trees:
         inner = tree.feature != LEAF
-        np.add.at(found, tree.feature[inner], 1.0 if kind == "split" else _lowered(ensemble, tree)[inner])
+        np.add.at(found, tree.feature[inner], 1.0 if kind == "split" else _loss_decrease(ensemble, tree)[inner])
     for table in ensemble.tables:
         if kind == "gain" and table.gain is None:
             raise ValueError(
@@ -46,7 +46,7 @@ def importances(ensemble: Ensemble, d: int, kind: ImportanceType) -> np.ndarray:
     return found / total if total > 0 else found
 
 
-def _lowered(ensemble: Ensemble, tree: Tree) -> np.ndarray:
+def _loss_decrease(ensemble: Ensemble, tree: Tree) -> np.ndarray:
     """(m,) what splits lower the loss by: a step of boosting is shortened, a tree of a forest is one of many."""
     if tree.gain is None:
         raise ValueError(f"a tree has no gains: {REMEDY}, or use importance_type='split'.")
