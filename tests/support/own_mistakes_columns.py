@@ -69,7 +69,7 @@ FILES: list[Mistake] = [
     ("OpenDocument", raw("shop.csv", b"PK\x03\x04mimetypeapplication/vnd.oasis.opendocument.spreadsheet"), "(.ods)"),
     ("zip", raw("shop.csv", b"PK\x03\x04" + DRAW), "shop.csv is a zip archive: unpack it"),
     ("gzip", raw("shop.csv", b"\x1f\x8b" + DRAW), "shop.csv is compressed by gzip: unpack it"),
-    ("Parquet", raw("shop.csv", b"PAR1" + DRAW), "shop.csv is a Parquet file: read it with pandas or R and save it"),
+    ("Parquet", raw("shop.csv", b"PAR1" + DRAW), "shop.csv is a Parquet file: give it a name that ends in .parquet"),
     ("SPSS", raw("shop.csv", b"$FL2@(#)"), "shop.csv is an SPSS file (.sav): in SPSS save it as CSV"),
     ("R", raw("shop.csv", b"X\n\x00\x00"), "shop.csv is a file of R (.rds): in R write it with write.csv"),
     ("UTF-16", raw("shop.csv", "id,a,c\nc1,1,x\n".encode("utf-16")), "is UTF-16 text, as Windows writes it: set enc"),

@@ -1,4 +1,4 @@
-"""A person's CSV file as columns of text, and text as numbers; whatever is wrong is told with its file and row."""
+"""A person's file as columns of text, and text as numbers; whatever is wrong is told with its file and row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import difflib
 import io
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import numpy as np
 
 from ...errors import DataMissing
 from ...files import READ_POLICY
+from .arrow import read_columns
 from .entries import is_number, plain_number, stamps_as_numbers, trouble
 from .foreign import foreign
-from .grammar import TextForm
+from .grammar import ISO, TextForm, is_typed
 
 LISTED = 12
 # What stands in place of files, where a party has its own alone (`partywise.datasets.own.remote`); None: nothing.
@@ -26,13 +27,17 @@ PLACEHOLDERS: ContextVar[Mapping[str, bytes] | None] = ContextVar("IN_PLACE", de
 
 @dataclass(frozen=True)
 class TextTable:
-    """The rows of a CSV file: ``rows[i]`` is line ``lines[i]`` of the file, ``form`` how their entries are written."""
+    """The rows of a file: ``rows[i]`` is line ``lines[i]`` of the file, ``form`` how their entries are written.
+
+    refusals : columns that cannot be read as text, each with the end of a sentence that says why
+    """
 
     file: str
     header: tuple[str, ...]
     rows: list[list[str]]
     lines: list[int]
     form: TextForm
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str, *, stripped: bool = True) -> list[str]:
         """Entries of a column, without blanks around them unless they count; an absent one raises ``DataMissing``."""
@@ -40,6 +45,8 @@ class TextTable:
             told = f"{nearest(name, self.header, 'its columns are')}{self._no_name(name)}"
             raise DataMissing(f"{self.file} has no column {name!r}: {told}.")
         READ_POLICY.get().check_column(self.file, name)
+        if name in self.refusals:
+            raise DataMissing(f"{self.file}: {name} {self.refusals[name]}, or take the column out.")
         place = self.header.index(name)
         return [row[place].strip() if stripped else row[place] for row in self.rows]
 
@@ -88,7 +95,13 @@ def read_bytes(file: str) -> bytes:
 
 
 def read_table(content: bytes, file: str, form: TextForm) -> TextTable:
-    """Header and rows of CSV text; blank lines are skipped."""
+    """Header and rows of a file: of a Parquet or Arrow one by its types, of CSV text without blank lines."""
+    if is_typed(file):
+        typed = read_columns(content, file, form)
+        rows = [list(row) for row in zip(*typed.texts, strict=True)]
+        _check_header(typed.header, rows, file)
+        told = TextForm(time_format=form.time_format or ISO, id_as_text=form.id_as_text)
+        return TextTable(file, typed.header, rows, list(range(1, len(rows) + 1)), told, typed.refusals)
     if what := foreign(content, file, form.encoding):
         raise DataMissing(f"{file} is {what}.")
     text, delimiter = _decode(content, file, form.encoding), form.delimiter
@@ -112,11 +125,7 @@ def read_table(content: bytes, file: str, form: TextForm) -> TextTable:
     if not any(header):
         raise DataMissing(f"{file} is empty: its first row must name the columns.")
     _check_delimiter(header, file, delimiter)
-    twice = sorted({name for name in header if name and header.count(name) > 1})
-    if twice:
-        raise DataMissing(f"{file} has several columns called {twice[0]!r}: give each its own name.")
-    if not rows:
-        raise DataMissing(f"{file} has a header and no rows: nothing was measured.")
+    _check_header(header, rows, file)
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
             raise DataMissing(
@@ -124,6 +133,14 @@ def read_table(content: bytes, file: str, form: TextForm) -> TextTable:
                 f"{_explain_lengths(rows, header)}."
             )
     return TextTable(file, header, rows, lines, form)
+
+
+def _check_header(header: Sequence[str], rows: Sequence[Sequence[str]], file: str) -> None:
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise DataMissing(f"{file} has several columns called {twice[0]!r}: give each its own name.")
+    if not rows:
+        raise DataMissing(f"{file} has a header and no rows: nothing was measured.")
 
 
 def _decode(content: bytes, file: str, encoding: str) -> str:

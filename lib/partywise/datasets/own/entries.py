@@ -1,4 +1,4 @@
-"""Entries of a CSV file as numbers; what others look like that somebody meant as one, and what to do."""
+"""Entries of a file as numbers; what others look like that somebody meant as one, and what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from .grammar import TextForm
+from .grammar import ISO, TextForm
 
 # What looks like a number or a time, and the remedy; the first that fits is told.
 LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
@@ -65,6 +65,8 @@ def plain_number(text: str, form: TextForm) -> str:
 def split_stamp(text: str, form: TextForm) -> datetime | None:
     """The time that an entry is, by ``time_format``; None where it is none."""
     try:
+        if form.time_format == ISO:
+            return datetime.fromisoformat(text)
         return datetime.strptime(text, form.time_format)
     except ValueError:
         return None
@@ -80,7 +82,7 @@ def stamps_as_numbers(texts: Sequence[str], missing: np.ndarray, form: TextForm)
     stamps = [None if gap else split_stamp(text, form) for text, gap in zip(texts, missing, strict=True)]
     if any(stamp is None and not gap for stamp, gap in zip(stamps, missing, strict=True)):
         return None
-    dated = any(part in form.time_format for part in ("%Y", "%y", "%d", "%j", "%m", "%b", "%B", "%x", "%c"))
+    dated = any(part in form.time_format for part in (ISO, "%Y", "%y", "%d", "%j", "%m", "%b", "%B", "%x", "%c"))
     as_number = year_of if dated else hour_of
     return np.array([np.nan if stamp is None else as_number(stamp) for stamp in stamps])
 

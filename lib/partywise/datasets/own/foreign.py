@@ -12,9 +12,9 @@ NETCDF = "own curves read it with format netcdf; otherwise write its columns as 
 # First bytes, what begins so, and the remedy; longer ones before those that they begin with.
 KINDS: tuple[tuple[bytes, str, str], ...] = (
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls) or another Office file", SHEET),
-    (b"PAR1", "a Parquet file", f"read it with pandas or R and {CSV}"),
-    (b"ARROW1", "a Feather file", f"read it with pandas or R and {CSV}"),
-    (b"FEA1", "a Feather file", f"read it with pandas or R and {CSV}"),
+    (b"PAR1", "a Parquet file", "give it a name that ends in .parquet"),
+    (b"ARROW1", "a Feather or Arrow file", "give it a name that ends in .arrow"),
+    (b"FEA1", "a Feather or Arrow file", "give it a name that ends in .arrow"),
     (b"$FL", "an SPSS file (.sav)", f"in SPSS {CSV}, or read it with haven::read_sav in R"),
     (b"<stata_dta>", "a Stata file (.dta)", "in Stata write it with export delimited"),
     (b"\x00" * 12 + b"\xc2\xea\x81\x60", "a SAS file (.sas7bdat)", "in SAS write it with proc export, dbms=csv"),

@@ -18,11 +18,21 @@ from ..column_facts import ColumnFacts, levels
 
 # Entries that stand for a missing value in every file.
 MARKS = ("", "NA", "NaN", "nan", "null")
+# The value of ``time_format`` for dates and times of ISO 8601 in any of its forms.
+ISO = "iso"
+# How the names of files end whose columns have types, and the keys that such a file leaves nothing to say for.
+TYPED = (".parquet", ".pq", ".arrow", ".feather")
+TEXT_ONLY = ("delimiter", "encoding", "decimal", "thousands")
+
+
+def is_typed(file: str) -> bool:
+    """Whether a file is a Parquet or Arrow one, by how its name ends."""
+    return file.lower().endswith(TYPED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextForm:
-    """How the entries of a file are written, with all defaults in force; ValueError for what no text has."""
+class TextKeys:
+    """The keys that say how the entries of a file are written."""
 
     delimiter: str = ","
     encoding: str = "utf-8"
@@ -30,6 +40,11 @@ class TextForm:
     thousands: str = ""
     time_format: str = ""
     id_as_text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextForm(TextKeys):
+    """How the entries of a file are written, with all defaults in force; ValueError for what no text has."""
 
     def __post_init__(self) -> None:
         if len(self.delimiter) != 1:
@@ -51,7 +66,7 @@ class TextForm:
         if self.time_format and not is_time_format(self.time_format):
             raise ValueError(
                 f"time_format is {self.time_format!r}: write the parts of a time stamp as Python does, as in "
-                "'%Y-%m-%d %H:%M' or '%d.%m.%Y'."
+                "'%Y-%m-%d %H:%M' or '%d.%m.%Y', or iso."
             )
         if self.id_as_text and not re.fullmatch(r"(0[1-9][0-9]?)?d", self.id_as_text):
             raise ValueError(f"id_as_text is {self.id_as_text!r}: it must be 'd', or '06d' for six digits.")
@@ -74,6 +89,8 @@ def whole_id(text: str) -> int | None:
 
 def is_time_format(text: str) -> bool:
     """Whether the parts of a time stamp can be read by it."""
+    if text == ISO:
+        return True
     try:
         return "%" in text and bool(datetime.strptime(datetime(2001, 2, 3, 4, 5, 6).strftime(text), text))
     except ValueError:
@@ -105,6 +122,18 @@ class FileBlock:
         check_name("party", self.party)
         check_name("file", self.file)
         TextForm(**_text_keys(self))
+        if is_typed(self.file):
+            check_untold(self, self.file)
+
+
+def check_untold(keys: FileBlock | OwnFiles, file: str) -> None:
+    """Raise a named error for a key of text that is given for a file that has types."""
+    for name in TEXT_ONLY:
+        if (value := getattr(keys, name)) not in (None, getattr(TextKeys, name)):
+            raise ValueError(
+                f"{name} is {value!r}: {file} is a Parquet or Arrow file, whose columns have types; leave it out, and "
+                "write numbers that are text in it as numbers."
+            )
 
 
 def _text_keys(keys: FileBlock | OwnFiles | None) -> dict[str, str]:
@@ -114,7 +143,7 @@ def _text_keys(keys: FileBlock | OwnFiles | None) -> dict[str, str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnFiles:
+class OwnFiles(TextKeys):
     """What the settings of every source of own files may say of them.
 
     id : name of the column of ids, the same in every file unless the file's block says otherwise
@@ -125,27 +154,28 @@ class OwnFiles:
     min_records : fewest records that must be left
     delimiter, encoding : of the text of all files whose block says nothing else
     decimal, thousands : marks inside numbers, ``.`` or ``,``, and what stands between thousands
-    time_format : of time stamps, such as ``%d.%m.%Y %H:%M``: of a column of times of curves it makes the record and the
-        time in it, of a column of a table a number (years, such as 2024.5; without a date hours)
+    time_format : of time stamps, such as ``%d.%m.%Y %H:%M`` or ``iso``: of a column of times of curves it makes the
+        record and the time in it, of a column of a table a number (years, such as 2024.5; without a date hours)
     """
 
     id: str | None = None
     missing: Literal["refuse", "drop"] = "refuse"
     marks: tuple[str, ...] = ()
     min_records: Annotated[int, Range(2)] = 20
-    delimiter: str = ","
-    encoding: str = "utf-8"
-    decimal: str = "."
-    thousands: str = ""
-    time_format: str = ""
-    id_as_text: str = ""
 
-    def check_files(self, blocks: Iterable[FileBlock] = ()) -> None:
-        """Raise a named error for keys of text that no file has, or that contradict those of a file's block."""
+    def check_files(self, blocks: Iterable[FileBlock] = (), file: str | None = None) -> None:
+        """Raise a named error for keys of text that no file has, or that contradict those of a file's block.
+
+        blocks : of the files; file : of all records, where there are no blocks
+        """
+        blocks = tuple(blocks)
         if self.id is not None:
             check_name("id", self.id)
         for block in (None, *blocks):
             self.text_of(block)
+        files = [*(block.file for block in blocks), *([] if file is None else [file])]
+        if files and all(map(is_typed, files)):
+            check_untold(self, files[0])
 
     def id_of(self, block: FileBlock | None) -> str | None:
         """Name of the column of ids of a file."""

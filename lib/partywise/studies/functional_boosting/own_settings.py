@@ -120,7 +120,7 @@ class TableSettings(OwnFiles, CurveSettings):
     def response_time(self) -> str:
         """What the time of the response is called."""
         one = self.response
-        if one.format == "long" and self.text_of(one).time_format:
+        if one.format == "long" and (self.text_of(one).time_format or self.id_of(one) == one.time):
             return {"hour": "minute of the hour", "day": "hour of the day"}.get(one.period, f"day of the {one.period}")
         return one.time or "time"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from ..entries import split_stamp
 from .parts import Ask, Draft, Needs, NotSuited, Remark, file_keys, gap_keys, party_name, period_of
-from .survey import TableSurvey
+from .survey import CLOCK, TableSurvey
 
 # Length of a period, in the unit of the time in it.
 LENGTH = {"day": 24, "month": 31, "year": 366}
@@ -71,11 +71,11 @@ def _axis(table: TableSurvey) -> dict[str, object] | None:
         for times in (one for one in table.columns if one.kind == "numbers" and not one.missing):
             if len(set(zip(ids.entries, times.entries, strict=True))) == table.n_rows:
                 return {"id": ids.name, "time": times.name}
-    stamps = next((one for one in table.columns if one.kind == "time stamps" and "%d" in one.time_format), None)
+    stamps = next((one for one in table.columns if one.kind == "time stamps" and one.time_format not in CLOCK), None)
     if stamps is None or _wide(table) is not None:
         return None
     known = [split_stamp(text, table.form) for text in stamps.values]
-    period = period_of([one for one in known if one is not None], stamps.time_format)
+    period = period_of([one for one in known if one is not None])
     return {"id": stamps.name, "time": stamps.name, **({} if period == "day" else {"period": period})}
 
 

@@ -10,13 +10,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Protocol
 
 from ..grammar import TextForm
-from .survey import ColumnSurvey, TableSurvey, canonical
+from .survey import CLOCK, ColumnSurvey, TableSurvey, canonical
 
 BOUNDS = "the public range [low, high]: from the meaning of the column, never from these data"
 LEVELS = "public: all that may occur, from the meaning of the column; the file has"
@@ -134,7 +134,7 @@ def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None =
         elif question is None:
             blocks.append({"name": one.name})
         else:
-            unit = ", in years" if "%Y" in one.time_format or "%y" in one.time_format else ", in hours"
+            unit = ", in hours" if one.time_format in CLOCK else ", in years"
             asked = BOUNDS if question == "bounds" else "public cuts, such as [10, 20, 50], from the meaning"
             blocks.append({"name": one.name, question: Ask(asked + (unit if one.time_format else ""))})
     return blocks
@@ -252,9 +252,9 @@ def _scalar(value: object) -> str:
     return re.sub(r"^(-?\d+)e", r"\1.0e", json.dumps(value))
 
 
-def period_of(stamps: Sequence[datetime], time_format: str) -> str:
+def period_of(stamps: Sequence[datetime]) -> str:
     """The shortest period in which a time stamp tells the time of a curve, with four measurements at least in most."""
-    if "%H" in time_format:
+    if any(stamp.time() != time() for stamp in stamps):
         return "day"
     years = [stamp.year for stamp in sorted(stamps)]
     gaps = sorted((b - a).days for a, b in pairwise(sorted(set(stamps))))

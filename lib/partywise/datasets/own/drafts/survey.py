@@ -16,9 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from ..arrow import read_columns
 from ..entries import is_number, plain_number, split_stamp
 from ..foreign import foreign
-from ..grammar import MARKS, TextForm
+from ..grammar import ISO, MARKS, TextForm, is_typed
 from ..plausible import MARKS as NUMBER_MARKS
 
 Kind = Literal["numbers", "levels", "time stamps", "text", "constant", "empty"]
@@ -43,11 +44,12 @@ WORDS = {
 WORDS |= {"keine angabe", "unbekannt", "nicht bekannt", "not available", "#value!", "#wert!", "#div/0!", "inf", "-inf"}
 WHOLE = re.compile(r"[-+]?\d+")
 LIMIT = re.compile(r"[<>]=? ?[-+]?[\d.,]+")
+CLOCK = ("%H:%M", "%H:%M:%S")
 TIME_FORMATS = (
     *(f"{date}{time}" for date in ("%Y-%m-%d", "%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y")
       for time in ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S")),
-    "%H:%M",
-    "%H:%M:%S",
+    *CLOCK,
+    ISO,
 )  # fmt: skip
 MOST_LEVELS = 20
 LISTED = 3
@@ -127,6 +129,8 @@ def canonical(text: str) -> str:
 
 def survey(content: bytes, file: str) -> TableSurvey:
     """What stands in a file."""
+    if is_typed(file):
+        return _typed_survey(content, file)
     encoding = encoding_of(content)
     if what := foreign(content, file, encoding):
         return TableSurvey(file, TextForm(), (), 0, (f"{file} is {what}.",))
@@ -139,6 +143,27 @@ def survey(content: bytes, file: str) -> TableSurvey:
     columns = {name: [row[k].strip() for row in rows] for k, name in enumerate(header) if name}
     decimal, thousands = number_form(columns, faults, file)
     form = TextForm(delimiter=delimiter, encoding=encoding, decimal=decimal, thousands=thousands)
+    return _columns_survey(columns, form, faults, file)
+
+
+def _typed_survey(content: bytes, file: str) -> TableSurvey:
+    """What stands in a Parquet or Arrow file; DataMissing where it cannot be read."""
+    typed, faults = read_columns(content, file, TextForm()), list[str]()
+    rows = max(map(len, typed.texts), default=0)
+    faults += [f"{file}: {name} {why}, or leave the column out." for name, why in typed.refusals.items()]
+    faults += _header_faults(typed.header, rows, file)
+    named = zip(typed.header, typed.texts, strict=True)
+    columns = {name: [text.strip() for text in texts] for name, texts in named if name and name not in typed.refusals}
+    for name, texts in columns.items():
+        if number_form({name: texts}, [], file) != (".", ""):
+            faults.append(
+                f"{file}: {name} is text with marks inside numbers, as in {max(texts, key=len)!r}: write it as numbers."
+            )
+    return _columns_survey(columns, TextForm(), faults, file)
+
+
+def _columns_survey(columns: Mapping[str, Sequence[str]], form: TextForm, faults: list[str], file: str) -> TableSurvey:
+    """What the columns of a file are; ``form`` is that of its numbers."""
     found = tuple(_column(name, entries, form, file) for name, entries in columns.items())
     stamps = Counter(one.time_format for one in found if one.time_format)
     if len(stamps) > 1:
@@ -147,7 +172,8 @@ def survey(content: bytes, file: str) -> TableSurvey:
             "leave the other columns out."
         )
     form = replace(form, time_format=stamps.most_common(1)[0][0] if stamps else "")
-    return TableSurvey(file, form, found, len(rows), (*faults, *(fault for one in found for fault in one.faults)))
+    n_rows = len(found[0].entries) if found else 0
+    return TableSurvey(file, form, found, n_rows, (*faults, *(fault for one in found for fault in one.faults)))
 
 
 def encoding_of(content: bytes) -> str:
@@ -189,14 +215,19 @@ def _rows(text: str, delimiter: str, file: str) -> tuple[list[str], list[list[st
             f"{file} has {length} fields in {_rows_text(lines)} where the header names {len(header)} columns: correct "
             "them (a quote or a delimiter inside a value, an open quote?)."
         )
+    return header, rows, faults + _header_faults(header, len(rows), file)
+
+
+def _header_faults(header: Sequence[str], n_rows: int, file: str) -> list[str]:
+    faults = list[str]()
     for name, count in Counter(header).items():
         if not name:
             faults.append(f"{file} has {count} columns without a name: name them, or leave them out.")
         elif count > 1:
             faults.append(f"{file} has {count} columns called {name!r}: give each its own name.")
-    if not rows:
+    if not n_rows:
         faults.append(f"{file} has a header and no rows: nothing was measured.")
-    return header, rows, faults
+    return faults
 
 
 def _rows_text(lines: Sequence[int]) -> str:
@@ -238,7 +269,7 @@ def _column(name: str, entries: Sequence[str], form: TextForm, file: str) -> Col
     faults = list[str]()
 
     def lines_of(text: str) -> str:
-        return _rows_text([k + 2 for k, entry in enumerate(entries) if entry == text])
+        return _rows_text([k + (1 if is_typed(file) else 2) for k, entry in enumerate(entries) if entry == text])
 
     missing = Counter(text for text in entries if text in MARKS or text.lower() in WORDS or LIMIT.fullmatch(text))
     known = [text for text in entries if text not in missing]
@@ -254,7 +285,7 @@ def _column(name: str, entries: Sequence[str], form: TextForm, file: str) -> Col
         values = np.array([float(plain_number(text, form)) for text in numeric])
         missing.update(_number_marks(numeric, values))
         known = [text for text in entries if text not in missing]
-    kind, time_format, levels = _kind(known, form)
+    kind, time_format, levels = _kind(known, (ISO, *TIME_FORMATS) if is_typed(file) else TIME_FORMATS, form)
     if kind == "levels":
         faults += _level_faults(name, levels, file)
     if kind == "constant" and known:
@@ -289,7 +320,7 @@ def _number_marks(texts: Sequence[str], values: np.ndarray) -> Counter[str]:
     return found
 
 
-def _kind(known: Sequence[str], form: TextForm) -> tuple[Kind, str, dict[str, int]]:
+def _kind(known: Sequence[str], time_formats: Sequence[str], form: TextForm) -> tuple[Kind, str, dict[str, int]]:
     counts = Counter(known)
     if not known:
         return "empty", "", {}
@@ -297,7 +328,7 @@ def _kind(known: Sequence[str], form: TextForm) -> tuple[Kind, str, dict[str, in
         return "constant", "", {}
     if all(is_number(plain_number(text, form)) for text in known):
         return "numbers", "", {}
-    for time_format in TIME_FORMATS:
+    for time_format in time_formats:
         if all(split_stamp(text, TextForm(time_format=time_format)) for text in known):
             return "time stamps", time_format, {}
     if len(counts) <= min(MOST_LEVELS, max(2, len(known) // 2)):
@@ -306,7 +337,7 @@ def _kind(known: Sequence[str], form: TextForm) -> tuple[Kind, str, dict[str, in
 
 
 def _second_format(known: Sequence[str], first: str) -> str:
-    later = TIME_FORMATS[TIME_FORMATS.index(first) + 1 :]
+    later = () if first == ISO else TIME_FORMATS[TIME_FORMATS.index(first) + 1 :]
     return next((one for one in later if all(split_stamp(text, TextForm(time_format=one)) for text in known)), "")
 
 
@@ -326,6 +357,7 @@ def description(table: TableSurvey) -> list[str]:
     """Lines about a file and each of its columns, for its owner."""
     form = table.form
     form_text = [form.encoding, f"delimiter {form.delimiter!r}", f"decimal {form.decimal!r}"]
+    form_text = ["columns with types"] if is_typed(table.file) else form_text
     form_text += [f"thousands {form.thousands!r}"] if form.thousands else []
     lines = [f"{table.file}: {table.n_rows} rows, {len(table.columns)} columns, {', '.join(form_text)}"]
     for one in table.columns:

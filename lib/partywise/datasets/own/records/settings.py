@@ -30,7 +30,7 @@ class OwnRecords(OwnFiles):
 
     def check_records(self, **taken: str | None) -> None:
         """Raise a named error for files and columns that contradict each other; ``taken`` are other columns."""
-        self.check_files(self.tables)
+        self.check_files(self.tables, self.file)
         if (self.file is None) == (not self.tables):
             raise ValueError(
                 f"file is {self.file!r} and tables has {len(self.tables)} entries: give one file, or a table of each "
