@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pyarrow import csv as pa_csv
+from pyarrow import parquet
 
 from partywise.experiment.plans import read_configuration
+from partywise.experiment.results.cube import open_cube
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned
 
 WORDS = ("--configfile", "two.yaml", "--cores", "1")
@@ -95,6 +98,30 @@ def test_what_is_edited_after_the_first_block_and_put_back_leaves_nothing_behind
     assert again.returncode == 0, again.stderr
     assert files(folder) == files(undisturbed)
     assert planned(folder, *WORDS).jobs == {}
+
+
+@pytest.mark.runs
+def test_a_parquet_file_gives_the_cube_of_its_csv_file_and_a_change_of_it_makes_the_cube_anew(tmp_path):
+    folder = copy_project(tmp_path / "project")
+    write_configuration(folder)
+    whole = yaml.safe_load((folder / "two.yaml").read_text())
+    del whole["studies"][STUDY]
+    (folder / "two.yaml").write_text(yaml.safe_dump(whole, sort_keys=False))
+    assert launch(folder, *WORDS).returncode == 0
+    cube, typed = folder / "results/two/label_private/cube.nc", folder / OWN.with_suffix(".parquet")
+    table = pa_csv.read_csv(folder / OWN)
+    parquet.write_table(table, typed)
+    edit(folder / "two.yaml", str(OWN), str(OWN.with_suffix(".parquet")))
+    with open_cube(cube) as kept:
+        before = kept.load()
+    done = launch(folder, *WORDS)
+    assert done.returncode == 0, done.stderr
+    with open_cube(cube) as read:
+        after = read.load()
+    assert before.equals(after)
+    assert planned(folder, *WORDS).jobs == {}
+    parquet.write_table(table.slice(1), typed)
+    assert planned(folder, *WORDS).jobs == {"generate": 1, "fit": 3, "collect": 1}
 
 
 def stale(finished: Path, folder: Path) -> Path:

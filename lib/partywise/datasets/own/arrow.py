@@ -27,7 +27,7 @@ INSTALL = "pip install 'partywise[arrow]'" + (
 MOST_WHOLE = 2**53
 
 
-class Unreadable(Exception):
+class UnreadableColumn(Exception):
     """A column that is no column of text, numbers or times; says why and what to do."""
 
 
@@ -50,7 +50,7 @@ def read_columns(content: bytes, file: str, form: TextForm) -> ArrowColumns:
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
             texts.append(_texts(column, form.time_format or ISO))
-        except Unreadable as reason:
+        except UnreadableColumn as reason:
             refusals[name.strip()] = str(reason)
             texts.append([""] * table.num_rows)
     return ArrowColumns(tuple(name.strip() for name in table.column_names), tuple(texts), refusals)
@@ -80,7 +80,7 @@ def _open(content: bytes, file: str) -> pa.Table:
 
 
 def _texts(column: pa.ChunkedArray, time_format: str) -> list[str]:
-    """Text of every entry, empty where there is none; Unreadable for a type that has none."""
+    """Text of every entry, empty where there is none; UnreadableColumn for a type that has none."""
     import pyarrow as pa
     from pyarrow import compute, types
 
@@ -97,7 +97,7 @@ def _texts(column: pa.ChunkedArray, time_format: str) -> list[str]:
         if types.is_time(kind):
             return [_hour_text(one) for one in _in_microseconds(column, pa.time64("us")).to_pylist()]
     except (pa.ArrowException, ValueError, OverflowError) as error:
-        raise Unreadable(f"has times that no calendar has ({error}): correct them") from None
+        raise UnreadableColumn(f"has times that no calendar has ({error}): correct them") from None
     if types.is_boolean(kind):
         return ["" if one is None else str(int(one)) for one in column.to_pylist()]
     if types.is_floating(kind):
@@ -107,8 +107,8 @@ def _texts(column: pa.ChunkedArray, time_format: str) -> list[str]:
     if types.is_integer(kind) or types.is_null(kind) or _is_text(kind):
         return ["" if one is None else str(one) for one in column.to_pylist()]
     if types.is_nested(kind):
-        raise Unreadable(f"holds several values in one entry ({kind}): give each a column of its own")
-    raise Unreadable(f"is of the type {kind}: write it as numbers, text or time stamps")
+        raise UnreadableColumn(f"holds several values in one entry ({kind}): give each a column of its own")
+    raise UnreadableColumn(f"is of the type {kind}: write it as numbers, text or time stamps")
 
 
 def _in_microseconds(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -145,6 +145,8 @@ def _stamp_texts(values: Sequence[date | None], time_format: str) -> list[str]:
     for one in stamps:
         text = "" if one is None else one.strftime(time_format)
         if one is not None and split_stamp(text, form) != one:
-            raise Unreadable(f"has {one.isoformat()}, of which time_format {time_format!r} loses a part: leave it out")
+            raise UnreadableColumn(
+                f"has {one.isoformat()}, of which time_format {time_format!r} loses a part: leave it out"
+            )
         texts.append(text)
     return texts
