@@ -6,11 +6,32 @@ class ConfigError(ValueError):
 
 
 class CertificationError(ValueError):
-    """A privacy statement was asked for that cannot be proved from what is known."""
+    """A privacy statement was asked for that cannot be proved from what is known.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> certificate = pw.SensitivityCertificate(float("inf"), "l2", "row", "replace_one", {"features"})
+    >>> pw.Gaussian(mu=1.0)(pw.Bounded(3.0, certificate), pw.stream(4, "noise"))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    partywise.errors.CertificationError: no noise of this shape reaches mu=1.0: the sensitivity is infinite...
+    """
 
 
 class BudgetExceeded(CertificationError):
-    """A release would cost more than what is left of a privacy budget; no noise was drawn for it."""
+    """A release would cost more than what is left of a privacy budget; no noise was drawn for it.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"))
+    >>> release = pw.Gaussian(mu=1.0)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum")
+    >>> pw.PrivacyFilter(epsilon=1.0, delta=1e-5).spend(release.event)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    partywise.errors.BudgetExceeded: gaussian 'sum' costs mu squared = 1 ...
+    """
 
 
 class UnboundedObjectiveError(ValueError):

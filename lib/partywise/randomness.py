@@ -70,7 +70,34 @@ class SimulationRandom(np.random.Generator):
 
 
 def stream(root: int, *names: str | int) -> SimulationRandom:
-    """Return the generator that lives at an address: ``SimulationRandom(root, *names)``."""
+    """Return the generator that lives at an address: ``SimulationRandom(root, *names)``.
+
+    Parameters
+    ----------
+    root : int
+        Seed of the whole run, at least 0.
+    *names : str or int
+        The address, at least one name; they say what the draws may depend on.
+
+    Returns
+    -------
+    SimulationRandom
+        A numpy generator.
+
+    Raises
+    ------
+    ValueError
+        If ``root`` is negative or no name is given.
+    TypeError
+        If ``root`` or a name has another type (booleans and floats included).
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> first, again, other = (pw.stream(1, "noise", client).normal() for client in ("north", "north", "south"))
+    >>> first == again, first == other
+    (True, False)
+    """
     return SimulationRandom(root, *names)
 
 
@@ -86,6 +113,20 @@ class Streams:
         As in `SimulationRandom`.
     *names : str or int
         Beginning of the address; may be empty.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As in `SimulationRandom`.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> streams = pw.Streams(1, "replicate", 3)
+    >>> streams("noise").normal() == pw.stream(1, "replicate", 3, "noise").normal()
+    True
+    >>> streams.address == pw.Streams(1, "replicate", 4).address  # of another replicate
+    False
     """
 
     def __init__(self, root: int, *names: str | int) -> None:

@@ -96,6 +96,17 @@ def align(
     References
     ----------
     Seed 004, section "Privacy-Preserving Record Alignment".
+
+    Examples
+    --------
+    >>> # Needs the extra `alignment`.
+    >>> import partywise as pw
+    >>> held = {"hospital": ["P-0007", "P-0042", "P-0815"], "insurer": ["P-0815", "P-0042", "P-0999"]}
+    >>> met = pw.align(held, rng=7)
+    >>> sorted(zip(*(rows.tolist() for rows in met.rows.values())))  # of each person the row at either party
+    [(1, 1), (2, 0)]
+    >>> met.n, met.ledger.total("insurer", "row", 1e-5).epsilon_certified  # who takes part is disclosed
+    (2, inf)
     """
     if mode not in get_args(Mode):
         raise ValueError(f"mode={mode!r} of an alignment is unknown; use one of {get_args(Mode)}.")

@@ -86,6 +86,23 @@ class Channel:
         Places of a real run that may be sent what is open to them: an assumed functionality that somebody runs.
     payer : Payer, optional
         Who is asked before a value is sent in the clear; nobody by default.
+
+    Raises
+    ------
+    ValueError
+        If two participants have one name.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> channel = pw.Channel([], ("hospital", "server"))
+    >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"))
+    >>> release = pw.Gaussian(mu=0.5)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum")
+    >>> _ = channel.send("hospital", "server", "sum", release)
+    >>> [(message.name, message.kind, message.bytes) for message in channel.messages], channel.bytes_total
+    ([('sum', 'release', 16)], 16)
+    >>> channel.ledger.total("server", "features", delta=1e-5).mu_upper  # what crossed is accounted for
+    0.5
     """
 
     def __init__(
@@ -148,6 +165,17 @@ class Channel:
             If a bare cipher goes to its key holder, a value to somebody outside its audience, a value is made of a
             release that its sender never got, the ledger cannot account for it, or the payer does not let a
             value leave in the clear.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> channel = pw.Channel([], ("hospital", "server"))
+        >>> channel.send("hospital", "server", "records", pw.Public(120, because="reported every year"))
+        120
+        >>> channel.send("hospital", "server", "mean", 0.3)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        TypeError: payload 'mean' from 'hospital' is a bare float...
         """
         self._check_ends(sender, receiver, name, payload)
         payload = self.leaving(sender, payload)
@@ -185,6 +213,15 @@ class Channel:
         ------
         TypeError, ValueError, CertificationError
             As in `send`.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> channel = pw.Channel([], ("hospital", "server"))
+        >>> table = pw.Clear(None, units=("row",))  # the value took another way, such as a disk
+        >>> message = channel.enter("hospital", "server", "table", table, shape=(120, 4), size=3840)
+        >>> message.bytes, channel.ledger.total("server", "row", delta=1e-5).epsilon_certified
+        (3840, inf)
         """
         self._check_ends(sender, receiver, name, payload)
         return self._enter(sender, receiver, name, payload, tuple(shape), size, None)
@@ -220,6 +257,25 @@ class Channel:
         """What a payload is on this channel: in a real run a cipher that closes nothing is in the clear.
 
         Unless it is for a place that is trusted with it.
+
+        Parameters
+        ----------
+        sender : str
+        payload : Release, Cipher, Public or Clear
+
+        Returns
+        -------
+        Release, Cipher, Public or Clear
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> stands_for = pw.Cipher(42, key_holder="analyst", scheme="sealed")
+        >>> for real in (False, True):
+        ...     channel = pw.Channel([], ("hospital", "server"), real=real)
+        ...     print(type(channel.leaving("hospital", stands_for)).__name__)
+        Cipher
+        Clear
         """
         if not self.real or (isinstance(payload, Cipher) and payload.knows and self.trusted >= set(payload.knows)):
             return payload
@@ -229,6 +285,28 @@ class Channel:
         """The payloads of that name that a participant received, in order: what its functions of them are made of.
 
         They hold their values only where the channel records them.
+
+        Parameters
+        ----------
+        receiver, name : str
+
+        Returns
+        -------
+        tuple of Release, Cipher, Public and Clear
+
+        Raises
+        ------
+        ValueError
+            If there is no such participant.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> channel = pw.Channel([], ("hospital", "registry", "server"))
+        >>> for name, n in (("hospital", 120), ("registry", 80)):
+        ...     _ = channel.send(name, "server", "records", pw.Public(n, because="reported every year"))
+        >>> len(channel.received_payloads("server", "records")), channel.received_payloads("hospital", "records")
+        (2, ())
         """
         self._check_name("receiver", receiver)
         return tuple(self._heard.get((receiver, name), ()))
@@ -236,10 +314,28 @@ class Channel:
     def view(self, *parties: str) -> tuple[tuple[Message, Any], ...]:
         """What colluding participants saw: the messages that reached one of them, with their values, ciphers closed.
 
+        Parameters
+        ----------
+        *parties : str
+            Names.
+
+        Returns
+        -------
+        tuple of pairs of Message and value
+
         Raises
         ------
         ValueError
             If a name is unknown, or the channel does not record contents.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> channel = pw.Channel([], ("hospital", "server", "analyst"), record=True)
+        >>> _ = channel.send("hospital", "server", "share", pw.Cipher(42, key_holder="analyst"))
+        >>> _ = channel.send("hospital", "server", "records", pw.Public(120, because="reported every year"))
+        >>> [(message.name, type(value).__name__) for message, value in channel.view("server")]
+        [('share', 'Cipher'), ('records', 'int')]
         """
         if not self.record:
             raise ValueError(
@@ -254,7 +350,22 @@ class Channel:
         return zip(self._payloads, self._messages, strict=True)
 
     def transcript(self) -> list[TranscriptRow]:
-        """Rows of the table "what crosses the wire": plain values, in order."""
+        """Rows of the table "what crosses the wire": plain values, in order.
+
+        Returns
+        -------
+        list of dict
+            The fields of `Message`, the shape as text.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> channel = pw.Channel([], ("hospital", "server"))
+        >>> _ = channel.send("hospital", "server", "records", pw.Public(120, because="reported every year"))
+        >>> (row,) = channel.transcript()
+        >>> row["sender"], row["receiver"], row["name"], row["kind"], row["argument"]
+        ('hospital', 'server', 'records', 'public', 'reported every year')
+        """
         return [
             {
                 "step": m.step,

@@ -59,6 +59,18 @@ class Cipher:
         If the scheme is unknown.
     TypeError
         If ``made_of`` holds something that does not say what it cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> closed = pw.Cipher(np.array([3, 5]), key_holder="analyst", scheme="additive shares")
+    >>> closed.closes, closed.keys, closed.shape  # by the word of a simulation alone
+    (False, ('analyst',), (2,))
+    >>> closed.value
+    Traceback (most recent call last):
+        ...
+    partywise.errors.CertificationError: a cipher is closed: only 'analyst' may decrypt it, by cipher.decrypt(by).
     """
 
     content: Any
@@ -89,7 +101,26 @@ class Cipher:
         return self.holders or (self.key_holder,)
 
     def charges(self, sender: str) -> dict[str, tuple[str, ...]]:
-        """Units that are closed, by the party whose data they are; none of random numbers."""
+        """Units that are closed, by the party whose data they are; none of random numbers.
+
+        Parameters
+        ----------
+        sender : str
+            Whose data it is where the cipher does not say what it is made of.
+
+        Returns
+        -------
+        dict of str to tuple of str
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> labels = pw.Clear([0, 1], units=("label",), owner="registry")
+        >>> pw.Cipher(1, key_holder="analyst", made_of=[labels]).charges("clinic")
+        {'registry': ('label',)}
+        >>> pw.Cipher(1, key_holder="analyst").charges("clinic")  # silence is read as whole records
+        {'clinic': ('row',)}
+        """
         if not self.made_of:
             return {sender: ("row",)}
         found: dict[str, tuple[str, ...]] = {}
@@ -103,7 +134,24 @@ class Cipher:
         return found
 
     def with_parts(self, parts: Sequence[AccountedValue]) -> "Cipher":
-        """The same, computed from some parts more."""
+        """The same, computed from some parts more.
+
+        Parameters
+        ----------
+        parts : sequence of AccountedValue
+
+        Returns
+        -------
+        Cipher
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> own = pw.Clear([0, 1], units=("label",), owner="registry")
+        >>> other = pw.Clear([0.2, 0.4], units=("features",), owner="clinic")
+        >>> pw.Cipher(0.4, key_holder="analyst", made_of=[own]).with_parts([other]).charges("registry")
+        {'registry': ('label',), 'clinic': ('features',)}
+        """
         return replace(self, made_of=(*self.made_of, *parts))
 
     @property
@@ -121,7 +169,29 @@ class Cipher:
         raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may decrypt it, by cipher.decrypt(by).")
 
     def decrypt(self, by: str) -> Any:
-        """The value, for its key holder; `CertificationError` for anybody else."""
+        """The value, for its key holder.
+
+        Parameters
+        ----------
+        by : str
+            Who asks.
+
+        Raises
+        ------
+        CertificationError
+            For anybody but the key holder.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> closed = pw.Cipher(42, key_holder="analyst")
+        >>> closed.decrypt("analyst")
+        42
+        >>> closed.decrypt("server")
+        Traceback (most recent call last):
+            ...
+        partywise.errors.CertificationError: by='server': only 'analyst' can decrypt this cipher.
+        """
         if by != self.key_holder:
             raise CertificationError(f"by={by!r}: only {self.key_holder!r} can decrypt this cipher.")
         return self.content
@@ -134,7 +204,28 @@ class Cipher:
         return replace(self, content=self.content + other.content)
 
     def scale(self, factor: float) -> "Cipher":
-        """The cipher of a public multiple."""
+        """The cipher of a public multiple.
+
+        Parameters
+        ----------
+        factor : float
+
+        Returns
+        -------
+        Cipher
+
+        Raises
+        ------
+        TypeError
+            If the scheme has no such operation.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> one, other = (pw.Cipher(value, key_holder="analyst", scheme="additive shares") for value in (42.0, 18.0))
+        >>> (one + other).scale(0.5).decrypt("analyst")  # the mean, of numbers that were not opened
+        30.0
+        """
         self._require("scale")
         return replace(self, content=factor * self.content)
 

@@ -43,6 +43,18 @@ class Party:
     ------
     ValueError
         If the name is empty or no plain text, the role unknown, or a column number is negative or repeated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> clinic = pw.Party("clinic", "passive", {"X": np.array([[63.0, 1.2], [41.0, 0.8]])}, columns=(0, 1))
+    >>> clinic.block["X"].shape, clinic.columns
+    ((2, 2), (0, 1))
+    >>> clinic.block["X"][0, 0] = 64.0
+    Traceback (most recent call last):
+        ...
+    ValueError: assignment destination is read-only
     """
 
     name: str
@@ -93,6 +105,16 @@ def split_columns(
     ------
     ValueError
         If a count is out of range, ``how`` is unknown, or ``groups`` is missing, superfluous or no partition.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> pw.split_columns(5, 2)
+    ((0, 2, 4), (1, 3))
+    >>> pw.split_columns(5, 2, "contiguous")
+    ((0, 1), (2, 3, 4))
+    >>> pw.split_columns(5, 2, "explicit", groups=[[0], [1, 2, 3, 4]])  # one column against four
+    ((0,), (1, 2, 3, 4))
     """
     _check_counts("n_columns", n_columns, n_parties)
     if (groups is not None) != (how == "explicit"):
@@ -131,6 +153,12 @@ def split_rows(n_rows: int, n_parties: int) -> tuple[range, ...]:
     ------
     ValueError
         If a count is out of range.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> [list(rows) for rows in pw.split_rows(8, 3)]
+    [[0, 1], [2, 3, 4], [5, 6, 7]]
     """
     _check_counts("n_rows", n_rows, n_parties)
     edges = [k * n_rows // n_parties for k in range(n_parties + 1)]

@@ -91,6 +91,24 @@ class Run:
         Whether what crosses is real (mode ``release``), as of `partywise.federation.channel.Channel`.
     trusted : collection of str
         Places of a real run that may see what others may not, likewise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> def local_count(client):
+    ...     return pw.Public(len(client.block["X"]), because="reported every year")
+    ...
+    >>> def fit(run):
+    ...     sizes = run.gather(run.parties, "server", "records", local_count)
+    ...     return run.at("server", sum, sizes)
+    ...
+    >>> clients = [pw.Party(name, "client", {"X": np.ones((n, 2))}) for name, n in (("north", 120), ("south", 80))]
+    >>> run = pw.Run(clients, epsilon=np.inf, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
+    >>> pw.simulate(fit, run), run.names
+    (200, ('north', 'south', 'server'))
+    >>> run.secure, run.carries_contents  # an experiment, whose channel keeps what messages cost, not what they say
+    (False, False)
     """
 
     def __init__(
@@ -129,8 +147,23 @@ class Run:
         return self.channel.names
 
     def charge_to(self, payer: Payer) -> None:
-        """From now on a payer is asked before noise is drawn, by the generators that carry it, and before values leave
-        in the clear.
+        """From now on ask a payer before noise is drawn, and before values leave in the clear; generators carry it.
+
+        Parameters
+        ----------
+        payer : Payer
+            Such as a party's account, or that of `Budget.fit`.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("hospital", "server"))
+        >>> with pw.Budget(epsilon=1.0, delta=1e-5).fit("row") as payer:
+        ...     run.charge_to(payer)
+        ...     run.send("hospital", "server", "records", pw.Clear([0.3], units=("row",)))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        partywise.errors.BudgetExceeded: nothing finite is proved of none ...
         """
         self.rng_for = charge_streams_to(self.rng_for, PaidShares(payer, self.announced))
         self.channel.payer = payer
@@ -151,10 +184,28 @@ class Run:
         *values
             Bare values (public) and values that the place has.
 
+        Returns
+        -------
+        object
+            What the function returned; it lies at that place.
+
         Raises
         ------
         PlaceError
             If there is no such place, or it has no value of its own where one is used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> clinic = pw.Party("clinic", "client", {"X": np.arange(6.0).reshape(3, 2)})
+        >>> run = pw.Run([clinic], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None)
+        >>> run.at(clinic, lambda own, shift: own.block["X"].mean(axis=0) + shift, 10.0)
+        array([12., 13.])
+        >>> run.at("server", max, 1, 2)
+        Traceback (most recent call last):
+            ...
+        partywise.federation.run.PlaceError: place='server' is not on this channel; it connects ('clinic',).
         """
         return self._at(place, function, values)
 
@@ -163,22 +214,122 @@ class Run:
     @overload
     def each(self, places: Sequence[str], function: Callable[[*Values], R], *values: *Values) -> R: ...
     def each(self, places: Sequence[Place], function: Callable[..., R], *values: *Values) -> R:
-        """Compute at every one of several places, a value of its own at each."""
+        """Compute at every one of several places, a value of its own at each.
+
+        Parameters
+        ----------
+        places : sequence of Party or str
+        function : callable
+            As in `at`.
+        *values
+            As in `at`.
+
+        Returns
+        -------
+        object
+            To be used at these places, and nowhere else.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> clients = [pw.Party(name, "client", {"y": np.ones(n)}) for name, n in (("north", 120), ("south", 80))]
+        >>> run = pw.Run(clients, epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
+        >>> sizes = run.each(clients, lambda own: len(own.block["y"]))
+        >>> [run.at(client, lambda own, n: (own.name, n), sizes) for client in clients]
+        [('north', 120), ('south', 80)]
+        >>> run.at("server", sum, sizes)
+        Traceback (most recent call last):
+            ...
+        partywise.federation.run.PlaceError: server has no value of its own; ('north', 'south') have.
+        """
         return per_place({name_of(place): self._at(place, function, values) for place in places})
 
     def everywhere(self, function: Callable[[*Values], R], *values: *Values) -> R:
-        """Compute at all places what all can compute, from values that all have."""
+        """Compute at all places what all can compute, from values that all have.
+
+        Parameters
+        ----------
+        function : callable
+            Of ``values`` alone.
+        *values
+
+        Returns
+        -------
+        object
+            What all places have then.
+
+        Raises
+        ------
+        PlaceError
+            If a value is another one at every place.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server", "analyst"))
+        >>> total = run.broadcast("server", ("analyst",), "records", pw.Public(200, because="reported every year"))
+        >>> run.everywhere(lambda n: 1 / n, total)  # the same number at either place: nothing has to be sent
+        0.005
+        """
         return self.among(self.names, function, *values)
 
     def among(self, places: Sequence[Place], function: Callable[[*Values], R], *values: *Values) -> R:
-        """Compute at each of several places what they can all compute, from values that all of them have."""
+        """Compute at each of several places what they can all compute, from values that all of them have.
+
+        Parameters
+        ----------
+        places : sequence of Party or str
+        function : callable
+            Of ``values`` alone.
+        *values
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        PlaceError
+            If there is no such place, or a value is another one at every place.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("a", "b", "server"))
+        >>> total = run.send("server", "b", "records", pw.Public(200, because="reported every year"))
+        >>> run.among(("server", "b"), lambda n: 1 / n, total)  # a has not heard it
+        0.005
+        """
         for place in places:
             self.check_place(place)
         check_shared(values)
         return function(*values)
 
     def agreed(self, value: R) -> R:
-        """The bare value of something that all places have: the only one that may steer the program."""
+        """The bare value of something that all places have: the only one that may steer the program.
+
+        Parameters
+        ----------
+        value : object
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        PlaceError
+            If it is another one at every place.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server", "analyst"))
+        >>> change = run.broadcast("server", ("analyst",), "change", pw.Public(0.02, because="of a released estimate"))
+        >>> "stop" if run.agreed(change) < 0.05 else "another round"
+        'stop'
+        """
         check_shared((value,))
         return value
 
@@ -207,6 +358,18 @@ class Run:
         -------
         object
             The value as the receiver gets it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> clinic = pw.Party("clinic", "client", {"y": np.ones(120)})
+        >>> run = pw.Run([clinic], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
+        >>> def local_count(clinic, reason):
+        ...     return pw.Public(len(clinic.block["y"]), because=reason)
+        ...
+        >>> run.send(clinic, "server", "records", local_count, "reported every year")
+        120
         """
         made = self._payload(sender, payload, values)
         return self.channel.send(name_of(sender), name_of(receiver), name, made)
@@ -232,7 +395,32 @@ class Run:
     @overload
     def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Payload) -> Any: ...
     def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Sent, *values: *Values) -> Any:
-        """Send one payload to several receivers; all of them and the sender have its value then."""
+        """Send one payload to several receivers; all of them and the sender have its value then.
+
+        Parameters
+        ----------
+        sender : Party or str
+        receivers : sequence of Party or str
+        name : str
+            What it is, for the transcript.
+        payload : AccountedValue, Cipher, or callable
+            A callable is computed at the sender from ``values``.
+        *values
+
+        Returns
+        -------
+        object
+            The value as the receivers get it.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server", "a", "b"))
+        >>> run.broadcast("server", ("a", "b"), "edges", pw.Public((-0.5, 0.5), because="of the protocol"))
+        (-0.5, 0.5)
+        >>> [(row["receiver"], row["bytes"]) for row in run.channel.transcript()]
+        [('a', 16), ('b', 16)]
+        """
         made = self._payload(sender, payload, values)
         value = visible(made)
         for receiver in receivers:
@@ -295,6 +483,24 @@ class Run:
         tuple, or tuple of tuples
             Values in the order of senders; with a tuple of names one such tuple for each name; with a callable one
             tuple of values for each sender.
+
+        Raises
+        ------
+        ValueError
+            If the function returns another number of payloads than there are names.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> def local_counts(client):
+        ...     X = client.block["X"]
+        ...     return pw.Public(len(X), because="reported every year"), pw.Clear(int((X > 0).sum()), units=("row",))
+        ...
+        >>> clients = [pw.Party(name, "client", {"X": np.arange(-k, 3)}) for name, k in (("north", 2), ("south", 5))]
+        >>> run = pw.Run(clients, epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
+        >>> run.gather(clients, "server", ("records", "positive"), local_counts)  # by name, in the order of the clients
+        ((5, 8), (2, 2))
         """
         rows = []
         for sender in senders:
@@ -309,13 +515,49 @@ class Run:
         """The payloads of these names that a place received: what it may name as parts of what it derives.
 
         They come name by name, those of one name in order; of several places each has its own.
+
+        Parameters
+        ----------
+        receiver : Party or str, or sequence of these
+        *names : str
+
+        Returns
+        -------
+        tuple of Release, Cipher, Public and Clear; of several places a value of its own at each
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("a", "server", "analyst"))
+        >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"))
+        >>> release = pw.Gaussian(mu=0.5)(total, pw.stream(4, "noise"), owner="a", release_id="sum")
+        >>> sums = run.send("a", "server", "sum", release)
+        >>> mean = pw.Public(sums / 120, because="a function of the sum", made_of=run.received("server", "sum"))
+        >>> run.send("server", "analyst", "mean", mean).shape
+        (2,)
+        >>> [event.mechanism for event in run.channel.ledger.rows]  # the mean costs nothing more
+        ['gaussian', 'post_processing']
         """
         if isinstance(receiver, Party | str):
             return tuple(payload for name in names for payload in self._payloads_received(name_of(receiver), name))
         return per_place({name_of(place): self.received(place, *names) for place in receiver})
 
     def reserve(self, row: Event) -> None:
-        """Enter a row into the ledger before what it pays for: a budget that was fixed in advance."""
+        """Enter a row into the ledger before what it pays for: a budget that was fixed in advance.
+
+        Parameters
+        ----------
+        row : Event
+            Such as that of a `PrivacyFilter`.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
+        >>> run.reserve(pw.PrivacyFilter(1.0, 1e-5, unit="label", name="study").row)
+        >>> [(event.release_id, event.mechanism) for event in run.channel.ledger.rows]
+        [('study', 'budget')]
+        """
         self.channel.ledger.append(row)
 
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
@@ -331,6 +573,27 @@ class Run:
             Whose data go in.
         *events : Event
             Public (`partywise.privacy.mechanisms.release.announcement`): their profiles were fixed in advance.
+
+        Raises
+        ------
+        PlaceError
+            If there is no such place.
+        BudgetExceeded
+            If the payer of the run has not so much left.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("north", "south"))
+        >>> names, terms = ("north", "south"), {"unit": "row", "depends_on": {"label"}, "mu": 0.3, "audience": "*"}
+        >>> shares = [(name, "1") for name in names]
+        >>> event = pw.Event("count", "several", "gaussian", owners=names, shares=shares, **terms)
+        >>> budget = pw.Budget(epsilon=2.0, delta=1e-5)
+        >>> with budget.fit("row") as payer:
+        ...     run.charge_to(payer)
+        ...     run.charge(names, event)
+        >>> print(budget)
+        epsilon 1.13 of 2 at delta 1e-05 spent by 1 fit, for one row
         """
         for place in holders:
             self.check_place(place)
@@ -350,11 +613,51 @@ class Run:
             apart; then what an evaluator adds. A value of several places is a mapping from their names.
         parts : object, optional
             Of each of several other places what it has of the estimate.
+
+        Returns
+        -------
+        object
+            What the function returned.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> clients = [pw.Party(name, "client", {"y": np.ones(n)}) for name, n in (("north", 120), ("south", 80))]
+        >>> run = pw.Run(clients, epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None)
+        >>> sizes = run.each(clients, lambda own: len(own.block["y"]))
+        >>> run.assemble(lambda estimate, sizes: (estimate, dict(sizes)), 0.3, sizes)  # for a report, sent to nobody
+        (0.3, {'north': 120, 'south': 80})
         """
         return function(*[value.values if isinstance(value, PlaceValues) else value for value in values])
 
     def check_place(self, place: Place) -> str:
-        """Name of a place; PlaceError if there is none of that name."""
+        """Name of a place.
+
+        Parameters
+        ----------
+        place : Party or str
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        PlaceError
+            If there is none of that name.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> run = pw.Run([], epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
+        >>> run.check_place("server")
+        'server'
+        >>> run.check_place("sever")
+        Traceback (most recent call last):
+            ...
+        partywise.federation.run.PlaceError: place='sever' is not on this channel; it connects ('server',).
+        """
         name = name_of(place)
         if name not in self.channel.connected:
             raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
@@ -381,7 +684,36 @@ def address_of(rng_for: Callable[..., object]) -> str:
 
 
 def simulate(fit: Callable[[Run], R], run: Run) -> R:
-    """Run a protocol in one process and return its estimate."""
+    """Run a protocol in one process.
+
+    Parameters
+    ----------
+    fit : callable
+        The program, of the run.
+    run : Run
+
+    Returns
+    -------
+    object
+        Its estimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> def local_sum(client, rng_for):
+    ...     total = pw.record_sum(client.block["X"], pw.Public(1.0, because="upper limit of the assay"))
+    ...     terms = {"owner": client.name, "release_id": f"sum of {client.name}"}
+    ...     return pw.Gaussian(mu=0.5)(total, rng_for("noise", client.name), **terms)
+    ...
+    >>> def fit(run):
+    ...     return run.at("server", sum, run.gather(run.parties, "server", "sum", local_sum, run.rng_for))
+    ...
+    >>> clients = [pw.Party(name, "client", {"X": np.full((100, 2), 0.3)}) for name in ("north", "south")]
+    >>> run = pw.Run(clients, epsilon=np.inf, fold=None, rng_for=pw.Streams(7), spec=None, extra=("server",))
+    >>> pw.simulate(fit, run).round(), len(run.channel.ledger)  # 60 each, without noise
+    (array([58., 51.]), 2)
+    """
     return fit(run)
 
 

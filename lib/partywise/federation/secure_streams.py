@@ -35,6 +35,16 @@ class SecureStreams:
     -----
     All other addresses give a `SecureRandom`: two runs of one seed send other ciphertexts and other noise, and what
     draws in floating point raises, since that is no noise to publish.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> streams = pw.SecureStreams(7)
+    >>> type(streams("noise", "hospital")).__name__  # from the operating system: no seed gives it again
+    'SecureRandom'
+    >>> rows = [pw.SecureStreams(7)("drawn rows").permutation(100).tolist() for _ in range(2)]
+    >>> rows[0] == rows[1]  # what everyone may know comes from the seed
+    True
     """
 
     def __init__(self, rng: Seed, payer: Payer | None = None, key: bytes = b"") -> None:
@@ -53,13 +63,53 @@ class SecureStreams:
         return RunRandom(hashlib.sha256(told).digest(), self._payer)
 
     def charge_to(self, payer: Payer) -> SecureStreams:
-        """The same streams, whose secret sources carry who pays."""
+        """The same streams, whose secret sources carry who pays.
+
+        Parameters
+        ----------
+        payer : Payer
+            Asked before noise is drawn from them and released.
+
+        Returns
+        -------
+        SecureStreams
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.Budget(epsilon=1.0, delta=1e-5)
+        >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"), unit="row")
+        >>> with budget.fit("row") as payer:
+        ...     rng = pw.SecureStreams(7).charge_to(payer)("noise", "hospital")
+        ...     release = pw.DiscreteGaussian(mu=0.2)(total, rng, owner="hospital", release_id="sum")
+        >>> print(budget)
+        epsilon 0.726 of 1 at delta 1e-05 spent by 1 fit, for one row
+        """
         made = copy.copy(self)
         made._payer = payer
         return made
 
     def of_run(self, key: bytes) -> SecureStreams:
-        """The same streams, of one run with a key of its own."""
+        """The same streams, of one run with a key of its own.
+
+        Parameters
+        ----------
+        key : bytes
+            At least 32, secret: with it a process that was killed goes on with the very words that it had drawn.
+
+        Returns
+        -------
+        SecureStreams
+
+        Examples
+        --------
+        >>> import os
+        >>> import partywise as pw
+        >>> key = os.urandom(32)
+        >>> first, again = (pw.SecureStreams(7).of_run(key)("noise").uint64(1)[0] for _ in range(2))
+        >>> bool(first == again), bool(first == pw.SecureStreams(7).of_run(os.urandom(32))("noise").uint64(1)[0])
+        (True, False)
+        """
         return SecureStreams(self._public, self._payer, key)
 
 

@@ -47,6 +47,19 @@ class Public(AccountedValue):
         If there is no argument.
     TypeError
         If ``made_of`` holds something unprotected, or something that does not say what it cost.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> radius = pw.Public(1.0, because="upper limit of the assay")
+    >>> radius.value, radius.parents  # it rests on no release
+    (1.0, ())
+    >>> pw.record_sum([[0.3, 0.4], [3.0, 4.0]], radius).value.round(1)  # the second record was clipped to length 1
+    array([0.9, 1.2])
+    >>> pw.record_sum([[0.3, 0.4]], 1.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    TypeError: radius=1.0 of a certificate must say where it comes from...
     """
 
     value: Any
@@ -94,6 +107,18 @@ class Clear(AccountedValue):
         If ``units`` is a bare string, or ``made_of`` holds something that does not say what it cost.
     ValueError
         If a unit is unknown or there is none, or an unprotected part names no owner.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> means = pw.Clear([0.3, 0.4], units=("row",), owner="hospital")
+    >>> means.parents  # what rests on it is unproved
+    ('a value in the clear',)
+    >>> channel = pw.Channel([], ("hospital", "server"))
+    >>> channel.send("hospital", "server", "means", means)
+    [0.3, 0.4]
+    >>> channel.ledger.total("server", "row", delta=1e-5).epsilon_certified
+    inf
     """
 
     value: Any
@@ -122,7 +147,25 @@ class Clear(AccountedValue):
         return (UNPROVED,)
 
     def charges(self, sender: str) -> dict[str, tuple[str, ...]]:
-        """Unprotected units by the party whose data they are."""
+        """Unprotected units by the party whose data they are.
+
+        Parameters
+        ----------
+        sender : str
+            Whose data it is where no owner is named.
+
+        Returns
+        -------
+        dict of str to tuple of str
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> labels = pw.Clear([0, 1], units=("label",), owner="registry")
+        >>> mean = pw.Clear(0.5, units=("label",), made_of=[labels])
+        >>> mean.charges("clinic")  # whoever sends it, it shows labels of the registry
+        {'registry': ('label',)}
+        """
         unprotected = [part for part in self.made_of if isinstance(part, Clear)]
         if not unprotected:
             return {self.owner or sender: self.units}

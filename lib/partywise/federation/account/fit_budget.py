@@ -58,6 +58,10 @@ class Budget:
     ...     fitted = model.fit(X, X[:, 0] > 0.5)
     >>> print(budget)
     epsilon 1.47 of 2 at delta 1e-05 spent by 2 fits, for one label
+    >>> budget.fits, round(budget.epsilon_spent, 2)
+    (2, 1.47)
+    >>> round(budget.filter.amount_spent, 3), round(budget.remaining, 3)  # in mu squared, which adds up
+    (0.144, 0.108)
     """
 
     def __init__(
@@ -98,7 +102,31 @@ class Budget:
 
     @contextmanager
     def fit(self, unit: str) -> Iterator[Payer]:
-        """The payer of one fit by an estimator of this unit; other fits wait until it has ended."""
+        """The payer of one fit by an estimator of this unit; other fits wait until it has ended.
+
+        Parameters
+        ----------
+        unit : {"row", "label", "features", "user"}
+            Of the estimator.
+
+        Raises
+        ------
+        TypeError
+            In another process than the one that made the budget.
+        ValueError
+            If the budget protects another unit.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.Budget(epsilon=2.0, delta=1e-5)
+        >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"), unit="row")
+        >>> release = pw.Gaussian(mu=0.2)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum")
+        >>> with budget.fit("row") as payer:  # as an estimator does; its generators ask the payer before they draw
+        ...     payer.charge(release.event)
+        >>> print(budget)
+        epsilon 0.726 of 2 at delta 1e-05 spent by 1 fit, for one row
+        """
         if os.getpid() != self._process:
             self._refuse()
         with self._lock:
@@ -115,7 +143,30 @@ class Budget:
             yield _FitPayer(self)
 
     def charge(self, before: PrivacyFilter, events: Sequence[Event]) -> None:
-        """Count what a fit has released so far, after what the others had spent before it."""
+        """Count what a fit has released so far, after what the others had spent before it.
+
+        Parameters
+        ----------
+        before : PrivacyFilter
+            What was charged when the fit began.
+        events : sequence of Event
+            Everything that the fit has released, and now releases.
+
+        Raises
+        ------
+        BudgetExceeded
+            If they do not fit; the budget stays as it was.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.Budget(epsilon=2.0, delta=1e-5, unit="row")
+        >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"), unit="row")
+        >>> release = pw.Gaussian(mu=0.2)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum")
+        >>> budget.charge(budget.filter, [release.event])
+        >>> round(budget.epsilon_spent, 2)
+        0.73
+        """
         trial = copy.copy(before)
         try:
             for event in _largest_cells(events, before):

@@ -85,6 +85,16 @@ def from_dp_event(event: object) -> list[PrivacyProfile]:
         For an object that is not an event.
     ValueError
         For an event that has no equivalent here, or with a parameter out of range.
+
+    Examples
+    --------
+    >>> # Needs the extra `accounting`.
+    >>> import dp_accounting
+    >>> import partywise as pw
+    >>> event = dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(noise_multiplier=10.0), 100)
+    >>> (profile,) = pw.from_dp_event(event)
+    >>> profile.count, round(profile.mu, 2)
+    (100, 0.1)
     """
     if not isinstance(event, _library().DpEvent):
         raise TypeError(f"event is a {type(event).__name__}: give an event of dp-accounting.")
@@ -188,6 +198,15 @@ def to_dp_event(items: Iterable[object]) -> Any:
     ValueError
         For an item with a delta beside its profile, which dp-accounting has no event for, or more than ten thousand
         applications of a pure profile.
+
+    Examples
+    --------
+    >>> # Needs the extra `accounting`.
+    >>> import partywise as pw
+    >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"))
+    >>> release = pw.Gaussian(mu=0.5)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum")
+    >>> pw.to_dp_event([release]).events[0].noise_multiplier  # 1 / mu, rounded so that it never costs less
+    1.9999999999999998
     """
     return _library().ComposedDpEvent([_event(_profile_of(item)) for item in items])
 

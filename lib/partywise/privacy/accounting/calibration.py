@@ -15,7 +15,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from functools import lru_cache, wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ from .roots import solve_monotone
 
 # A float where all arguments are floats, an array otherwise.
 Numbers = Any
-Conversion = Callable[[ArrayLike, ArrayLike], Numbers]
+Conversion = TypeVar("Conversion", bound=Callable[..., Numbers])
 
 # Relative margin by which a root is moved to the safe side: about a hundred times its numerical error; and the error of
 # the logarithm of delta, relative to it, which decides for extreme deltas.
@@ -51,12 +51,12 @@ def _remember_roots(conversion: Conversion) -> Conversion:
     known = lru_cache(maxsize=4096)(conversion)
 
     @wraps(conversion)
-    def convert(first: ArrayLike, second: ArrayLike) -> Numbers:
-        if isinstance(first, float) and isinstance(second, float):
-            return known(first, second)
-        return conversion(first, second)
+    def convert(*given: Numbers, **named: Numbers) -> Numbers:
+        if not named and all(isinstance(value, float) for value in given):
+            return known(*given)
+        return conversion(*given, **named)
 
-    return convert
+    return cast(Conversion, convert)
 
 
 def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Numbers:
@@ -77,6 +77,14 @@ def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Numbers:
     ------
     ValueError
         If an argument is negative or NaN.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> print(f"{pw.gaussian_delta(mu=1.0, epsilon=4.0):.1e}")  # noise is as large as what one record moves
+    4.7e-05
+    >>> pw.gaussian_delta([0.5, 1.0, 2.0], 1.0).round(3)
+    array([0.007, 0.127, 0.51 ])
     """
     mu, epsilon = _broadcast(_non_negative("mu", mu, infinite=True), _non_negative("epsilon", epsilon, infinite=True))
     delta = np.where((mu == 0) | (epsilon == np.inf), 0.0, 1.0)
@@ -109,6 +117,14 @@ def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Numbers:
     ------
     ValueError
         If ``mu`` is negative or NaN or ``delta`` lies outside [0, 1).
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> round(pw.gaussian_epsilon(mu=1.0, delta=1e-5), 2)
+    4.38
+    >>> round(pw.gaussian_epsilon(mu=100**0.5 * 0.1, delta=1e-5), 2)  # a hundred releases of mu = .1 cost as much
+    4.38
     """
     mu, delta = _broadcast(_non_negative("mu", mu, infinite=True), _probability("delta", delta))
     epsilon = np.where(mu == 0, 0.0, np.inf)
@@ -156,6 +172,15 @@ def gdp_mu(epsilon: ArrayLike, delta: ArrayLike) -> Numbers:
     ------
     ValueError
         If ``epsilon`` is negative or NaN or ``delta`` lies outside [0, 1).
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> mu = pw.gdp_mu(epsilon=1.0, delta=1e-5)
+    >>> print(f"{mu:.3f}: noise of {1 / mu:.2f} times what one record moves")
+    0.268: noise of 3.73 times what one record moves
+    >>> print(f"{mu / 10**0.5:.3f} for each of ten releases within the same epsilon")
+    0.085 for each of ten releases within the same epsilon
     """
     epsilon, delta = _broadcast(_non_negative("epsilon", epsilon, infinite=True), _probability("delta", delta))
     mu = np.where(epsilon == np.inf, np.inf, 0.0)
@@ -205,6 +230,14 @@ def analytic_gaussian_sigma(epsilon: ArrayLike, delta: ArrayLike, sensitivity: A
     ------
     ValueError
         If ``delta = 0`` (no Gaussian noise suffices) or an argument is out of range.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> round(pw.analytic_gaussian_sigma(epsilon=1.0, delta=1e-5, sensitivity=2.0), 2)
+    7.46
+    >>> (2.0 / pw.analytic_gaussian_sigma([0.5, 1.0, 8.0], 1e-5, 2.0)).round(2)  # the signal of a record over the noise
+    array([0.14, 0.27, 1.67])
     """
     _positive_delta(delta)
     top, mu = _broadcast(_non_negative("sensitivity", sensitivity), np.asarray(gdp_mu(epsilon, delta)))

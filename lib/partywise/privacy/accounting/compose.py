@@ -164,10 +164,24 @@ def cost(**profile: Unpack[ProfileFields]) -> Composition:
         ``count``). A ``rate`` is credited for neighbours of whom one contributes nothing to the sampled sum
         (``add_remove``, ``label_flip``); for a record that is replaced give none.
 
+    Returns
+    -------
+    Composition
+        Its ``epsilon(delta)`` is rounded up; Gaussians compose without loss (Dong, Roth and Su 2022).
+
     Raises
     ------
     ValueError
         If the fields state no profile, or one is out of range.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> plan = 1000 * pw.cost(mu=1.0, rate=0.01) + pw.cost(epsilon=0.5)  # steps on samples of 1 %, and one count
+    >>> round(plan.epsilon(1e-5), 2)
+    2.27
+    >>> round((1000 * pw.cost(mu=1.0)).epsilon(1e-5))  # the same steps on all records
+    634
     """
     made = PrivacyProfile(**profile)
     if made.mu is made.rho is made.epsilon is None:

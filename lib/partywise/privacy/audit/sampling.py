@@ -110,6 +110,17 @@ def audit(
         If ``mechanism`` or ``score`` cannot be called, or ``rng`` is of another kind.
     ValueError
         If a number is out of range, both data sets are one object, or outputs cannot be compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> def forgotten_factor(data, rng):  # claims mu = 1 for a sum that moves by 2
+    ...     return 2 * data.sum() + rng.normal()
+    ...
+    >>> found = pw.audit(forgotten_factor, np.array([0.0, 1.0]), np.zeros(2), rng=7)
+    >>> found.refutes(mu=1.0), round(found.mu_lower, 1)
+    (True, 1.9)
     """
     if not callable(mechanism) or not (score is None or callable(score)):
         raise TypeError(f"mechanism={mechanism!r} and score={score!r}: both must be callables (score may be left out).")

@@ -65,6 +65,21 @@ class PrivacyFilter:
     -----
     A pure release costs the ``gdp`` rule ``pure_mu(epsilon)`` squared, the ``zcdp`` rule epsilon squared / 2. Sampling
     is not credited. A release that is sent again was drawn once and is spent once.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> budget = pw.PrivacyFilter(epsilon=1.0, delta=1e-5, unit="features", numeric_reserve=1e-6, name="study")
+    >>> event = pw.Event("sum", "hospital", "gaussian", unit="features", depends_on={"features"}, mu=0.2)
+    >>> budget.spend(event)
+    >>> round(budget.amount_spent, 2), round(budget.remaining, 2)  # mu squared, which adds up
+    (0.04, 0.03)
+    >>> budget.would_fit(event)  # a second such release
+    False
+    >>> budget.numeric, budget.tv, budget.covers_tails  # nothing lies beside the profiles so far
+    (0.0, 0.0, True)
+    >>> budget.row.mechanism, round(budget.row.mu, 2)  # what is certified: the budget, whatever is spent of it
+    ('budget', 0.27)
     """
 
     def __init__(
@@ -109,13 +124,50 @@ class PrivacyFilter:
 
     @classmethod
     def of_mu(cls, mu: float, *, unit: str, name: str = "") -> "PrivacyFilter":
-        """A budget of rule ``gdp`` that is stated as the Gaussian-DP parameter of everything charged to it."""
+        """A budget of rule ``gdp`` that is stated as the Gaussian-DP parameter of everything charged to it.
+
+        Parameters
+        ----------
+        mu : float
+        unit, name
+            As of the class.
+
+        Returns
+        -------
+        PrivacyFilter
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.PrivacyFilter.of_mu(1.0, unit="features")
+        >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
+        >>> for step in range(4):
+        ...     budget.spend(pw.Event(f"step {step}", "hospital", "gaussian", **terms))
+        >>> budget.remaining  # 1 - 4 (1 / 2)^2
+        0.0
+        """
         made = cls(math.inf, 0.0, unit=unit, name=name)
         made.budget = float(mu) ** 2
         return made
 
     def pays_for(self, unit: str) -> bool:
-        """Whether the row of this budget covers releases about a unit."""
+        """Whether the row of this budget covers releases about a unit.
+
+        Parameters
+        ----------
+        unit : str
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.PrivacyFilter(1.0, 1e-5, unit="features", name="study")
+        >>> budget.pays_for("features"), budget.pays_for("row")
+        (True, False)
+        """
         return bool(self.name) and self.unit == unit
 
     @property
@@ -160,11 +212,38 @@ class PrivacyFilter:
         return math.inf if math.isinf(self.budget) else max(float(Fraction(self.budget) - self._spent), 0.0)
 
     def would_fit(self, event: Event) -> bool:
-        """Whether `spend` would accept the event; raises `CertificationError` where that would."""
+        """Whether `spend` would accept an event.
+
+        Parameters
+        ----------
+        event : Event
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        CertificationError
+            Where `spend` would raise it.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget, terms = pw.PrivacyFilter(1.0, 1e-5), {"unit": "features", "depends_on": {"features"}}
+        >>> for mu in (0.2, 0.3):
+        ...     print(mu, budget.would_fit(pw.Event("sum", "hospital", "gaussian", mu=mu, **terms)))
+        0.2 True
+        0.3 False
+        """
         return self._fits(self._cost(event), event)
 
     def spend(self, event: Event) -> None:
         """Draw an event's cost; call it before the noise is drawn.
+
+        Parameters
+        ----------
+        event : Event
 
         Raises
         ------
@@ -174,6 +253,18 @@ class PrivacyFilter:
             If nothing finite is proved of the event, or the rule cannot charge its profile.
         ValueError
             If no unit was named and the event has another unit or relation than the first one.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.PrivacyFilter(epsilon=1.0, delta=0.0, rule="pure")
+        >>> terms = {"unit": "label", "depends_on": {"label"}, "epsilon": 0.6, "k": 2}
+        >>> budget.spend(pw.Event("labels", "registry", "randomized_response", **terms))
+        >>> again = pw.Event("again", "registry", "randomized_response", **terms)
+        >>> budget.spend(again)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        partywise.errors.BudgetExceeded: randomized_response 'again' costs epsilon = 0.6...
         """
         cost = self._cost(event)
         if not self._fits(cost, event):
@@ -191,10 +282,22 @@ class PrivacyFilter:
     def carry(self, event: Event) -> float:
         """Count what was drawn before, under whatever budget; never refused.
 
+        Parameters
+        ----------
+        event : Event
+
         Returns
         -------
         float
             Its cost. One of which nothing finite is proved is infinite: nothing that costs anything fits from then on.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.PrivacyFilter(epsilon=1.0, delta=1e-5)
+        >>> event = pw.Event("last year", "hospital", "gaussian", unit="features", depends_on={"features"}, mu=0.5)
+        >>> budget.carry(event), budget.remaining  # more than there was
+        (0.25, 0.0)
         """
         try:
             cost = self._cost(event)
@@ -226,11 +329,50 @@ class PrivacyFilter:
         return self._has_room(0.0, 0.0)
 
     def coalitions(self) -> list[frozenset[str] | None]:
-        """Who may join what they know of the noise so far; None where each release counts as it is stated."""
+        """Who may join what they know of the noise so far; None where each release counts as it is stated.
+
+        Returns
+        -------
+        list of frozenset of str or None
+            As many as may collude, without the holder: smaller coalitions know less.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> budget = pw.PrivacyFilter(3.0, 1e-5, unit="row", against="any", holder="north")
+        >>> names, terms = ("north", "south", "west"), {"unit": "row", "depends_on": {"label"}, "mu": 0.3}
+        >>> shares = [(name, "1") for name in names]
+        >>> budget.spend(pw.Event("count", "several", "gaussian", owners=names, shares=shares, **terms))
+        >>> [sorted(view) for view in budget.coalitions()]  # all but the holder of the records
+        [['south', 'west']]
+        """
         return self._coalitions_of([event for event, _ in self._shared])
 
     def profile_against(self, event: Event, profile: PrivacyProfile, view: frozenset[str] | None) -> PrivacyProfile:
-        """The profile of an event against a coalition, which leaves somebody out."""
+        """The profile of an event against a coalition, which leaves somebody out.
+
+        Parameters
+        ----------
+        event : Event
+        profile : PrivacyProfile
+            Its own, or that of a group.
+        view : frozenset of str, or None
+            One of `coalitions`.
+
+        Returns
+        -------
+        PrivacyProfile
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> names, terms = ("north", "south", "west"), {"unit": "row", "depends_on": {"label"}, "mu": 0.3}
+        >>> shares = [(name, "1") for name in names]
+        >>> event = pw.Event("count", "several", "gaussian", owners=names, shares=shares, **terms)
+        >>> budget, profile = pw.PrivacyFilter(3.0, 1e-5, unit="row", against="any"), event.profile
+        >>> [round(budget.profile_against(event, profile, frozenset(names[:size])).mu, 2) for size in (0, 1, 2)]
+        [0.17, 0.21, 0.3]
+        """
         return profile if view is None or not event.shares else event.profile_against(profile, _others(event, view))
 
     @property

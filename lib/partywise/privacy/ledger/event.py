@@ -121,6 +121,21 @@ class Event:
     ------
     ValueError
         If a field is out of its range; the message names it.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> total = pw.record_sum([[0.3, 0.4]], pw.Public(1.0, because="upper limit of the assay"))
+    >>> event = pw.Gaussian(mu=0.5)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum").event
+    >>> event.mechanism, event.held_by, event.public, event.profile.mu
+    ('gaussian', ('hospital',), True, 0.5)
+    >>> event.without_proof.certified, event.line[:40]  # what a ledger hashes
+    (False, '{"audience":"*","certificate":"triangle ')
+    >>> terms = {"unit": "row", "depends_on": {"label"}, "mu": 0.5, "tv": 1e-12, "owners": ("north", "south", "west")}
+    >>> shares = [(name, "1/2") for name in terms["owners"]]
+    >>> shared = pw.Event("count", "several", "gaussian", shares=shares, **terms)
+    >>> shared.weights["north"], shared.colluders, shared.beside  # of three shares two are noise enough
+    (Fraction(1, 2), 1, (0.0, 1e-12))
     """
 
     release_id: str
@@ -236,7 +251,28 @@ class Event:
         return number
 
     def profile_against(self, profile: PrivacyProfile, view: Collection[str]) -> PrivacyProfile:
-        """A profile of this row against those who know the shares of the noise of some names; inf if these are all."""
+        """A profile of this row against those who know the shares of the noise of some names; inf if these are all.
+
+        Parameters
+        ----------
+        profile : PrivacyProfile
+            Of the row, as stated or for a group.
+        view : collection of str
+            Names.
+
+        Returns
+        -------
+        PrivacyProfile
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> names, terms = ("north", "south", "west"), {"unit": "row", "depends_on": {"label"}, "mu": 0.5}
+        >>> shares = [(name, "1/2") for name in names]
+        >>> event = pw.Event("count", "several", "gaussian", owners=names, shares=shares, **terms)
+        >>> [round(event.profile_against(event.profile, names[:size]).mu, 2) for size in range(4)]
+        [0.41, 0.5, 0.71, inf]
+        """
         honest = sum((weight for name, weight in self.weights.items() if name not in view), Fraction(0))
         return replace(profile, mu=_over_root(float(profile.mu or 0.0), honest))
 
@@ -258,7 +294,22 @@ class Event:
         return _profile(self.mu, self.rho, self.epsilon, self.k, float(self.rate), int(self.count))
 
     def require_composable(self) -> None:
-        """Raise `CertificationError` for a certified event that states no profile, so that nothing can be composed."""
+        """Check that a certified event states a profile, so that it can be composed.
+
+        Raises
+        ------
+        CertificationError
+            If it states none.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> event = pw.Event("sum", "hospital", "gaussian", unit="row", depends_on={"features"})
+        >>> event.require_composable()  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        partywise.errors.CertificationError: event 'sum' of mechanism 'gaussian' carries no mu, rho or epsilon...
+        """
         if self.certified and self.profile is None:
             raise CertificationError(
                 f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, rho or epsilon, so there is "
@@ -291,6 +342,15 @@ class Event:
         ------
         ValueError
             If the question is unknown or ``rows_per_user`` is not a whole number from 1.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> event = pw.Event("sum", "hospital", "gaussian", unit="features", depends_on={"features"}, mu=0.5)
+        >>> event.cost("features").mu, event.cost("label")  # labels were not read
+        (0.5, 0.0)
+        >>> event.cost("user", rows_per_user=4).mu  # of a person with four records
+        2.0
         """
         group = _group(question, rows_per_user)
         if self.mechanism == POST_PROCESSING:
@@ -313,7 +373,19 @@ class Event:
         return 0.0 if profile.free and not self.delta_numeric and not self.tv else profile
 
     def to_row(self) -> dict[str, Scalar]:
-        """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
+        """Flat row of plain values (strings, numbers, None): fit for JSON and CSV.
+
+        Returns
+        -------
+        dict of str to str, number, bool or None
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> row = pw.Event("sum", "hospital", "gaussian", unit="features", depends_on={"features"}, mu=0.5).to_row()
+        >>> {name: row[name] for name in ("release_id", "owner", "mu", "unit", "audience")}
+        {'release_id': 'sum', 'owner': 'hospital', 'mu': 0.5, 'unit': 'features', 'audience': '*'}
+        """
         row = {name: getattr(self, name) for name in _columns()}
         row["depends_on"] = JOIN.join(sorted(self.depends_on))
         row["audience"] = JOIN.join(self.audience)
@@ -332,7 +404,22 @@ class Event:
     def from_row(cls, row: Mapping[str, object]) -> "Event":
         """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own.
 
-        A stratum without a partition, as earlier versions wrote it, counts for all records.
+        Parameters
+        ----------
+        row : mapping of str to object
+            A stratum without a partition, as earlier versions wrote it, counts for all records.
+
+        Returns
+        -------
+        Event
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> event = pw.Event("sum", "hospital", "gaussian", unit="features", depends_on={"features"}, mu=0.5)
+        >>> row = {name: "" if value is None else str(value) for name, value in event.to_row().items()}
+        >>> pw.Event.from_row(row | {"step": "0"}) == event  # as from a CSV file
+        True
         """
         values: dict[str, Any] = dict.fromkeys(LATER, "") | {
             name: row[name] for name in _columns() if name in row or name not in LATER

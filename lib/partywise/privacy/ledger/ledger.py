@@ -51,6 +51,19 @@ class Ledger:
     ----------
     events : iterable of Event
         Rows to start from, in order.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
+    >>> events = [pw.Event(name, "hospital", "gaussian", **terms) for name in ("sum", "squares")]
+    >>> ledger = pw.Ledger(events)
+    >>> len(ledger), [event.release_id for event in ledger.rows]
+    (2, ['sum', 'squares'])
+    >>> round(ledger.total("server", "features", delta=1e-5).epsilon_certified, 2)  # of both releases together
+    2.94
+    >>> ledger.digest == pw.Ledger(events).digest, ledger.digest == pw.Ledger(events[::-1]).digest
+    (True, False)
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -87,9 +100,24 @@ class Ledger:
 
         Raises
         ------
+        TypeError
+            If it is no event.
         CertificationError
             If the event's profile cannot be composed, its release id belongs to a different release, or it is computed
             from a release that has no row.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> terms = {"unit": "features", "depends_on": {"features"}}
+        >>> ledger, event = pw.Ledger(), pw.Event("sum", "hospital", "gaussian", mu=0.5, **terms)
+        >>> ledger.append(event) is ledger.append(event), len(ledger)  # sent twice, drawn once
+        (True, 1)
+        >>> other = pw.Event("sum", "hospital", "gaussian", mu=0.6, **terms)
+        >>> ledger.append(other)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        partywise.errors.CertificationError: release_id='sum' is in the ledger with another value or guarantee...
         """
         if not isinstance(event, Event):
             raise TypeError(f"a ledger takes Event rows, got {type(event).__name__}.")
@@ -114,7 +142,23 @@ class Ledger:
         return event
 
     def holds(self, event: Event) -> bool:
-        """Whether a release has its row."""
+        """Whether a release has its row.
+
+        Parameters
+        ----------
+        event : Event
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> event = pw.Event("sum", "hospital", "gaussian", unit="features", depends_on={"features"}, mu=0.5)
+        >>> pw.Ledger().holds(event), pw.Ledger([event]).holds(event)
+        (False, True)
+        """
         position = self._position.get(event.release_id)
         return position is not None and self._rows[position] in (event, event.without_proof)
 
@@ -158,6 +202,19 @@ class Ledger:
         ------
         ValueError
             If the unit is unknown or ``delta`` out of range.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> features = {"unit": "features", "depends_on": {"features"}, "mu": 0.5, "audience": ("server",)}
+        >>> labels = {"unit": "label", "depends_on": {"label"}, "certified": False, "audience": ("clinic",)}
+        >>> ledger = pw.Ledger([pw.Event("sum", "a", "gaussian", **features), pw.Event("table", "a", "none", **labels)])
+        >>> for view in ("server", "clinic", ("server", "clinic")):  # what is in the clear costs infinity
+        ...     seen = [ledger.total(view, unit, delta=1e-5).epsilon_certified for unit in ("features", "label")]
+        ...     print(view, [round(epsilon, 2) for epsilon in seen])
+        server [1.99, 0.0]
+        clinic [0.0, inf]
+        ('server', 'clinic') [1.99, inf]
         """
         members = frozenset([view] if isinstance(view, str) else view)
         seen = self._rows_seen(members, self._costs(unit, rows_per_user))
@@ -196,6 +253,15 @@ class Ledger:
         ------
         ValueError
             As in `total`, and if a party is named twice.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> terms = {"unit": "row", "depends_on": {"features"}, "mu": 0.5, "audience": ("server",)}
+        >>> rows = [pw.Event(f"sum {name}", name, "gaussian", stratum=f"clients/{name}", **terms) for name in "ab"]
+        >>> worst = pw.Ledger(rows).worst_total(("a", "b", "server"), "row", delta=1e-5)
+        >>> worst.mu_upper, round(worst.epsilon_certified, 2)  # of one release: the clients hold different people
+        (0.5, 1.99)
         """
         if len(set(parties)) != len(parties):
             raise ValueError(f"parties={tuple(parties)} repeats a name.")
@@ -276,6 +342,16 @@ class Ledger:
         ------
         ValueError
             As in `total`.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
+        >>> events = [pw.Event(name, "hospital", "gaussian", **terms) for name in ("sum", "squares")]
+        >>> for reading in pw.Ledger(events).odometer("server", "features", delta=1e-5):
+        ...     print(reading.release_id, f"({reading.cost})", f"epsilon {reading.epsilon:.2f}")
+        sum (mu = 0.5) epsilon 1.99
+        squares (mu = 0.5) epsilon 2.94
         """
         members = frozenset([view] if isinstance(view, str) else view)
         seen, rows = self._rows_seen(members, self._costs(unit, rows_per_user)), self._rows
@@ -336,7 +412,22 @@ class Ledger:
         return last
 
     def to_rows(self) -> list[dict[str, Scalar]]:
-        """Flat rows with their step and their links of the hash chain."""
+        """Flat rows with their step and their links of the hash chain.
+
+        Returns
+        -------
+        list of dict
+            As of `Event.to_row`, with ``step``, ``prev_hash`` and ``hash``.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
+        >>> ledger = pw.Ledger([pw.Event(name, "hospital", "gaussian", **terms) for name in ("sum", "squares")])
+        >>> first, second = ledger.to_rows()
+        >>> second["step"], second["release_id"], second["prev_hash"] == first["hash"]
+        (1, 'squares', True)
+        """
         rows, last = [], GENESIS
         for k, event in enumerate(self._rows):
             row = event.to_row()
@@ -350,10 +441,29 @@ class Ledger:
     def from_rows(cls, rows: Iterable[Mapping[str, object]]) -> "Ledger":
         """Rebuild a ledger from `to_rows`.
 
+        Parameters
+        ----------
+        rows : iterable of mapping
+
+        Returns
+        -------
+        Ledger
+
         Raises
         ------
         CertificationError
             If a row was altered, moved or removed from the middle; compare the end with `verify`.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
+        >>> ledger = pw.Ledger([pw.Event(name, "hospital", "gaussian", **terms) for name in ("sum", "squares")])
+        >>> first, second = ledger.to_rows()
+        >>> pw.Ledger.from_rows([first | {"mu": 0.1}, second])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        partywise.errors.CertificationError: row 0 of the ledger does not continue its hash chain...
         """
         rows = [dict(row) for row in rows]
         ledger = cls(Event.from_row(row) for row in rows)
@@ -365,7 +475,28 @@ class Ledger:
         return ledger
 
     def verify(self, digest: str) -> None:
-        """Raise `CertificationError` unless the chain ends in a digest that was noted before."""
+        """Check that the chain ends in a digest that was noted before.
+
+        Parameters
+        ----------
+        digest : str
+
+        Raises
+        ------
+        CertificationError
+            If it ends in another one.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> terms = {"unit": "features", "depends_on": {"features"}, "mu": 0.5}
+        >>> ledger = pw.Ledger([pw.Event(name, "hospital", "gaussian", **terms) for name in ("sum", "squares")])
+        >>> ledger.verify(ledger.digest)
+        >>> pw.Ledger(ledger.rows[:1]).verify(ledger.digest)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        partywise.errors.CertificationError: the ledger ends in digest...
+        """
         if digest != self.digest:
             raise CertificationError(
                 f"the ledger ends in digest {self.digest[:16]}..., expected {digest[:16]}...: rows were altered, "
@@ -373,9 +504,27 @@ class Ledger:
             )
 
     def write(self, path: Path | str) -> str:
-        """Write the rows as JSON lines, each with its links of the hash chain, and return the digest.
+        """Write the rows as JSON lines, each with its links of the hash chain.
 
-        Note the digest elsewhere: rows cut off at the end of the file are seen by nothing else.
+        Parameters
+        ----------
+        path : Path or str
+
+        Returns
+        -------
+        str
+            The digest. Note it elsewhere: rows cut off at the end of the file are seen by nothing else.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import partywise as pw
+        >>> ledger = pw.Ledger([pw.Event("sum", "hospital", "gaussian", "features", {"features"}, mu=0.5)])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "ledger.jsonl")
+        ...     print(ledger.write(path) == ledger.digest, len(path.read_text().splitlines()))
+        True 1
         """
         with replacing(path) as temporary:
             temporary.write_text("".join(_line(row) + "\n" for row in self.to_rows()), encoding="utf-8")
@@ -391,10 +540,25 @@ class Ledger:
         digest : str, optional
             What `write` returned.
 
+        Returns
+        -------
+        Ledger
+
         Raises
         ------
         CertificationError
             If a row was altered, moved, added or removed; at the end of the file only if ``digest`` is given.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import partywise as pw
+        >>> ledger = pw.Ledger([pw.Event("sum", "hospital", "gaussian", "features", {"features"}, mu=0.5)])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     digest = ledger.write(f"{folder}/ledger.jsonl")
+        ...     again = pw.Ledger.read(f"{folder}/ledger.jsonl", digest)
+        >>> again.rows == ledger.rows
+        True
         """
         lines = Path(path).read_text(encoding="utf-8").splitlines()
         try:

@@ -65,6 +65,16 @@ class DiscreteGaussian:
     rho = Delta'^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, Theorem 14). Integers are drawn exactly, hence
     ``delta_numeric`` is 0. Whitening in floating point is charged as further rounding. Whether the value itself was
     computed within its certificate is up to its constructor: `fixed_point_sum` is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> answers = np.repeat([0, 1, 2], [120, 40, 9])
+    >>> asked = pw.counts(answers, pw.Public(3, because="three answers on the form"))
+    >>> release = pw.DiscreteGaussian(mu=0.5)(asked, pw.SecureRandom(), owner="hospital", release_id="answers")
+    >>> release.event.mu, release.event.delta_numeric, release.event.sampler  # exact: fit to be published
+    (0.5, 0.0, 'secure')
     """
 
     sigma: float | None = None
@@ -181,6 +191,19 @@ class DiscreteGaussian:
         The digest is that of a salt, drawn after the noise from the same generator. A digest of the ciphertexts would
         depend on the scheme and its random numbers; one of the noise would let whoever guesses the noise check the
         guess. The salt is independent of both, tells nothing, and a second draw of the noise has another.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> from partywise.privacy.statistics.encrypted_integers import EncryptedIntegers
+        >>> ciphers = np.array([120, 40, 9])  # stands for ciphertexts, which the owner of the data cannot read
+        >>> certificate = pw.SensitivityCertificate(2**0.5, "l2", "row", "replace_one", {"label"}, grid=1.0)
+        >>> closed = EncryptedIntegers(certificate, np.ones(3), ciphers, lambda found, keys: found)
+        >>> noisy, rng = pw.DiscreteGaussian(mu=0.5), pw.stream(4, "noise")
+        >>> release = noisy.under_encryption(closed, lambda noise: ciphers + noise, rng, owner="hospital")
+        >>> release.value.tolist(), release.event.mechanism, release.event.mu
+        ([121, 38, 11], 'encrypted_rounded_gaussian', 0.5)
         """
         if self.covariance is not None or self.grid is not None or self.distribution != "rounded":
             raise ValueError(
@@ -230,7 +253,27 @@ class DiscreteGaussian:
         return quotient_up(sensitivity, wanted), grid, sensitivity
 
     def privacy_profile(self, certificate: SensitivityCertificate, shape: tuple[int, ...]) -> EventProfile:
-        """Fields of `Event`: what a value of that shape costs a unit, the rounding of its entries included."""
+        """Fields of `Event`: what a value of that shape costs a unit, the rounding of its entries included.
+
+        Parameters
+        ----------
+        certificate : SensitivityCertificate
+        shape : tuple of int
+            Of the value.
+
+        Returns
+        -------
+        dict of str to float
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> certificate = pw.SensitivityCertificate(2.0, "l2", "row", "replace_one", {"features"})
+        >>> for grid in (2**-9, 1.0):  # a coarse grid moves values more than the record does
+        ...     print(f"{pw.DiscreteGaussian(sigma=4.0, grid=grid).privacy_profile(certificate, (9,))['mu']:.3f}")
+        0.501
+        1.250
+        """
         covariance = None if self.covariance is None else self.covariance.value
         sigma, _, sensitivity = self._scale(_Lengths.of(certificate, covariance, shape))
         return self._profile(sensitivity, sigma)

@@ -47,6 +47,17 @@ class Gaussian:
     all differences the certificate allows (exact for a ball in any metric). ``sigma=0``, or a covariance that is
     singular along a difference, gives mu = inf. In an array of records, each record is its own unit and the
     certificate bounds the change of one record.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> records = pw.stream(4, "records").normal(size=(100, 2))
+    >>> total = pw.record_sum(records, pw.Public(1.0, because="upper limit of the assay"))
+    >>> release = pw.Gaussian(mu=0.5)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum")
+    >>> release.value.round(1), release.event.mu
+    (array([ 0.1, -0.8]), 0.5)
+    >>> print(f"epsilon {pw.gaussian_epsilon(release.event.mu, 1e-5):.2f} at delta 1e-5")
+    epsilon 1.99 at delta 1e-5
     """
 
     mu: float | None = None
@@ -110,7 +121,23 @@ class Gaussian:
         return charge_and_draw(bounded, profile, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)
 
     def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
-        """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by."""
+        """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by.
+
+        Parameters
+        ----------
+        certificate : SensitivityCertificate
+
+        Returns
+        -------
+        dict of str to float
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> certificate = pw.SensitivityCertificate(2.0, "l2", "row", "replace_one", {"features"})
+        >>> pw.Gaussian(sigma=4.0).privacy_profile(certificate)  # what a record moves, over the noise
+        {'mu': 0.5}
+        """
         return self._profile(self._unit_sensitivity(certificate))
 
     def _unit_sensitivity(self, certificate: SensitivityCertificate) -> float:

@@ -40,6 +40,16 @@ class Laplace:
     Formal guarantee: pure epsilon-DP for the unit and relation of the certificate, epsilon = (l1 sensitivity) / b. Of a
     single number all norms are one. A simulation: floating-point noise shows the value in its low bits; publish
     integers by `Geometric`.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> ages = pw.stream(1, "ages").uniform(18, 90, size=500)
+    >>> certificate = pw.SensitivityCertificate((90 - 18) / 500, "l1", "row", "replace_one", {"features"})
+    >>> mean = pw.Bounded(ages.mean(), certificate)
+    >>> release = pw.Laplace(epsilon=0.5)(mean, pw.stream(1, "noise"), owner="clinic", release_id="mean age")
+    >>> print(f"{release.value:.1f}, true {mean.value:.1f}, epsilon {release.event.epsilon} with delta 0")
+    53.7, true 53.9, epsilon 0.5 with delta 0
     """
 
     epsilon: float | None = None
@@ -90,7 +100,23 @@ class Laplace:
         return charge_and_draw(bounded, profile, "laplace", draw, owner, terms, rng, preset=self.epsilon is not None)
 
     def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
-        """Fields of `Event`: all entries together lose the l1 distance over the scale."""
+        """Fields of `Event`: all entries together lose the l1 distance over the scale.
+
+        Parameters
+        ----------
+        certificate : SensitivityCertificate
+
+        Returns
+        -------
+        dict of str to float
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> certificate = pw.SensitivityCertificate(2.0, "l1", "row", "replace_one", {"label"})
+        >>> pw.Laplace(scale=4.0).privacy_profile(certificate)
+        {'epsilon': 0.5}
+        """
         if certificate.value == 0:
             return {"epsilon": 0.0}
         stated = self.epsilon if self.epsilon is not None else ratio(float(certificate.value), float(self.scale or 0.0))
@@ -117,6 +143,16 @@ class Geometric:
     sensitivity), rounded down. Source: Ghosh, Roughgarden and Sundararajan (2012), section 2: no other mechanism serves
     a single count better, whatever its user loses by an error. With a `SecureRandom` the integers are drawn exactly
     (Canonne, Kamath and Steinke 2020, algorithm 2), so nothing is added to delta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> answers = np.repeat([0, 1, 2], [120, 40, 9])
+    >>> asked = pw.counts(answers, pw.Public(3, because="three answers on the form"), norm="l1")
+    >>> release = pw.Geometric(epsilon=1.0)(asked, pw.SecureRandom(), owner="hospital", release_id="answers")
+    >>> release.event.epsilon, release.event.sampler, bool((release.value % 1 == 0).all())  # fit to be published
+    (1.0, 'secure', True)
     """
 
     epsilon: float
@@ -175,7 +211,23 @@ class Geometric:
         return charge_and_draw(bounded, profile, "geometric", draw, owner, terms, rng, preset=True)
 
     def privacy_profile(self, certificate: SensitivityCertificate) -> EventProfile:
-        """Fields of `Event`: the noise is made for the l1 distance of the certificate."""
+        """Fields of `Event`: the noise is made for the l1 distance of the certificate.
+
+        Parameters
+        ----------
+        certificate : SensitivityCertificate
+
+        Returns
+        -------
+        dict of str to float
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> certificate = pw.SensitivityCertificate(2.0, "l1", "row", "replace_one", {"label"}, grid=1.0)
+        >>> pw.Geometric(epsilon=1.0).privacy_profile(certificate)
+        {'epsilon': 1.0}
+        """
         return {"epsilon": float(self.epsilon) if certificate.value else 0.0}
 
 

@@ -46,6 +46,19 @@ class RandomizedResponse:
     Formal guarantee: pure epsilon-DP of one index, exactly. One unit that can move c indices (the value of a
     certificate in the norm ``"hamming"``) is charged c applications. Source: Warner (1965); Kairouz, Oh and
     Viswanath (2014) for k > 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> certificate = pw.SensitivityCertificate(1, "hamming", "label", "label_flip", {"label"}, records=1)
+    >>> labels = pw.Bounded(np.repeat([0, 1], [700, 300]), certificate)
+    >>> respond = pw.RandomizedResponse(epsilon=2.0, k=2)
+    >>> told = respond(labels, pw.stream(4, "answers"), owner="registry", release_id="labels").value
+    >>> print(f"{respond.debias(told).mean():.2f} with standard error {(respond.variance / 1000) ** 0.5:.2f}")
+    0.31 with standard error 0.01
+    >>> print(f"{pw.RandomizedResponse(60.0, 2).secure_epsilon:.1f}")  # the most that a threshold of 64 bits allows
+    44.4
     """
 
     epsilon: float
@@ -115,25 +128,96 @@ class RandomizedResponse:
         return charge_and_draw(bounded, profile, "randomized_response", simulate, owner, terms, rng, preset=True)
 
     def privacy_profile(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> EventProfile:
-        """Fields of `Event`: a unit of c entries moves c independent draws."""
+        """Fields of `Event`: a unit of c entries moves c independent draws.
+
+        Parameters
+        ----------
+        certificate : SensitivityCertificate
+            In the norm ``"hamming"``.
+        sampler : {"simulation", "secure"}
+            Of integer thresholds the secure source pays its own epsilon.
+
+        Returns
+        -------
+        dict of str to number
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> certificate = pw.SensitivityCertificate(3, "hamming", "user", "replace_one", {"label"})
+        >>> pw.RandomizedResponse(epsilon=2.0, k=4).privacy_profile(certificate)  # of a person with three answers
+        {'epsilon': 2.0, 'count': 3, 'k': 4}
+        """
         epsilon = self.secure_epsilon if sampler == "secure" else self.epsilon
         return product_profile(epsilon, certificate, k=self.k)
 
     def matrix(self) -> np.ndarray:
-        """The distribution, shape (k, k): row x holds the probabilities of all outputs for input x."""
+        """The distribution: row x holds the probabilities of all outputs for input x.
+
+        Returns
+        -------
+        ndarray of shape (k, k)
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> pw.RandomizedResponse(epsilon=1.0, k=3).matrix().round(2)
+        array([[0.58, 0.21, 0.21],
+               [0.21, 0.58, 0.21],
+               [0.21, 0.21, 0.58]])
+        """
         keep = randomized_response_probability(self.epsilon, self.k)
         other = math.exp(-self.epsilon) / (1 + (self.k - 1) * math.exp(-self.epsilon))
         return np.where(np.eye(self.k, dtype=bool), keep, other)
 
     def pair_loss(self, x: int, x2: int) -> float:
-        """Largest log ratio of the distributions of two indices: ``epsilon``, or 0 for an index and itself."""
+        """Largest log ratio of the distributions of two indices: ``epsilon``, or 0 for an index and itself.
+
+        Parameters
+        ----------
+        x, x2 : int
+            Of 0..k-1.
+
+        Raises
+        ------
+        ValueError
+            For another number.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> respond = pw.RandomizedResponse(epsilon=1.0, k=3)
+        >>> respond.pair_loss(0, 2), respond.pair_loss(1, 1)
+        (1.0, 0.0)
+        """
         for index in (x, x2):
             if not 0 <= index < self.k:
                 raise ValueError(f"x={index!r} is not an index of 0..{self.k - 1}.")
         return 0.0 if x == x2 else float(self.epsilon)
 
     def debias(self, indices: ArrayLike) -> np.ndarray:
-        """Unbiased values ``(y - q) / (1 - 2q)``, q = 1 / (1 + e^eps), of released bits (k = 2)."""
+        """Unbiased values ``(y - q) / (1 - 2q)``, q = 1 / (1 + e^eps), of released bits.
+
+        Parameters
+        ----------
+        indices : array_like of 0 and 1
+
+        Returns
+        -------
+        ndarray of the same shape
+
+        Raises
+        ------
+        ValueError
+            Unless k = 2 and epsilon is positive.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> respond = pw.RandomizedResponse(epsilon=2.0, k=2)
+        >>> respond.debias([0, 1]).round(2)  # their mean over records is that of the bits behind them
+        array([-0.16,  1.16])
+        """
         self._require_bits()
         q = 1 / (1 + math.exp(self.epsilon)) if self.epsilon < 700 else 0.0
         # 1 - 2 q = tanh(epsilon / 2), which keeps its digits where q is nearly 1/2.
@@ -149,7 +233,28 @@ class RandomizedResponse:
         return math.exp(-self.epsilon) / square if square > 0 else math.inf
 
     def frequencies(self, indices: ArrayLike) -> np.ndarray:
-        """Unbiased shares of the k indices among the true entries, shape (k,), from released indices."""
+        """Unbiased shares of the k indices among the true entries, from released indices.
+
+        Parameters
+        ----------
+        indices : array_like of int
+            Of any shape.
+
+        Returns
+        -------
+        ndarray of shape (k,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> certificate = pw.SensitivityCertificate(1, "hamming", "row", "replace_one", {"label"}, records=1)
+        >>> answers = pw.Bounded(np.repeat([0, 1, 2], [5000, 3000, 2000]), certificate)
+        >>> respond = pw.RandomizedResponse(epsilon=1.0, k=3)
+        >>> told = respond(answers, pw.stream(4, "answers"), owner="registry", release_id="answers").value
+        >>> (np.bincount(told) / 10_000).round(2), respond.frequencies(told).round(2)  # .5, .3 and .2 are true
+        (array([0.39, 0.32, 0.29]), array([0.48, 0.31, 0.21]))
+        """
         found = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
         return self.debias_sums(found / found.sum())
 
@@ -173,6 +278,13 @@ class RandomizedResponse:
         ------
         ValueError
             If ``epsilon`` is 0, or the length of the axis is not k.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> respond = pw.RandomizedResponse(epsilon=1.0, k=2)
+        >>> respond.debias_sums([350.0, 650.0]).round(1)  # sums of incomes by released answer, whose total stays
+        array([175.4, 824.6])
         """
         if self.epsilon == 0:
             raise ValueError("epsilon=0 releases uniform draws: nothing can be estimated from them.")
@@ -203,7 +315,27 @@ class RandomizedResponse:
         return np.where(flip, other, indices)
 
     def secure(self, indices: np.ndarray, rng: SecureRandom) -> np.ndarray:
-        """Indices moved with the probability of an integer threshold; `secure_epsilon` is what they cost."""
+        """Indices moved with the probability of an integer threshold; `secure_epsilon` is what they cost.
+
+        Parameters
+        ----------
+        indices : ndarray of int
+            Of 0..k-1.
+        rng : SecureRandom
+
+        Returns
+        -------
+        ndarray of int64 of the same shape
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import partywise as pw
+        >>> respond = pw.RandomizedResponse(epsilon=1.0, k=2)
+        >>> told = respond.secure(np.zeros(10_000, dtype=np.int64), pw.SecureRandom())
+        >>> bool(0.22 < told.mean() < 0.32)  # 1 / (1 + e) = .27 of all answers are lies
+        True
+        """
         flip = (rng.uint64(indices.size) < np.uint64(self._flip_threshold())).reshape(indices.shape)
         return self._move(indices, flip, rng.integers_below(self.k - 1, indices.size))
 
@@ -213,7 +345,22 @@ class RandomizedResponse:
         return self._threshold_epsilon(self._flip_threshold())
 
     def flip(self) -> tuple[float, int]:
-        """Probability with which an index is moved, as a number and a power of two: it may be too small for a float."""
+        """Probability with which an index is moved: it may be too small for a float.
+
+        Returns
+        -------
+        tuple of float and int
+            A number and a power of two.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> number, power = pw.RandomizedResponse(epsilon=1.0, k=2).flip()
+        >>> print(f"{number * 2**power:.3f}")
+        0.269
+        >>> pw.RandomizedResponse(epsilon=2000.0, k=2).flip()[1]  # below the least float, 2^-1074
+        -2886
+        """
         if self.epsilon < 600:
             weight = (self.k - 1) * math.exp(-self.epsilon)
             return math.frexp(weight / (1 + weight))

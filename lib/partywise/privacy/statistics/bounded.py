@@ -50,6 +50,18 @@ class SensitivityCertificate:
     ------
     ValueError
         If a field is out of its range, or ``metric`` does not go with ``norm``.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> ages = pw.stream(1, "ages").uniform(18, 90, size=500)
+    >>> certificate = pw.SensitivityCertificate(
+    ...     (90 - 18) / 500, "l2", "row", "replace_one", {"features"}, source="range over n, both public"
+    ... )
+    >>> mean = pw.Bounded(ages.mean(), certificate)
+    >>> release = pw.Gaussian(mu=0.5)(mean, pw.stream(1, "noise"), owner="clinic", release_id="mean age")
+    >>> print(f"{release.value:.1f}, true {mean.value:.1f}; noise of {certificate.value / 0.5:.2f}")
+    53.9, true 53.9; noise of 0.29
     """
 
     value: float
@@ -104,6 +116,22 @@ class Bounded:
         Share of records the constructor had to clip; a diagnostic that stays with the owner.
     parents : tuple of str
         The releases that parameters of the certificate came from, such as a private clipping radius.
+
+    Raises
+    ------
+    TypeError
+        If there is no certificate.
+    ValueError
+        If a value is not finite, or its last axis is not that of the metric.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> certificate = pw.SensitivityCertificate(2.0, "l1", "row", "replace_one", {"label"}, grid=1.0)
+    >>> histogram = pw.Bounded([120, 40, 9], certificate)  # a replaced answer leaves one bin and enters another
+    >>> release = pw.Geometric(epsilon=1.0)(histogram, pw.stream(4, "noise"), owner="hospital", release_id="answers")
+    >>> release.value, release.event.epsilon
+    (array([121.,  39.,   8.]), 1.0)
     """
 
     value: np.ndarray | float

@@ -44,6 +44,17 @@ def counts(
     ------
     ValueError
         If an index lies outside the bins, or the relation or the norm is another one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> answers = np.repeat([0, 1, 2], [120, 40, 9])
+    >>> asked = pw.counts(answers, pw.Public(3, because="three answers on the form"), norm="l1")
+    >>> asked.value, asked.certificate.value  # a replaced answer moves two counts by one each
+    (array([120.,  40.,   9.]), 2.0)
+    >>> pw.Geometric(epsilon=1.0)(asked, pw.stream(4, "noise"), owner="hospital", release_id="answers").value
+    array([121.,  39.,   8.])
     """
     given, size = np.asarray(indices), parameter("n_bins", n_bins)
     whole = given.astype(np.int64)

@@ -71,7 +71,7 @@ def record_sum(
     depends_on: Iterable[str] = ("features",),
     stratum: str = "*",
 ) -> Bounded:
-    """Sum of records clipped to ``||z_i|| <= radius``: shape (P,), l2 sensitivity ``2 radius``.
+    """Sum of records clipped to ``||z_i|| <= radius``: shape (P,), l2 sensitivity ``2 radius`` (triangle inequality).
 
     Parameters
     ----------
@@ -81,6 +81,28 @@ def record_sum(
         Clipping radius, positive.
     unit, depends_on, stratum
         Of the certificate.
+
+    Returns
+    -------
+    Bounded
+
+    Raises
+    ------
+    TypeError
+        If the radius is a bare number.
+    ValueError
+        If records are not finite or no matrix, or the radius is below 1e-290.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> records = pw.stream(4, "records").normal(size=(100, 2))
+    >>> total = pw.record_sum(records, pw.Public(1.0, because="upper limit of the assay"))
+    >>> total.certificate.value, round(total.clip_share, 2)  # the share stays with its owner
+    (2.0, 0.56)
+    >>> release = pw.Gaussian(mu=0.5)(total, pw.stream(4, "noise"), owner="hospital", release_id="sum")
+    >>> release.value.round(1), total.value.round(1)
+    (array([ 0.1, -0.8]), array([0.8, 2.7]))
     """
     length = parameter("radius", radius)
     clipped, share = clip_curves(record_matrix("z", z), None, length)

@@ -56,6 +56,24 @@ def clipped_coefficients(
     other record, so all its curves together by ``2 sqrt(sum radius^2)``. Nothing smaller holds: c and -c of length
     ``radius`` reach it. The matrix M belongs to the norm: the plain length of the coefficients can be
     1/sqrt(lambda_min(M)) times larger.
+
+    Raises
+    ------
+    TypeError
+        If the radius or the Gram matrix is bare.
+    ValueError
+        If coefficients are not finite, or the radius is not positive.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> curves = pw.stream(1, "curves").normal(size=(200, 3))
+    >>> held = pw.clipped_coefficients(curves, None, pw.Public(1.0, because="curves are scaled to length 1"))
+    >>> held.certificate.value, round(held.clip_share, 2)  # most curves were longer than 1
+    (2.0, 0.83)
+    >>> release = pw.Gaussian(mu=1.0)(held, pw.stream(1, "noise"), owner="clinic", release_id="curves")
+    >>> round(float((release.value - held.value).std()), 1)  # of every coefficient: it hides a whole curve
+    2.0
     """
     clip = NormClip(radius, gram)
     metric, clipped = clip.metric, clip.of(np.asarray(c, dtype=float))
