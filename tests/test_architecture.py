@@ -27,7 +27,7 @@ LAYERS = (
     ("functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"),
     ("experiment",),
     ("studies",),
-    ("__main__", "check_data", "face"),
+    ("__main__", "check_data", "face", "scoring"),
 )
 METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"}
 NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
@@ -73,6 +73,7 @@ UNTYPED = {
     "federation.publication.files": "JSON that somebody else wrote",
     "federation.publication.formulas": "exact numbers, whole or fractions, and JSON that somebody else wrote",
     "federation.publication.measurements": "whatever a mechanism draws",
+    "federation.publication.saved_model": "JSON of a model that somebody else wrote, whatever it asks for",
     "federation.publication.statement": "JSON of a statement that somebody else wrote",
     "federation.run": "values at places, and options of a method that is known by its name only",
     "federation.secure_streams": "a secret source stands for a generator",

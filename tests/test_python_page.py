@@ -12,10 +12,10 @@ from pipeline import ROOT, environment
 PAGE = ROOT / "docs" / "python.md"
 
 
-def test_every_example_prints_what_stands_under_it():
+def test_every_example_prints_what_stands_under_it(tmp_path):
     command = [sys.executable, "-W", "error", str(ROOT / "tests" / "support" / "documented.py"), str(PAGE), "--extras"]
     path = {"PYTHONPATH": str(ROOT / "lib")}
-    done = subprocess.run(command, env=environment() | path, capture_output=True, text=True)
+    done = subprocess.run(command, env=environment() | path, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
         return face.__all__
     if name not in face.HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; its names: {', '.join(face.__all__)}.")
-    value = face.load(name)
+    value = face.find(name)
     globals()[name] = value
     return value
 

@@ -46,6 +46,10 @@ class InputChanged(DataMissing):
     """A file that a job uses is not what it was when the run of the job was planned."""
 
 
+class ModelError(ValueError):
+    """A fit cannot be saved, a saved model cannot be read, or it cannot score what it is given."""
+
+
 class CubeError(ValueError):
     """A cell of a result cube is missing, duplicated or unexpected, or a cube file cannot be read."""
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .privacy.statistics.moments import record_sum
     from .privacy.statistics.records import clipped_coefficients
     from .randomness import Streams, stream
+    from .scoring import load
     from .trees.estimator import VerticalBoosting
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "gaussian_delta",
     "gaussian_epsilon",
     "gdp_mu",
+    "load",
     "record_sum",
     "simulate",
     "split_columns",
@@ -123,11 +125,12 @@ HOMES = {
     "privacy.statistics.moments": ("record_sum",),
     "privacy.statistics.records": ("clipped_coefficients",),
     "randomness": ("Streams", "stream"),
+    "scoring": ("load",),
     "trees.estimator": ("VerticalBoosting",),
 }
 HOME = {name: home for home, names in HOMES.items() for name in names}
 
 
-def load(name: str) -> Any:
+def find(name: str) -> Any:
     """The object behind a name of the face."""
     return getattr(import_module(f"{__package__}.{HOME[name]}"), name)

@@ -122,6 +122,18 @@ class Predictor(Estimator):
         return share_explained(self.predict(X), y, sample_weight)
 
 
+def check_classes(estimator: Estimator) -> None:
+    """ValueError unless it has two classes."""
+    if getattr(estimator, "classes_", np.empty(0)).shape != (2,):
+        raise ValueError("classes_ must be two, of a model of labels")
+
+
+def check_coefficients(name: str, found: np.ndarray, p: int) -> None:
+    """ValueError unless they are those of p columns, the intercept first."""
+    if found.shape != (1 + p,) or not np.all(np.isfinite(found)):
+        raise ValueError(f"{name} must be {1 + p} finite numbers")
+
+
 def held_columns(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], active: int) -> list[Party]:
     """The parties in the order of their columns, the passive ones numbered from 1.
 

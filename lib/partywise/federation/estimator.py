@@ -15,15 +15,18 @@ from contextlib import nullcontext
 from dataclasses import MISSING, dataclass, fields
 from importlib.util import find_spec
 from numbers import Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import ModelError
 from ..randomness import Streams
 from .account.fit_budget import Budget
 from .folds import Fold, Spec
 from .parties import Party
+from .publication.saved_model import save
 from .run import Run, simulate
 from .secure_streams import Randomness, addresses_of
 
@@ -60,11 +63,16 @@ class Claim(Protocol):
 
 @dataclass(frozen=True)
 class Method:
-    """A protocol that an estimator may run: its options, its program, the places without data, but for their own."""
+    """A protocol that an estimator may run.
+
+    options, fit : its dataclass and its program; extra : places without data, but for those of its options
+    holder : place that has the whole model in the end; empty where nobody has
+    """
 
     options: type
     fit: Callable[[Run], Claim]
     extra: tuple[str, ...] = ()
+    holder: str = ""
 
 
 class Estimator(BaseEstimator):
@@ -111,6 +119,13 @@ class Estimator(BaseEstimator):
     classes_: np.ndarray
     unit: ClassVar[str] = "row"
     _axes: ClassVar[int] = 2
+    # What a saved model has: fields of the estimate, and attributes that do not follow from these, with their types.
+    _estimate: ClassVar[type]
+    _model_fields: ClassVar[tuple[str, ...]] = ()
+    _model_attributes: ClassVar[Mapping[str, Any]] = {}
+    _without_holder: ClassVar[str] = "every party keeps its part"
+    # Name, role and columns of every party, and the names of places without data.
+    _places: tuple[tuple[str, str, tuple[int, ...]], ...]
 
     def __init__(
         self,
@@ -295,6 +310,8 @@ class Estimator(BaseEstimator):
                 run.charge_to(payer)
             self.estimate_ = simulate(self._method.fit, run)
         self.ledger_, self.transcript_ = run.channel.ledger, run.channel.transcript()
+        held = {party.name: (party.role, tuple(party.columns)) for party in parties}
+        self._places = tuple((name, *held.get(name, ("", ()))) for name in run.names)
         self.privacy_ = self.ledger_.worst_total(run.names, self.unit, self.delta)
         self.epsilon_claimed_ = float(self.estimate_.epsilon_claimed)
         least = min((len(value) for party in parties for value in party.block.values() if np.ndim(value)), default=n)
@@ -305,6 +322,34 @@ class Estimator(BaseEstimator):
                 stacklevel=3,
             )
         return self.estimate_
+
+    def save(self, path: Path | str) -> None:
+        """Write the fitted model as a JSON file, from which `partywise.scoring.load` makes it again, to the last bit.
+
+        The file is of the place that has the whole model when the protocol has ended (``held_by``): what predicts, with
+        the settings, the ledger and what the fit cost, and no record. Where that place has data of its own, these are
+        in the file unprotected (key ``unprotected``): whoever else gets it has what the model tells of them.
+
+        Raises
+        ------
+        ModelError
+            If no place has the whole model, or a setting has no JSON form; nothing is written.
+        """
+        save(self, Path(path))
+
+    def _holder(self) -> str:
+        """The place that has the whole model; ModelError where nobody has."""
+        if not self._method.holder:
+            raise ModelError(
+                f"with protocol={self.protocol!r} no place has the whole {type(self).__name__}: {self._without_holder}."
+            )
+        return self._method.holder
+
+    def _check_model(self) -> None:
+        """ValueError for an estimate of a file that no fit leaves."""
+
+    def _derive(self) -> None:
+        """Set the attributes that follow from the estimate."""
 
     def _keep_names(self, X: ArrayLike, names: Sequence[str] | None = None) -> None:
         """Keep the names of the columns of a fit: as given, else those of a data frame, else none."""

@@ -13,7 +13,7 @@ from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
-from .model import BasisSpec, PublicFacts
+from .model import BasisSpec, Estimate, PublicFacts
 from .options import (
     BaselineOptions,
     CentralOptions,
@@ -79,13 +79,15 @@ class FunctionalBoosting(Estimator):
     unit = "features"
     _axes = 3
     methods: ClassVar[Mapping[str, Method]] = {
-        "boosting": Method(LocalOptions, curves.fit),
-        "published": Method(PublishedOptions, curves.fit),
-        "moments": Method(MomentsOptions, moments.fit, extra=("analyst",)),
-        "roundwise": Method(RoundwiseOptions, rounds.fit),
-        "central": Method(CentralOptions, curves.fit),
-        "baseline": Method(BaselineOptions, baselines.fit),
+        "boosting": Method(LocalOptions, curves.fit, holder="active"),
+        "published": Method(PublishedOptions, curves.fit, holder="active"),
+        "moments": Method(MomentsOptions, moments.fit, ("analyst",), "active"),
+        "roundwise": Method(RoundwiseOptions, rounds.fit, holder="active"),
+        "central": Method(CentralOptions, curves.fit, holder="active"),
+        "baseline": Method(BaselineOptions, baselines.fit, holder="active"),
     }
+    _estimate = Estimate
+    _model_fields = ("operators", "mean_x", "mean_y", "selected_predictors", "epsilon_claimed", "basis_x")
 
     def __init__(
         self,
@@ -156,12 +158,25 @@ class FunctionalBoosting(Estimator):
         unused = Public(1.0, because=UNUSED)
         bases = BasisSpec(self.basis, self.domain_x, q), BasisSpec(self.basis, self.domain_y, Y.shape[1])
         public = PublicFacts(*bases, (unused,) * p, unused, names)
-        found = self._simulate([party("active", "active", Y=Y), *owners], n, rng, public=public, settings=self)
-        self.coef_, self.selected_, self.n_features_in_ = found.operators, found.selected_predictors, p
-        self.noise_errors_ = None
+        self._simulate([party("active", "active", Y=Y), *owners], n, rng, public=public, settings=self)
+        self.n_features_in_ = p
         self._keep_names(frame)
-        self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, Y.shape[1])
+        self._derive()
         return self
+
+    def _derive(self) -> None:
+        found = self._fitted_estimate()
+        self.coef_, self.selected_, self.noise_errors_ = found.operators, found.selected_predictors, None
+        self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, len(found.mean_y))
+
+    def _check_model(self) -> None:
+        found, p = self._fitted_estimate(), self.n_features_in_
+        arrays = found.operators, found.mean_x, found.mean_y
+        shapes = (*found.mean_x.shape, *found.mean_y.shape), (p, *found.mean_x.shape[1:]), found.mean_y.shape
+        if tuple(one.shape for one in arrays) != shapes or found.selected_predictors.shape != (p,):
+            raise ValueError(f"operators and means have shapes {[one.shape for one in arrays]} for {p} predictors")
+        if not all(np.all(np.isfinite(one)) for one in arrays):
+            raise ValueError("operators and means must be finite")
 
     def _require_radii(self) -> None:
         """ValueError where curves are clipped to a public radius that is missing."""

@@ -112,13 +112,13 @@ class VerticalGLM(Results):
 
     unit = "row"
     methods: ClassVar[Mapping[str, Method]] = {
-        "joint": Method(JointOptions, joint.fit, (ANALYST, DEALER)),
-        "bcd": Method(BcdOptions, bcd.fit, (ANALYST,)),
-        "reference": Method(ReferenceOptions, reference.fit, (ANALYST,)),
-        "moments": Method(MomentsOptions, moments.fit, (ANALYST,)),
-        "noisy_newton": Method(NoisyNewtonOptions, noisy_newton.fit, (ANALYST, AGGREGATOR)),
-        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR)),
-        "noisy_predictor": Method(NoisyPredictorOptions, noisy_predictor.fit, (ANALYST,)),
+        "joint": Method(JointOptions, joint.fit, (ANALYST, DEALER), ANALYST),
+        "bcd": Method(BcdOptions, bcd.fit, (ANALYST,), ANALYST),
+        "reference": Method(ReferenceOptions, reference.fit, (ANALYST,), "active"),
+        "moments": Method(MomentsOptions, moments.fit, (ANALYST,), ANALYST),
+        "noisy_newton": Method(NoisyNewtonOptions, noisy_newton.fit, (ANALYST, AGGREGATOR), ANALYST),
+        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR), ANALYST),
+        "noisy_predictor": Method(NoisyPredictorOptions, noisy_predictor.fit, (ANALYST,), ANALYST),
     }
 
     def __init__(
@@ -235,7 +235,9 @@ class VerticalGLM(Results):
         first = held[0]
         rows = np.arange(len(first.block["y"])) if found.rows is None else found.rows[first.name]
         private = self._options().uses_epsilon
-        self._keep(found, shown, response_of(first.block, rows, self.family, first.name, nearest=private))
+        response = response_of(first.block, rows, self.family, first.name, nearest=private)
+        self.names_, self.n_features_in_, self.n_records_ = shown, len(shown), response.n_observations
+        self._derive()
         if found.status != "ok":
             reason = found.numbers.get("reason") or "give more steps, a ridge or fewer columns"
             warnings.warn(f"the fit is {found.status}: {reason}.", UserWarning, stacklevel=2)

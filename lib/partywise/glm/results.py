@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from ..errors import ModelError
 from ..federation.column_estimator import COLUMNS
 from ..federation.estimator import Estimator, numbers, vector
 from ..models.families import FAMILIES, Family
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 # A number, or two, for each coefficient by its name: of pandas where that is installed, else a mapping.
 Named: TypeAlias = "pandas.Series | pandas.DataFrame | Mapping[str, float]"
+
+
+# Arrays of an estimate by how often 1 + p is in their shape.
+SHAPES = {"standard_errors": 1, "covariance": 2, "noise_errors": 1}
 
 
 class Results(Estimator):
@@ -50,23 +55,54 @@ class Results(Estimator):
     """
 
     family: str
+    names_: tuple[str, ...]
+    n_records_: int
     _design: Design | None = None
+    _estimate = Estimate
+    _model_fields = (
+        *("coefficients", "epsilon_claimed", "status", *SHAPES, "intervals", "deviance", "null_deviance", "dispersion"),
+        *("log_likelihood", "iterations", "numbers"),
+    )
+    _model_attributes: ClassVar[Mapping[str, object]] = {"names_": tuple[str, ...], "n_records_": int}
 
     def _family(self) -> Family:
         if self.family not in FAMILIES:
             raise ValueError(f"family={self.family!r} is unknown; use one of {tuple(FAMILIES)}.")
         return FAMILIES[self.family]
 
-    def _keep(self, found: Estimate, names: tuple[str, ...], response: Response) -> None:
-        """Attributes of a fit."""
-        self.names_, self.n_features_in_, self.n_records_ = names, len(names), response.n_observations
+    def _holder(self) -> str:
+        if self._design is not None:
+            raise ModelError(
+                "levels and contrasts of a formula have no JSON form: fit with the columns "
+                f"{list(self.names_)} themselves."
+            )
+        if getattr(self._options(), "link", "") == "shared":
+            raise ModelError("link='shared': the coefficients stay in shares, nobody has them; use link='opened'.")
+        return super()._holder()
+
+    def _check_model(self) -> None:
+        found, p = self._fitted_estimate(), self.n_features_in_
+        self._family()
+        if found.coefficients.shape != (1 + p,) or (
+            found.status == "ok" and not np.all(np.isfinite(found.coefficients))
+        ):
+            raise ValueError(f"coefficients must be {1 + p} finite numbers")
+        for name, shape in SHAPES.items():
+            array = getattr(found, name)
+            if array is not None and array.shape != (1 + p,) * shape:
+                raise ValueError(f"{name} has shape {array.shape} for {p} columns")
+        if len(self.names_) != p:
+            raise ValueError(f"names_ has {len(self.names_)} entries for {p} columns")
+
+    def _derive(self) -> None:
+        found = self._fitted_estimate()
         self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
         self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
         self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
         self.dispersion_ = found.dispersion
         self.noise_errors_, self.intervals_ = found.noise_errors, found.intervals
         both = None not in (found.deviance, found.null_deviance)
-        self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None  # type: ignore[arg-type]
+        self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None
 
     def _by_name(self, values: np.ndarray | None) -> Named | None:
         """Values (1 + p,) or pairs (1 + p, 2) by the names of the coefficients; None where there are none."""

@@ -15,7 +15,7 @@ from ..federation.estimator import Method, Transformer, groups_of, numbers, part
 from ..federation.parties import split_rows
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
-from .model import PublicFacts
+from .model import Estimate, PublicFacts
 from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
 from .protocols import certified, published, reference, whitened
 from .slices import Slices, class_slices, public_slices
@@ -120,11 +120,14 @@ class SlicedInverseRegression(Transformer):
     unit = "row"
     _column = "direction"
     methods: ClassVar[Mapping[str, Method]] = {
-        "certified": Method(CertifiedOptions, certified.fit, extra=("server",)),
-        "whitened": Method(WhitenedOptions, whitened.fit, extra=("server",)),
-        "published": Method(PublishedOptions, published.fit, extra=("server",)),
-        "reference": Method(ReferenceOptions, reference.fit, extra=("server",)),
+        "certified": Method(CertifiedOptions, certified.fit, ("server",), "server"),
+        "whitened": Method(WhitenedOptions, whitened.fit, ("server",), "server"),
+        "published": Method(PublishedOptions, published.fit, ("server",), "server"),
+        "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
     }
+    _estimate = Estimate
+    _model_fields = ("basis", "epsilon_claimed", "epsilon", "clients", "columns", "noise_errors")
+    _model_attributes: ClassVar[Mapping[str, object]] = {"loss_bound_": float | None}
 
     def __init__(
         self,
@@ -204,13 +207,23 @@ class SlicedInverseRegression(Transformer):
         sizes = tuple(len(rows) for rows in held)
         public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
         found = self._simulate(clients, n, rng, public=public, settings=self._settings())
-        self.components_, self.columns_, self.n_features_in_ = found.basis.T, found.columns, p
-        self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
-        released, self.loss_bound_ = found.moments, None
+        released, self.loss_bound_, self.n_features_in_ = found.moments, None, p
         if released is not None:
             self.loss_bound_ = loss_bound(released, self.n_directions)
         self._keep_names(frame)
+        self._derive()
         return self
+
+    def _derive(self) -> None:
+        found = self._fitted_estimate()
+        self.components_, self.columns_ = found.basis.T, found.columns
+        self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
+
+    def _check_model(self) -> None:
+        found = self._fitted_estimate()
+        shape = self.n_features_in_, self.n_directions
+        if found.basis.shape != shape or (found.noise_errors is not None and found.noise_errors.shape != shape):
+            raise ValueError(f"basis has shape {found.basis.shape} where the columns and directions are {shape}")
 
     def summary(self) -> str:
         """The directions with what the noise of privacy gives each entry, and what the fit costs.

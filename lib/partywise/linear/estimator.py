@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.column_estimator import Predictor, held_columns, response_of
+from ..federation.column_estimator import Predictor, check_classes, check_coefficients, held_columns, response_of
 from ..federation.estimator import Method, groups_of, labels_of, numbers
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
 from ..models.links import LOGIT
 from ..privacy.accounted_values import Public
-from .model import PublicFacts
+from .model import Estimate, PublicFacts
 from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from .protocols import certified, pooled, published
 from .protocols.common import SERVER
@@ -70,10 +70,14 @@ class VerticalLinear(Predictor):
     unit = "row"
     methods: ClassVar[Mapping[str, Method]] = {
         "certified": Method(CertifiedOptions, certified.fit, (SERVER,)),
-        "published": Method(PublishedOptions, published.fit, (SERVER,)),
-        "pooled": Method(PooledOptions, pooled.fit),
-        "exact": Method(ExactOptions, pooled.fit),
+        "published": Method(PublishedOptions, published.fit, (SERVER,), SERVER),
+        "pooled": Method(PooledOptions, pooled.fit, holder="active"),
+        "exact": Method(ExactOptions, pooled.fit, holder="active"),
     }
+    _estimate = Estimate
+    _model_fields = ("coefficients", "epsilon_claimed")
+    _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
+    _without_holder = "every party keeps the coefficients of its columns; take another protocol"
 
     def __init__(
         self,
@@ -139,11 +143,20 @@ class VerticalLinear(Predictor):
         response, d = self._response(y, len(features)), features.shape[1]
         groups = groups_of(self._division(parties), d, lambda count, k: split_columns(count, k, "contiguous"))
         held = held_columns(features, response, groups, len(groups) - 1)
-        found = self._simulate(held, len(features), rng, public=self._public(d), settings=SimpleNamespace())
-        self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
+        self._simulate(held, len(features), rng, public=self._public(d), settings=SimpleNamespace())
         self.n_features_in_ = d
         self._keep_names(X)
+        self._derive()
         return self
+
+    def _derive(self) -> None:
+        found = self._fitted_estimate()
+        self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
+
+    def _check_model(self) -> None:
+        check_coefficients("coefficients", self._fitted_estimate().coefficients, self.n_features_in_)
+        if self._logistic:
+            check_classes(self)
 
     @property
     def _kind(self) -> str:

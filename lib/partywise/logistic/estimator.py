@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
+from ..federation.column_estimator import check_classes, check_coefficients
 from ..federation.estimator import Estimator, Method, labels_of, numbers, party
 from ..federation.secure_streams import Randomness
-from .model import PublicFacts
+from .model import Estimate, PublicFacts
 from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
 from .protocols import one_release, private_rows, reference, rounds
 
@@ -82,6 +83,9 @@ class LabelPrivateLogisticRegression(Estimator):
         "objective_perturbation": Method(ObjectiveOptions, private_rows.fit),
         "non_private": Method(ReferenceOptions, reference.fit),
     }
+    _estimate = Estimate
+    _model_fields = ("theta", "epsilon_claimed", "noise_errors", "intervals")
+    _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
 
     def __init__(
         self,
@@ -156,13 +160,24 @@ class LabelPrivateLogisticRegression(Estimator):
         ]
         names = ("intercept", *(f"x{j}" for j in range(k - 1)))
         public, settings = PublicFacts(n, k, names, self.from_the_data), SimpleNamespace(tau=self.tau, delta=self.delta)
-        found = self._simulate(held, n, rng, public=public, settings=settings)
+        self._simulate(held, n, rng, public=public, settings=settings)
+        self.classes_, self.n_features_in_ = classes, k - 1
+        self._keep_names(X)
+        self._derive()
+        return self
+
+    def _derive(self) -> None:
+        found = self._fitted_estimate()
         self.intercept_, self.coef_ = float(found.theta[0]), found.theta[1:]
         self.noise_errors_ = found.noise_errors
         self.intervals_, self.conf_int_ = found.intervals, found.intervals.bounds()
-        self.classes_, self.n_features_in_ = classes, k - 1
-        self._keep_names(X)
-        return self
+
+    def _holder(self) -> str:
+        return next(name for name, role, _ in self._places if role == "passive")
+
+    def _check_model(self) -> None:
+        check_coefficients("theta", self._fitted_estimate().theta, self.n_features_in_)
+        check_classes(self)
 
     def summary(self) -> str:
         """The coefficients with what the noise of privacy gives each of them, and what the fit costs.

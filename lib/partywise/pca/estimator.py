@@ -94,6 +94,7 @@ class VerticalPCA(Transformer):
     """
 
     unit = "features"
+    _without_holder = "the analyst has the loadings, every party the centres and scales of its columns"
     methods: ClassVar[Mapping[str, Method]] = {
         "correlation": Method(CorrelationOptions, correlation.fit, (ANALYST, DEALER)),
         "block_svd": Method(BlockSvdOptions, block_svd.fit, (ANALYST,)),

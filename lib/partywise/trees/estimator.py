@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..federation.account.fit_budget import Budget
-from ..federation.column_estimator import Predictor, held_columns, response_of
+from ..federation.column_estimator import Predictor, check_classes, held_columns, response_of
 from ..federation.estimator import Method, groups_of, labels_of, numbers
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import split_columns
@@ -20,7 +20,7 @@ from ..models.criteria import Criterion
 from ..models.links import LOGIT
 from ..privacy.accounted_values import Public
 from .effects import ImportanceType, PartialDependence, checked_grid, dependence, grid_of, importances
-from .model import Column, PublicFacts
+from .model import Column, Estimate, PublicFacts, check_ensemble
 from .options import (
     ActiveOnlyOptions,
     GatheringOptions,
@@ -99,13 +99,17 @@ class VerticalBoosting(Predictor):
 
     unit = "features"
     methods: ClassVar[Mapping[str, Method]] = {
-        "tables": Method(TablesOptions, tables.fit, (DEALER,)),
-        "local_tables": Method(LocalTablesOptions, local_tables.fit, (DEALER,)),
+        "tables": Method(TablesOptions, tables.fit, (DEALER,), "active"),
+        "local_tables": Method(LocalTablesOptions, local_tables.fit, (DEALER,), "active"),
         "feature_gathering": Method(GatheringOptions, feature_gathering.fit, (DEALER,)),
         "label_scattering": Method(ScatteringOptions, label_scattering.fit, (DEALER,)),
-        "pooled": Method(PooledOptions, pooled.fit),
-        "active_only": Method(ActiveOnlyOptions, active_only.fit),
+        "pooled": Method(PooledOptions, pooled.fit, holder="active"),
+        "active_only": Method(ActiveOnlyOptions, active_only.fit, holder="active"),
     }
+    _estimate = Estimate
+    _model_fields = ("ensemble", "epsilon_claimed")
+    _model_attributes: ClassVar[Mapping[str, object]] = {"classes_": np.ndarray}
+    _without_holder = "thresholds of its columns stay with every passive party; take a protocol of tables"
 
     def __init__(
         self,
@@ -192,10 +196,19 @@ class VerticalBoosting(Predictor):
                 raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
         held = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
         public = PublicFacts(self._columns(d), self.loss)
-        self.ensemble_ = self._simulate(held, len(features), rng, public=public, settings=self._settings()).ensemble
+        self._simulate(held, len(features), rng, public=public, settings=self._settings())
         self.n_features_in_ = d
         self._keep_names(X)
+        self._derive()
         return self
+
+    def _derive(self) -> None:
+        self.ensemble_ = self._fitted_estimate().ensemble
+
+    def _check_model(self) -> None:
+        check_ensemble(self._fitted_estimate().ensemble, self.n_features_in_)
+        if self._kind == "classifier":
+            check_classes(self)
 
     @property
     def feature_importances_(self) -> np.ndarray:

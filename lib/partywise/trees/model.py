@@ -177,3 +177,29 @@ class Estimate:
     scores: np.ndarray | None = None
     numbers: Numbers = field(default_factory=dict)
     arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = field(default_factory=dict)
+
+
+def check_ensemble(ensemble: Ensemble, d: int) -> None:
+    """ValueError unless it can score records of d columns."""
+    numbers = [ensemble.base, ensemble.weight]
+    for k, tree in enumerate(ensemble.trees):
+        m, inner = len(tree.feature), tree.feature != LEAF
+        if not m or any(array.shape != (m,) for array in vars(tree).values() if array is not None):
+            raise ValueError(f"tree {k} has arrays of different lengths")
+        children = np.concatenate([tree.left[inner], tree.right[inner]])
+        parents = np.tile(np.flatnonzero(inner), 2)
+        if np.any(tree.feature < LEAF) or np.any(tree.feature >= d) or np.any((children <= parents) | (children >= m)):
+            raise ValueError(f"tree {k} names columns or nodes that are not there")
+        numbers += [*tree.threshold[inner].tolist(), *tree.value[~inner].tolist()]
+    for k, table in enumerate(ensemble.tables):
+        if (
+            not 0 <= table.feature < d
+            or table.values.shape != (len(table.edges) + 1,)
+            or np.any(np.diff(table.edges) <= 0)
+        ):
+            raise ValueError(
+                f"table {k} has another column, or edges that are not increasing with a value between each"
+            )
+        numbers += [*table.edges.tolist(), *table.values.tolist()]
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError("it holds a number that is not finite")
