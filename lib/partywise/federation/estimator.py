@@ -328,7 +328,7 @@ class Estimator(BaseEstimator):
 
         The file is of the place that has the whole model when the protocol has ended (``held_by``): what predicts, with
         the settings, the ledger and what the fit cost, and no record. Where that place has data of its own, these are
-        in the file unprotected (key ``unprotected``): whoever else gets it has what the model tells of them.
+        in the file unprotected (key ``unprotected_units``): whoever else gets it has what the model tells of them.
 
         Raises
         ------

@@ -183,7 +183,7 @@ def test_the_statement_says_what_of_the_holder_is_unprotected(tmp_path):
     ):
         fitted(name).save(tmp_path / "model.json")
         told = json.loads((tmp_path / "model.json").read_text())["privacy"]
-        assert told["unprotected"] == unprotected
+        assert told["unprotected_units"] == unprotected
         assert told["epsilon_certified"] == fitted(name).privacy_.epsilon_certified < 6
 
 
@@ -257,7 +257,7 @@ TREE = "model/ensemble/trees/0"
         (at(f"{TREE}/threshold/shape", [-7, -1]), "are not as many as shape"),
         (at("model/ensemble/tables/0/edges/values/1", -2.0), "not increasing"),
         (at("privacy/epsilon_certified", 0.1), "privacy.epsilon_certified is 0.1 where the ledger says"),
-        (at("privacy/unprotected", []), "privacy.unprotected"),
+        (at("privacy/unprotected_units", []), "privacy.unprotected_units"),
         (at("ledger/0/mu", "little"), "ledger is none"),
         (at("ledger", [7]), "ledger is none"),
     ],

@@ -90,7 +90,7 @@ def _statement(estimator: Estimator, holder: str) -> dict[str, object]:
         "epsilon_certified": plain(spent.epsilon_certified),
         "view": spent.view_worst,
         "trust": spent.trust,
-        "unprotected": [f"{unit} of {holder}" for unit in own],
+        "unprotected_units": [f"{unit} of {holder}" for unit in own],
     }
 
 
