@@ -8,15 +8,21 @@ Outputs, in the folder of the configuration: results/{name}/{study}/cube.nc with
 """
 
 import os
+import sys
+from pathlib import Path
 
 from snakemake.utils import min_version
 
 min_version("9.27")
 
+# The folder of this file, whichever file includes it.
+ROOT = Path(workflow.current_basedir.path)
+sys.path.insert(0, str(ROOT / "workflow"))
+
 # The default one is that of the folder of the run, or else the one beside this file.
 DEFAULT = "config.yaml"
 if not os.path.exists(DEFAULT):
-    DEFAULT = os.path.join(workflow.basedir, DEFAULT)
+    DEFAULT = str(ROOT / DEFAULT)
 
 # A configuration given on the command line replaces the default one, it is not merged into it.
 if "studies" not in config:

@@ -45,7 +45,7 @@ def documents() -> list[Path]:
     folders = (ROOT / "docs", LIB, ROOT / "workflow", ROOT / "scripts", ROOT / "benchmarks", ROOT / "config")
     kinds = {".md", ".py", ".smk", ".yaml"}
     inside = [path for folder in folders for path in folder.rglob("*") if path.suffix in kinds and not built(path)]
-    return sorted([*inside, *ROOT.glob("*.md"), ROOT / "Snakefile", ROOT / "run"])
+    return sorted([*inside, *ROOT.glob("*.md"), *ROOT.glob("paper/*.md"), ROOT / "Snakefile", ROOT / "run"])
 
 
 def built(path: Path) -> bool:
@@ -64,7 +64,19 @@ def text(path: Path) -> str:
 @cache
 def existing() -> frozenset[str]:
     """Every file of the project by each end of its path: ``cells.py`` and ``experiment/cells.py``."""
-    folders = ("benchmarks", "config", "docs", "envs", "lib", "profiles", "recipe", "scripts", "tests", "workflow")
+    folders = (
+        "benchmarks",
+        "config",
+        "docs",
+        "envs",
+        "lib",
+        "paper",
+        "profiles",
+        "recipe",
+        "scripts",
+        "tests",
+        "workflow",
+    )
     folders += (".github",)
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files += [ROOT / "results" / "README.md", *(path for path in ROOT.iterdir() if path.is_file())]

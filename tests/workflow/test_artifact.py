@@ -30,7 +30,9 @@ PARTS = (
     "LICENSE",
     "CITATION.cff",
     "codemeta.json",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
+    "GOVERNANCE.md",
     "SECURITY.md",
     "ARTIFACT-APPENDIX.md",
     "CHANGELOG.md",
@@ -46,7 +48,7 @@ PARTS += (
     "run",
     "Snakefile",
 )
-PARTS += ("config.yaml", "config", "docs", "envs", "profiles", "workflow", "scripts", "lib")
+PARTS += ("config.yaml", "config", "docs", "envs", "paper", "profiles", "workflow", "scripts", "lib")
 SMOKE = "./run --configfile config/smoke.yaml"
 
 

@@ -42,7 +42,7 @@ class Job:
 def rules() -> dict[str, Any]:
     """The functions of workflow/rules/common.smk, on the small configuration of every study."""
     config = {"root_seed": SEED, "studies": {study: every_protocol.block(study) for study in available()}}
-    functions: dict[str, Any] = {"workflow": SimpleNamespace(basedir=ROOT, configfiles=[]), "config": config}
+    functions: dict[str, Any] = {"ROOT": ROOT, "workflow": SimpleNamespace(configfiles=[]), "config": config}
     functions["PLACE"] = SimpleNamespace(folder="results/none")
     before = dict(os.environ), list(sys.path)
     source = ROOT / "workflow" / "rules" / "common.smk"

@@ -49,9 +49,11 @@ def test_job_counts_of_shipped_configurations(path, tmp_path):
     assert found.jobs == expected_jobs(config)
 
 
-def test_tiny_is_fifteen_jobs(tmp_path):
-    found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(ROOT / "config/tiny.yaml"))
-    assert found.jobs == {"generate": 1, "fit": 10, "collect": 1, "figure": 2}
+@pytest.mark.parametrize(("snakefile", "whole"), [("Snakefile", {}), ("workflow/Snakefile", {"everything": 1})])
+def test_tiny_is_fifteen_jobs(tmp_path, snakefile, whole):
+    """Also where the workflow catalogue looks for it."""
+    found = planned(tmp_path, "--snakefile", str(ROOT / snakefile), "--configfile", str(ROOT / "config/tiny.yaml"))
+    assert found.jobs == {"generate": 1, "fit": 10, "collect": 1, "figure": 2} | whole
 
 
 def test_the_default_is_below_a_hundred_and_fifty_jobs():

@@ -9,21 +9,24 @@ from base64 import b64decode, b64encode
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
+from zipfile import ZipFile
 
 import jinja2
 import pytest
+import yaml
 
 from captions import caption
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.plotting.typeset import Table, save_table
-from pipeline import RESULTS, ROOT, STUDY, copy_run, edit, environment
+from pipeline import RESULTS, ROOT, STUDY, TINY, copy_run, edit, environment, snakemake
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
 from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page
 from snakemake_report_plugin_partywise.shorten import room_for_each, shortened
 
 # What the rules are given of a run.
 RULES = {
-    "workflow": SimpleNamespace(basedir=ROOT, configfiles=[]),
+    "ROOT": ROOT,
+    "workflow": SimpleNamespace(configfiles=[]),
     "PLACE": SimpleNamespace(folder="results/none"),
 }
 FIGURES = ("error_by_parties", "error_by_epsilon")
@@ -69,6 +72,17 @@ def text(finished, tmp_path_factory) -> str:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"Report of config/tiny.yaml: {RESULTS}/report.html"
     return (folder / RESULTS / "report.html").read_text(encoding="utf-8")
+
+
+def test_snakemake_makes_its_own_report_as_the_catalogue_is_told(finished, tmp_path):
+    catalogue = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))["usage"]
+    assert catalogue["software-stack-deployment"]["report"] is True and catalogue["mandatory-flags"]["flags"] == ""
+    folder = copy_run(finished, tmp_path / "project")
+    done = snakemake(folder, "--snakefile", "workflow/Snakefile", *TINY, "--report", "report.zip")
+    assert done.returncode == 0, done.stderr
+    names = ZipFile(folder / "report.zip").namelist()
+    assert any(name.endswith("report.html") for name in names), names
+    assert {f"{name}.svg" for name in FIGURES} <= {Path(name).name for name in names}
 
 
 def test_a_cube_of_another_text_is_refused_by_name(finished, tmp_path):

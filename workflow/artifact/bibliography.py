@@ -1,4 +1,4 @@
-"""The five documents and the data sets: what a person wrote of them, joined with what is pinned."""
+"""The five documents, the data sets and other literature: what a person wrote of them, joined with what is pinned."""
 
 from __future__ import annotations
 
@@ -53,6 +53,13 @@ def originals() -> dict[str, Original]:
     found = {name: Original(**entry) for name, entry in _read()["datasets"].items()}
     if odd := set(found) ^ set(RESOURCES):
         raise ConfigError(f"{FILE.name} and the catalogue differ in {', '.join(sorted(odd))}: describe it in both.")
+    return found
+
+
+@cache
+def literature() -> dict[str, dict[str, Any]]:
+    """What the paper cites beside them: fields of BibTeX by key."""
+    found: dict[str, dict[str, Any]] = _read()["literature"]
     return found
 
 

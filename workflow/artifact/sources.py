@@ -1,4 +1,4 @@
-"""The page of the sources, and the references of CITATION.cff."""
+"""The page of the sources, the references of CITATION.cff and those of the paper."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import yaml
 from partywise.datasets.catalogue import RESOURCES
 from partywise.experiment.tables.templates import pipe_table
 
-from .bibliography import documents, originals, studies_of_datasets, studies_of_documents
+from .bibliography import documents, literature, originals, studies_of_datasets, studies_of_documents
 
 PAGE = "docs/sources.md"
 CITATION = "CITATION.cff"
+PAPER = "paper/paper.bib"
 MARK = "# References: written by ./run pets --write from workflow/artifact/bibliography.toml."
 
 
@@ -119,3 +120,23 @@ def references() -> list[dict[str, Any]]:
         entry["notes"] = f"Data set {name}, read from {resource.package} {resource.version}; sha256 {resource.sha256}"
         found.append(entry)
     return found
+
+
+def bibtex(root: Path) -> str:
+    """``paper/paper.bib``: the documents as ``doc000`` to ``doc004``, and the literature."""
+    entries = {
+        f"doc{number}": {
+            "type": "misc",
+            "title": one.title,
+            "author": " and ".join(
+                f"{{{_person(author)}}}" if "name" in author else _person(author) for author in one.authors
+            ),
+            "note": f"Source document {number}: {one.kind}",
+        }
+        for number, one in documents().items()
+    }
+    parts = ["% Written by ./run pets --write from workflow/artifact/bibliography.toml."]
+    for key, entry in (entries | literature()).items():
+        rows = [f"  {name} = {{{value}}}" for name, value in entry.items() if name != "type"]
+        parts.append(",\n".join([f"@{entry['type']}{{{key}", *rows]) + "\n}")
+    return "\n\n".join(parts) + "\n"

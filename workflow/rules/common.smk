@@ -7,9 +7,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "workflow"))
-
 from captions import caption
 from config_check import check_files, check_network
 from fingerprint import digest_of, script_roots, sources

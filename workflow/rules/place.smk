@@ -6,9 +6,6 @@ Inputs: the configuration in force and its files.  Steps: the name; a look whose
 import sys
 from pathlib import Path
 
-ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "workflow"))
-
 from fingerprint import share_library
 
 share_library(Path.cwd())

@@ -19,6 +19,7 @@ PAGES = {
     sources.PAGE: sources.page,
     sources.CITATION: sources.citation,
     codemeta.PAGE: codemeta.page,
+    sources.PAPER: sources.bibtex,
     requirements.PAGE: requirements.page,
     expected.PAGE: expected.page,
     appendix.PAGE: appendix.page,
@@ -61,6 +62,7 @@ def keep_tests(root: Path, log: Path) -> None:
 def write(root: Path) -> None:
     """All pages that are made of facts."""
     for name, page in PAGES.items():
+        (root / name).parent.mkdir(exist_ok=True)
         with replacing(root / name) as temporary:
             temporary.write_text(page(root), encoding="utf-8")
 
