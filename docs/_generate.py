@@ -188,7 +188,7 @@ def api_page() -> str:
     """The names of ``import partywise as pw``, each with its docstring."""
     lines = ["# Names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
     for name in face.__all__:
-        found = face.load(name)
+        found = face.find(name)
         kind = "autoclass" if isclass(found) else "autofunction"
         address = f"{found.__module__}.{found.__qualname__}"
         lines += [f"## {name}", "", "```{eval-rst}", f".. {kind}:: {address}"]
