@@ -10,7 +10,17 @@ from shutil import which
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-PARTS = ("Snakefile", "config.yaml", "config", "docs/reference", "envs", "profiles", "scripts", "workflow")
+PARTS = (
+    "CITATION.cff",
+    "Snakefile",
+    "config.yaml",
+    "config",
+    "docs/reference",
+    "envs",
+    "profiles",
+    "scripts",
+    "workflow",
+)
 # What reads the documents of a clone.
 LEFT = ("workflow/artifact/", "workflow/verbs/pets.py")
 TARGET = "partywise/pipeline"

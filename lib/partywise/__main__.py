@@ -1,7 +1,8 @@
 """All verbs, as ``python -m partywise`` and as the command ``partywise``.
 
 ``run``: a configuration, from data to figures; ``report``, ``summary``, ``clean``: of the results of runs;
-``registry``: a published folder as a draft for the public registry; ``demo-network``: parties as processes, tried;
+``registry``: a published folder as a draft for the public registry; ``crate``: a finished run for archives;
+``demo-network``: parties as processes, tried;
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
 ``compare``: two cubes, or two folders of results, to the last bit; ``diff``: what they find differently;
 ``check-data``: tables as they come told without a fit, and a configuration drafted for them;

@@ -20,6 +20,7 @@ VERBS = {
     "summary": "verbs/summary.py",
     "clean": "verbs/clean.py",
     "registry": "verbs/registry.py",
+    "crate": "verbs/crate.py",
     "demo-network": "verbs/demo_network.py",
 }
 # One thread a process: results do not depend on the number of cores.

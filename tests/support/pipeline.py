@@ -22,6 +22,7 @@ import warm_snakemake
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "scripts", "lib", "profiles", "envs", "requirements.lock")
+PARTS += ("CITATION.cff",)
 TINY = ("--configfile", "config/tiny.yaml")
 STUDY = "functional_boosting"
 # Where the results of config/tiny.yaml lie.

@@ -89,7 +89,8 @@ def python_of(folder: Path, *requirements: str) -> str:
 def test_the_wheel_holds_all_that_is_in_the_library(wheel):
     """Modules and data files alike, the pipeline below ``pipeline`` but for what reads a clone, and no tests."""
     parts = [
-        f"{part}*" for part in ("Snakefile", "config", "docs/reference", "envs", "profiles", "scripts", "workflow")
+        f"{part}*"
+        for part in ("CITATION.cff", "Snakefile", "config", "docs/reference", "envs", "profiles", "scripts", "workflow")
     ]
     tracked = ["git", "ls-files", "--", "lib/partywise", *parts, ":!workflow/artifact", ":!workflow/verbs/pets.py"]
     names = checked(tracked, ROOT).splitlines()

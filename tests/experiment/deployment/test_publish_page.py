@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+from crate.metadata import FEDERATED, METADATA
+from crate_contexts import issues
 from deployment_processes import free_ports
 from pipeline import ROOT
 
@@ -36,3 +40,38 @@ def test_every_command_of_the_page_works_when_it_is_pasted(tmp_path):
         # The time of the run is another one each time.
         assert re.sub(r"\d{4}-\S+Z", "", line) in re.sub(r"\d{4}-\S+Z", "", printed), line
     assert {path.name for path in Path(folder / "results" / "server" / "release").iterdir()} >= {"statement.md"}
+    check_crate(folder, folder / "results" / "study" / "study.crate.zip")
+
+
+def check_crate(folder: Path, path: Path) -> None:
+    """It keeps the profile of federated learning, and holds nothing of a clinic but what was published."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    entities = {one["@id"]: one for one in json.loads(files[METADATA])["@graph"]}
+    assert {"@id": FEDERATED} in entities["./"]["conformsTo"]
+    run = json.loads(files["release/statement.json"])["run"]
+    action = entities[f"#{run}"]
+    assert action["object"][:3] == [{"@id": f"#records/{name}"} for name in ("north", "river", "hill")]
+    assert entities["#records/north"]["@type"] == "Dataset"
+    assert entities[action["instrument"]["@id"]]["version"]
+    assert (
+        action["result"][0] == {"@id": "release/estimate.csv"} and {"@id": "release/statement.json"} in action["result"]
+    )
+    assert [one["@id"] for one in action["agent"]] == [
+        f"#party/{name}" for name in ("north", "river", "hill", "server")
+    ]
+    assert action["description"].startswith("certified for the unit row: epsilon ")
+    everything = b"".join(files.values())
+    for name in ("north", "river", "hill"):
+        table = next(folder.glob(f"{name}/*.csv"))
+        rows = table.read_bytes().splitlines()[1:]
+        assert len(rows) > 200 and not [row for row in rows if row in everything], table
+    published = {path.read_bytes() for path in (folder / "results" / "server" / "release").rglob("*") if path.is_file()}
+    private = {
+        path.read_bytes()
+        for name in ("north", "river", "hill", "server")
+        for path in (folder / "results" / name).rglob("*")
+        if path.is_file()
+    }
+    assert len(private - published) > 10 and not (private - published) & set(files.values())
+    assert issues(path, folder) == []

@@ -1,0 +1,220 @@
+"""What of a finished run a crate holds, by its provenance records: nothing that shows single records of own data, and
+nothing of a party that ran apart but what it published."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+from netCDF4 import Dataset
+
+from partywise import __version__
+from partywise.experiment.batches import blocks, data_blocks
+from partywise.experiment.plan import Plan
+from partywise.experiment.plans import read_configuration
+from partywise.experiment.results.folder import KEPT
+from partywise.experiment.results.provenance_record import read_record, sha256
+from place import ROOT
+
+from .croissant import croissant
+from .entities import Item, author
+from .metadata import Apart, Crate, Job
+
+# What a run reads of the project beside the library.
+PARTS = ("Snakefile", "workflow/rules/*.smk", "scripts/*.py", "envs/*.yaml", "requirements.lock", "CITATION.cff")
+# Outputs of rule collect; the second part shows single records.
+ABOUT = {
+    "cube.nc": "All numbers of all fits, each with its meaning and unit",
+    "tidy.csv": "One row for each fit; croissant.json beside it tells its columns",
+    "dictionary.csv": "What every column of the tables means",
+    "ledger.csv": "Each release with its mechanism, sensitivity and cost",
+    "ledger_totals.csv": "What the releases of a replicate cost together",
+    "wire.md": "What crossed between whom",
+    "summary.csv": "Means with standard errors",
+    "summary.txt": "Means with standard errors, to be read",
+    "screen.txt": "The lines that a run ends with",
+    "timings.csv": "Processor time and memory of the fits",
+    "tables.html": "All tables as a page",
+}
+OF_RECORDS = {"predictions.csv": "What was predicted for each record", "models.json": "The fitted models"}
+VALUES = ("git_commit", "code_sha256", "config_sha256", "lock_sha256", "software_versions")
+READ_ME = """# The run {name} of partywise {version}
+
+`ro-crate-metadata.json` says what every file is, what made it, and when (Workflow Run RO-Crate).
+Tables and figures are in `{folder}`; `dictionary.csv` and `croissant.json` beside each `tidy.csv` tell its columns.
+
+Unpacked over a clone of partywise at the revision and lock that the metadata name, `./run --configfile {configuration}`
+finds what is here as it is, and makes what is not here again where its data are.
+"""
+# Of what a Snakemake of this folder ran, its own record.
+SNAKEMAKE = Path(".snakemake/metadata")
+
+
+def crate_of(
+    folder: Path,
+    plans: Mapping[str, Plan],
+    file: Path | None,
+    release: Mapping[str, bytes],
+    records: bool,
+    agent: str,
+    licence: str,
+) -> Crate:
+    """All that the crate of current results holds and says.
+
+    Parameters
+    ----------
+    folder, plans, file
+        Of the results, as a path from the folder of the run; plans of their configuration, and its one file.
+    release : mapping
+        A published folder that was checked, name -> content.
+    records : bool
+        With what shows single records of own data.
+    agent, licence : str
+        Who ran it, and the address of the terms of the crate.
+    """
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["authors"]
+    authors = [{"@id": f"#author/{k}"} | author(one) for k, one in enumerate(cited, 1)]
+    paths = [path for part in PARTS for path in sorted(ROOT.glob(part))]
+    items = [Item(path.relative_to(ROOT).as_posix(), path, "Part of the workflow") for path in paths]
+    jobs, folders, values, own = list[Job](), dict[str, tuple[str, str]](), dict[str, str](), False
+    configuration, day = f"{folder}/configuration.yaml", ""
+    for study, plan in plans.items():
+        top = folder / study
+        with Dataset(top / "cube.nc") as cube:
+            folders[f"{top}/"] = cube.getncattr("title"), cube.getncattr("summary")
+            values |= {f"{study}/{name}": cube.getncattr(name) for name in VALUES}
+            private = _private(plan, cube)
+            jobs += _jobs(folder, study, plan, set() if records else private)
+            day, own = max(job.end for job in jobs), own or bool(private)
+            table = croissant(top, cube, day, licence, authors)
+        items.append(Item(f"{top}/croissant.json", table, "Croissant metadata of tidy.csv"))
+    made = dict.fromkeys(path for job in jobs for path in job.makes)
+    items += [_item(folder, Path(path)) for path in made]
+    again = yaml.safe_dump(_configuration(folder.name, plans), sort_keys=False).encode()
+    items.append(Item(configuration, again, "All settings in force, which make the run again", "configuration"))
+    report = folder / "report.html"
+    # One of own data may have been asked for with records.
+    if not own and report.exists() and report.stat().st_mtime >= max(Path(path).stat().st_mtime for path in made):
+        items.append(Item(str(report), report, "The report, one page"))
+    items += [Item(f"release/{name}", content, "Published result of a run apart") for name, content in release.items()]
+    read_me = READ_ME.format(name=folder.name, folder=folder, configuration=configuration, version=__version__)
+    items.append(Item("README.md", read_me.encode(), "What the crate is, and how its run is made again"))
+    return Crate(
+        name=f"partywise {folder.name}",
+        description="; ".join(summary for _, summary in folders.values()),
+        day=day,
+        licence=licence,
+        authors=authors,
+        agent=agent,
+        items=items,
+        folders=folders,
+        values=values,
+        configuration=configuration,
+        seed=next(iter(plans.values())).root_seed,
+        jobs=jobs,
+        apart=list(_apart(folder, plans, file, release)) if (folder / KEPT).is_dir() and file else [],
+    )
+
+
+def _configuration(name: str, plans: Mapping[str, Plan]) -> dict[str, object]:
+    """The configuration in force as one file; of parties apart without where they listened."""
+    studies = {study: {**plan.block, "figures": list(plan.figures)} for study, plan in plans.items()}
+    return {"name": name, "root_seed": next(iter(plans.values())).root_seed, "studies": studies}
+
+
+def _private(plan: Plan, cube: Dataset) -> set[str]:
+    """Names of outputs that show single records of own data; a cube does where it has the arrays of example fits."""
+    if all(case.source.owner_outputs is None for case in plan.cases.values()):
+        return set()
+    figures = {name for name in plan.figures if plan.study.figures[name].records}
+    shown = {"cube.nc"} if "example_fit" in cube.dimensions else set()
+    return {*OF_RECORDS, *shown, *figures}
+
+
+def _item(folder: Path, path: Path) -> Item:
+    """An output, or the record of a job."""
+    if path.is_relative_to(folder / "provenance"):
+        return Item(str(path), path, "Fingerprint of all that a job read, and SHA-256 of what it wrote")
+    about = (ABOUT | OF_RECORDS).get(path.name)
+    figure = f"Figure {path.stem.replace('_', ' ')} of {path.parent.name}"
+    return Item(str(path), path, about or figure, path.name if about else "figure")
+
+
+def _jobs(folder: Path, study: str, plan: Plan, private: set[str]) -> Iterator[Job]:
+    """The jobs whose records are there, each after those whose outputs it reads."""
+    top, configuration = folder / study, f"{folder}/configuration.yaml"
+
+    def job(rule: str, name: str, reads: list[str], values: list[str] | None = None) -> Iterator[Job]:
+        record = Path(f"{folder / 'provenance' / study / rule / name}.json")
+        if (held := read_record(record)) is None:
+            return
+        place = {"collect": top, "figure": folder / "figures" / study}.get(rule)
+        # How long something took is another number each time, and in no record.
+        wrote = [*held.outputs, *(["timings.csv"] if rule == "collect" else [])]
+        made = [str(place / one) for one in wrote if place and not {one, Path(one).stem} & private]
+        yield Job(rule, study, name, reads, [*made, str(record)], values or [], *_times(record))
+
+    drawn = {name: list(job("generate", name, [configuration])) for name in data_blocks(plan)}
+    fits = list[Job]()
+    for name, block in blocks(plan).items():
+        fits += job("fit", name, [configuration, *(one.makes[-1] for one in drawn[block.data])])
+    (cube,) = job("collect", "", [one.makes[-1] for one in fits], [f"{study}/{name}" for name in VALUES])
+    whole = f"{top}/cube.nc"
+    yield from (one for jobs in drawn.values() for one in jobs)
+    yield from fits
+    yield cube
+    for name in plan.figures:
+        yield from job("figure", name, [whole if whole in cube.makes else cube.makes[-1]])
+
+
+def _times(record: Path) -> tuple[str, str]:
+    """Start and end of a job, by Snakemake; of results from elsewhere the time of its record, and no start."""
+    written = record.stat().st_mtime
+    most = (os.pathconf(SNAKEMAKE, "PC_NAME_MAX") if SNAKEMAKE.is_dir() else 0) or 255
+    name = urlsafe_b64encode(str(record).encode()).decode()
+    *before, last = (name[k : k + most - 1] for k in range(0, len(name), most - 1))
+    try:
+        told = json.loads(SNAKEMAKE.joinpath(*(f"@{part}" for part in before), last).read_text(encoding="utf-8"))
+        if told["starttime"] - 1 <= written <= told["endtime"] + 1:
+            return _stamp(told["starttime"]), _stamp(told["endtime"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return "", _stamp(written)
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _apart(folder: Path, plans: Mapping[str, Plan], file: Path, release: Mapping[str, bytes]) -> Iterator[Apart]:
+    """The runs of parties apart that are fits here, with what their accounts prove."""
+    from partywise.experiment.deployment.joint_results import join_results
+    from partywise.experiment.deployment.pipeline.kept_runs import kept_runs
+    from partywise.experiment.deployment.run_files import EXTRACT, read_record
+    from partywise.experiment.deployment.settings import deployments_of, digest
+    from partywise.experiment.deployment.verbs import certified
+
+    shared = read_configuration(file)
+    holders = {name for one in deployments_of(shared, plans) for name in one.holders}
+    told = json.loads(release.get("statement.json", b"{}"))
+    for study, runs in kept_runs(folder, plans, digest(shared)).items():
+        for one in runs:
+            record = one.record
+            published = sorted(release) if told.get("run") == record.run else []
+            source = plans[study].cases[record.case].source
+            yield Apart(
+                run=record.run,
+                title=f"Run of parties apart: {study}, case {record.case}, method {record.method}, mode {record.mode}",
+                guarantee=certified(join_results(one.folders)),
+                parties=record.names,
+                holders=[name for name in record.names if name in holders],
+                horizontal=source.apart is not None and source.apart.module.endswith(".clients"),
+                accounts={read_record(where).party: sha256(where / EXTRACT) for where in one.folders},
+                estimate="release/estimate.csv" if "estimate.csv" in published else "",
+                published=[f"release/{name}" for name in published if name != "estimate.csv"],
+            )
