@@ -29,6 +29,7 @@ MADE = {
     "statement.md",
     "study.yaml",
     "again.yaml",
+    "configuration.yaml",
     "theirs.yaml",
     "elnino.yaml",
     "fertility.yaml",

@@ -162,14 +162,15 @@ def test_results_that_are_not_there_are_refused(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.system
-def test_a_crate_over_another_clone_is_a_current_run_and_stale_results_are_refused(
+def test_the_results_of_a_crate_are_current_in_another_clone_and_stale_results_are_refused(
     finished, tmp_path, monkeypatch, capsys
 ):
     run = copy_run(finished, tmp_path / "run")
     monkeypatch.chdir(run)
     assert main(["tiny"]) == 0
     clone = copy_project(tmp_path / "clone")
-    shutil.unpack_archive(run / RESULTS / "tiny.crate.zip", clone)
+    shutil.unpack_archive(run / RESULTS / "tiny.crate.zip", tmp_path / "crate")
+    shutil.copytree(tmp_path / "crate" / "results", clone / "results")
     assert planned(clone, "--configfile", f"{RESULTS}/configuration.yaml") == Planned({}, ())
     edit(run / "config" / "tiny.yaml", "snr: 10.0", "snr: 11.0")
     assert main([]) == 2

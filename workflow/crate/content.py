@@ -48,8 +48,8 @@ READ_ME = """# The run {name} of partywise {version}
 `ro-crate-metadata.json` says what every file is, what made it, and when (Workflow Run RO-Crate).
 Tables and figures are in `{folder}`; `dictionary.csv` and `croissant.json` beside each `tidy.csv` tell its columns.
 
-Unpacked over a clone of partywise at the revision and lock that the metadata name, `./run --configfile {configuration}`
-finds what is here as it is, and makes what is not here again where its data are.
+With the folder `results` in a clone of partywise, at the revision and lock that the metadata name,
+`./run --configfile {configuration}` finds what is here as it is, and makes what is missing where its data are.
 """
 # Of what a Snakemake of this folder ran, its own record.
 SNAKEMAKE = Path(".snakemake/metadata")
