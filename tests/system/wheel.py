@@ -139,7 +139,7 @@ def test_the_command_runs_a_study_in_an_empty_folder(wheel, tmp_path):
 
 @pytest.mark.parametrize("versions", [OLDEST, ["numpy", "scipy"]], ids=["oldest", "newest"])
 def test_the_page_runs_in_an_empty_environment(wheel, versions, tmp_path):
-    """Every example of docs/python.md prints what stands there, with every warning an error."""
+    """Every example of docs/python.md and of the docstrings prints what stands there, with every warning an error."""
     python = python_of(tmp_path / "alone", str(wheel), *versions)
     checked([python, "-I", "-W", "error", "-c", WHOLE], tmp_path)
     for path in (ROOT / "docs" / "python.md", ROOT / "tests" / "support" / "documented.py"):

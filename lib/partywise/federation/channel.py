@@ -79,11 +79,11 @@ class Channel:
     real : bool
         Whether what crosses is real (mode ``release``): a cipher whose scheme does not close is then a value in the
         clear of its makers, and counts with the bytes that cross. In an experiment it stands for one that closes.
+    trusted : collection of str
+        Places of a real run that may be sent what is open to them: an assumed functionality that somebody runs.
 
     Attributes
     ----------
-    trusted : collection of str
-        Places of a real run that may be sent what is open to them: an assumed functionality that somebody runs.
     payer : Payer, optional
         Who is asked before a value is sent in the clear; nobody by default.
 

@@ -165,7 +165,13 @@ class Cipher:
 
     @property
     def value(self) -> NoReturn:
-        """Refused: a cipher is closed."""
+        """Refused: a cipher is closed.
+
+        Raises
+        ------
+        CertificationError
+            Always.
+        """
         raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may decrypt it, by cipher.decrypt(by).")
 
     def decrypt(self, by: str) -> Any:

@@ -18,24 +18,7 @@ VECTOR = "(n,): one a record of the first party"
 
 
 class Predictor(Estimator):
-    """An estimator of two labels or of numbers, as its options say; a subclass has its scores and probabilities.
-
-    What is of labels raises AttributeError in a model of numbers.
-
-    Examples
-    --------
-    >>> import partywise as pw
-    >>> X = pw.stream(1, "records").normal(size=(200, 4))
-    >>> model = pw.VerticalLinear("exact", ridge=0.1, parties=[[0, 1], [2, 3]], random_state=7)
-    >>> model.fit(X, X[:, 0] + X[:, 3] > 0).decision_function(X[:2]).round(1)  # log odds of the second label
-    array([ 1.2, -0.2])
-    >>> model.predict_proba(X[:2]).round(3)
-    array([[0.225, 0.775],
-           [0.549, 0.451]])
-    >>> model.predict_log_proba(X[:2]).round(1)
-    array([[-1.5, -0.3],
-           [-0.6, -0.8]])
-    """
+    """An estimator of two labels or of numbers, as its options say; a subclass has its scores and probabilities."""
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         """One number a record, shape (n,): of labels on the scale of the link."""

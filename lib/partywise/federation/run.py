@@ -353,6 +353,8 @@ class Run:
             What it is, for the transcript.
         payload : AccountedValue, Cipher, or callable
             A callable is computed at the sender from ``values``.
+        *values
+            As in `at`.
 
         Returns
         -------
@@ -477,6 +479,8 @@ class Run:
             returns as many payloads, which are sent in that order.
         function : callable
             Computed at each sender from ``values``.
+        *values
+            As in `at`.
 
         Returns
         -------

@@ -33,26 +33,7 @@ SHAPES = {"standard_errors": 1, "covariance": 2, "noise_errors": 1}
 
 
 class Results(Estimator):
-    """Attributes and methods of a fit, and the family that they are of.
-
-    What is of the coefficients comes by their names, ``intercept`` first: in pandas where that is installed, else in a
-    mapping. Words and definitions are statsmodels'; likelihoods, and what counts them, are R's.
-
-    Examples
-    --------
-    >>> import partywise as pw
-    >>> X = pw.stream(1, "records").normal(size=(200, 2))
-    >>> y = 1 + X[:, 1] + pw.stream(1, "noise").normal(size=200)
-    >>> fit = pw.VerticalGLM("gaussian", parties=2, random_state=7).fit(X, y, names=["age", "dose"])
-    >>> for name in fit.params.keys():
-    ...     numbers = [table[name] for table in (fit.params, fit.bse, fit.tvalues, fit.pvalues)]
-    ...     print(f"{name:9}", *(f"{number:8.3f}" for number in numbers))
-    intercept    1.052    0.073   14.328    0.000
-    age          0.103    0.073    1.412    0.160
-    dose         0.978    0.074   13.277    0.000
-    >>> fit.df_resid, round(fit.llf, 1), round(fit.aic, 1), round(fit.bic, 1)
-    (197, -289.4, 586.9, 600.1)
-    """
+    """Attributes and methods of a fit, and the family that they are of."""
 
     family: str
     names_: tuple[str, ...]

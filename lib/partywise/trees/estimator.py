@@ -73,8 +73,6 @@ class VerticalBoosting(Predictor):
         Trees and tables with the thresholds of all parties, as only an evaluator sees them.
     classes_ : ndarray of shape (2,)
         The labels in order, of classification.
-    feature_importances_ : ndarray of shape (d,)
-        Share of each column in what all splits lower the loss by, or in their number; see the property.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's columns at all passive parties.
 
@@ -271,6 +269,15 @@ class VerticalBoosting(Predictor):
             Before a fit.
         ValueError
             If a column is unknown or given twice, a grid is missing where no edges are declared, or not finite.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(300, 4))
+        >>> model = pw.VerticalBoosting("pooled", num_of_trees=5, parties=[[0, 1], [2, 3]], random_state=7)
+        >>> dependence = model.fit(X, X[:, 3] > 0.5).partial_dependence(3, [0.2, 0.4, 0.6, 0.8])
+        >>> dependence.average.round(1).tolist()  # log odds: a step where the labels change
+        [-3.3, -3.3, 3.3, 3.3]
         """
         ensemble = self._fitted_estimate().ensemble
         one = isinstance(features, int | np.integer | str)

@@ -78,6 +78,10 @@ def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Numbers:
     ValueError
         If an argument is negative or NaN.
 
+    Notes
+    -----
+    Source: Balle and Wang (2018), theorem 8; Dong, Roth and Su (2022), corollary 2.13.
+
     Examples
     --------
     >>> import partywise as pw
@@ -117,6 +121,10 @@ def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Numbers:
     ------
     ValueError
         If ``mu`` is negative or NaN or ``delta`` lies outside [0, 1).
+
+    Notes
+    -----
+    Source: Balle and Wang (2018), theorem 8; Dong, Roth and Su (2022), corollary 2.13.
 
     Examples
     --------
@@ -172,6 +180,10 @@ def gdp_mu(epsilon: ArrayLike, delta: ArrayLike) -> Numbers:
     ------
     ValueError
         If ``epsilon`` is negative or NaN or ``delta`` lies outside [0, 1).
+
+    Notes
+    -----
+    Source: Balle and Wang (2018), theorem 8; Dong, Roth and Su (2022), corollary 2.13.
 
     Examples
     --------

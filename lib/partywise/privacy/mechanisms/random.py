@@ -34,6 +34,8 @@ class SecureRandom:
 
     Parameters
     ----------
+    *seeds, **named
+        Refused.
     payer : Payer, optional
         Who is asked before noise is drawn from it and released.
 
