@@ -31,6 +31,19 @@ def load(path: Path | str) -> Estimator:
     ModelError
         If the file cannot be read, is of another format, was cut off or changed, or holds what no fit leaves; the
         message names file and key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").uniform(size=(500, 2))
+    >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, X[:, 0] > 0.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "model.json"))
+    ...     again = pw.load(Path(folder, "model.json"))
+    >>> bool((again.predict_proba(X) == model.predict_proba(X)).all()), round(again.privacy_.epsilon_certified, 2)
+    (True, 1.0)
     """
     from .federation.estimator import Estimator
     from .federation.publication.saved_model import read, restore

@@ -330,10 +330,29 @@ class Estimator(BaseEstimator):
         the settings, the ledger and what the fit cost, and no record. Where that place has data of its own, these are
         in the file unprotected (key ``unprotected_units``): whoever else gets it has what the model tells of them.
 
+        Parameters
+        ----------
+        path : Path or str
+            Where to write.
+
         Raises
         ------
         ModelError
             If no place has the whole model, or a setting has no JSON form; nothing is written.
+
+        Examples
+        --------
+        >>> import json
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import partywise as pw
+        >>> X = pw.stream(1, "records").uniform(size=(500, 2))
+        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, X[:, 0] > 0.5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(Path(folder, "model.json"))
+        ...     found = json.loads(Path(folder, "model.json").read_text())
+        >>> found["held_by"], found["privacy"]["unprotected_units"], round(found["privacy"]["epsilon_certified"], 2)
+        ('trainer', ['features of trainer'], 1.0)
         """
         save(self, Path(path))
 
