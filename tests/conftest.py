@@ -104,3 +104,21 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / "stdout.txt").write_text(done.stdout)
             (folder / "stderr.txt").write_text(done.stderr)
     return folder
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Parties of a case as processes, in a folder; those left over end with the test."""
+    from deployment_processes import Parties
+
+    made = []
+
+    def start(case):
+        case.write(tmp_path)
+        made.append(Parties(case, tmp_path))
+        return made[-1]
+
+    yield start
+    for process in (process for parties in made for process in parties.processes.values()):
+        process.kill()
+        process.join()

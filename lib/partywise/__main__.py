@@ -26,7 +26,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .project import THREADS, VERBS, become, command
+from .project import THREADS, VERBS, become, command, exit_code
 
 # Before numpy, which other modules load, sets up its threads.
 os.environ.update({name: "1" for name in THREADS if name not in os.environ})
@@ -55,6 +55,10 @@ APART = {"party": party, "certificates": certificates, "register": register, "nv
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a verb; 0 when all is well, 1 when cells differ, 2 when a cube cannot be used."""
+    return exit_code(lambda: _main(sys.argv[1:] if words is None else words))
+
+
+def _main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="partywise", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -89,7 +93,6 @@ def main(words: Sequence[str] | None = None) -> int:
     check_verb.add_argument("--options", default="", help='keys beside `protocol`, as YAML, such as "ridge: 0.1"')
     source_verb = verbs.add_parser("from-source", help="a configuration of seed 003 as one that runs here")
     source_verb.add_argument("file", type=Path, help="the YAML file of its own program")
-    words = sys.argv[1:] if words is None else words
     if words and not words[0].startswith("-") and words[0] not in verbs.choices:
         print(f"partywise: {words[0]!r} is not a verb: {choices(words[0], verbs.choices)}.", file=sys.stderr)
         return 2

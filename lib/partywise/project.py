@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,6 +33,26 @@ def command(verb: str = "run") -> str:
     if IN_CLONE:
         return "./run" if verb == "run" else f"./run {verb}"
     return f"partywise {verb}"
+
+
+def exit_code(verb: Callable[[], int]) -> int:
+    """Run a verb; 141, as of a process that SIGPIPE ended, where what it prints is read no further (``| head``).
+
+    The signal itself stays ignored: a party whose peer hangs up must go on.
+    """
+    try:
+        try:
+            return verb()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        reader = select.poll()
+        reader.register(sys.stdout.fileno(), 0)
+        if not reader.poll(0):
+            raise
+        # What is left goes nowhere, so that the end of the process does not try once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def become(verb: str, words: Sequence[str]) -> int:

@@ -238,11 +238,18 @@ def test_scalars_of_no_kind_are_refused(values, what):
 
 @pytest.mark.parametrize("content", [b"", b"CDF but not really", "half"])
 def test_a_broken_cube_is_named(gathered, tmp_path, content):
-    path = tmp_path / "cube.nc"
+    path = tmp_path / "study" / "cube.nc"
+    path.parent.mkdir()
     whole = (gathered / "cube.nc").read_bytes()
     path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
-    with pytest.raises(CubeError, match=r"cube .*cube.nc cannot be read .*: delete it and run again."):
+    with pytest.raises(CubeError, match=r"cube.nc cannot be read as a cube \(.*\): name the cube.nc of a study in a f"):
         open_cube(path)
+    (tmp_path / "provenance").mkdir()
+    with pytest.raises(CubeError, match=r"cube.nc cannot be read as a cube \(.*\): delete it and run again\.$"):
+        open_cube(path)
+    other = path.rename(path.with_name("mine.nc"))
+    with pytest.raises(CubeError, match=r"mine.nc cannot be read as a cube \(.*\): name the cube.nc of a study"):
+        open_cube(other)
 
 
 def test_what_is_no_file_of_a_cube_says_what_to_name(tmp_path, capsys):
@@ -264,7 +271,7 @@ def test_a_cube_whose_reading_does_not_end_is_named_in_bounded_time(tmp_path, mo
     monkeypatch.setattr("partywise.experiment.results.cube.PATIENCE", 0.3)
     os.mkfifo(tmp_path / "cube.nc")
     with pytest.raises(
-        CubeError, match=r"cube.nc cannot be read \(reading it did not end within 0.3 seconds\): delete"
+        CubeError, match=r"cube.nc cannot be read as a cube \(reading it did not end within 0.3 seconds\): "
     ):
         open_cube(tmp_path / "cube.nc", load=load)
 
@@ -273,7 +280,7 @@ def test_a_cube_that_crashes_its_reader_is_named(gathered, monkeypatch):
     monkeypatch.setattr(
         "partywise.experiment.results.cube._read_all", lambda path, telling: os.kill(os.getpid(), signal.SIGKILL)
     )
-    with pytest.raises(CubeError, match=r"cannot be read \(reading it crashed, SIGKILL\): delete"):
+    with pytest.raises(CubeError, match=r"cannot be read as a cube \(reading it crashed, SIGKILL\): name the"):
         open_cube(gathered / "cube.nc")
 
 

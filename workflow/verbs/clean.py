@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from guard import Occupied, refuse_foreign, take
-from partywise.project import command
+from partywise.project import command, exit_code
 from place import RECORD, RESULTS, read_record
 
 # Of a party that runs apart (`partywise.federation.account`).
@@ -91,4 +91,4 @@ def whose(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

@@ -15,7 +15,7 @@ from demonstration.deployment import deal, differences, run, simulation
 from partywise.errors import DataMissing, PartyError
 from partywise.experiment.deployment.joint_results import JointResults, join_results
 from partywise.experiment.deployment.verbs import certified
-from partywise.project import command
+from partywise.project import command, exit_code
 
 CASES = {"clients": clients, "tables": tables}
 FOLDER = Path("results") / "demo_network"
@@ -78,4 +78,4 @@ def paid(name: str, out: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

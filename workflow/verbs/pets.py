@@ -14,6 +14,7 @@ from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
 from partywise.files import replacing
+from partywise.project import exit_code
 
 PAGES = {
     sources.PAGE: sources.page,
@@ -80,4 +81,4 @@ def tick(root: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from partywise.project import command
+from partywise.project import command, exit_code
 
 TEMPLATE, OPEN = Path(__file__).with_name("registry_2026_11.yaml"), "to be filled in"
 
@@ -82,4 +82,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

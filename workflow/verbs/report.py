@@ -25,7 +25,7 @@ from partywise.experiment.configuration.text import read_file
 from partywise.experiment.plan import Plan
 from partywise.experiment.plans import plans
 from partywise.experiment.results.provenance import config_json
-from partywise.project import command
+from partywise.project import command, exit_code
 from place import Place, shipped
 
 # Of figures that show single records of own data.
@@ -104,4 +104,4 @@ def made_by(path: Path) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

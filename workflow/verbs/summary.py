@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from last_run import read
-from partywise.project import command
+from partywise.project import command, exit_code
 from place import RESULTS
 
 TABLE = "summary.txt"
@@ -47,6 +46,4 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    # `./run summary | head` ends quietly.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))

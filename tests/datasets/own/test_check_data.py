@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ from partywise.experiment.cells import run
 from partywise.experiment.configuration.text import questions, read_file
 from partywise.experiment.data import generate
 from partywise.experiment.plans import plans, read_configuration
-from pipeline import ROOT
+from pipeline import ROOT, environment
 
 RESPONSE = {
     "functional_boosting": "Pegel",
@@ -140,6 +143,20 @@ def test_files_that_suit_nothing_and_words_that_are_wrong(folder, capsys):
     ):
         assert main(["check-data", *FILES, *words]) == 2
         assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("buffer", [{}, {"PYTHONUNBUFFERED": "1"}])
+def test_a_reader_that_leaves_ends_a_verb_quietly(buffer, folder):
+    """As `| head` does; what else breaks a pipe is told."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    words, own = [sys.executable, "-m", "partywise", "check-data", *FILES], environment() | buffer
+    done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, text=True, env=own)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+    hung_up = "from partywise.project import exit_code\ndef verb(): raise BrokenPipeError('a peer')\nexit_code(verb)"
+    done = subprocess.run([sys.executable, "-c", hung_up], capture_output=True, text=True, env=environment())
+    assert done.returncode == 1 and done.stderr.endswith("BrokenPipeError: a peer\n")
 
 
 def test_a_draft_is_the_yaml_that_it_says(tmp_path):

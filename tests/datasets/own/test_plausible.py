@@ -7,9 +7,10 @@ import logging
 import numpy as np
 import pytest
 
-from partywise.datasets.own.csv import TextTable
+from partywise.datasets.own.csv import ELSEWHERE, TextTable
 from partywise.datasets.own.grammar import TextForm
 from partywise.datasets.own.plausible import check_bounds, check_label
+from partywise.datasets.own.records.scale import clip_to_bounds
 from partywise.errors import DataMissing
 
 LINES = [2, 3, 5, 6, 7]
@@ -59,3 +60,20 @@ def test_labels_are_looked_at_alike(caplog):
     assert ["y is -999 in 1 of 5 rows (row 7)" in record.getMessage() for record in caplog.records] == [True]
     with pytest.raises(DataMissing, match=r"y is -999 in row 7, .* beyond its response_bounds \[0, 5\] by more than"):
         check_label(np.array([1, 2, 3, 4, -999.0]), table, "y", (0.0, 5.0))
+
+
+def test_rows_in_the_place_of_others_and_of_other_files_are_not_counted(caplog):
+    files, raw = ("north.csv", f"{ELSEWHERE}south)"), [np.array([-1, 2, 3, 4, 999.0]), np.array([0.0, 2000.0] * 20)]
+    tables = [
+        TextTable(file, ("a",), [], list(range(2, 2 + len(one))), TextForm())
+        for file, one in zip(files, raw, strict=True)
+    ]
+    with caplog.at_level(logging.WARNING, "partywise"):
+        assert len(clip_to_bounds(raw, (0.0, 2000.0), tables, "a", "bounds")) == 45
+    first, second = (record.getMessage() for record in caplog.records)
+    assert "north.csv: a is outside its bounds [0, 2000] in 1 of 5 rows" in first
+    assert "north.csv: a is 999 in 1 of 5 rows (row 6), far from all others" in second
+    # One hospital of many in another unit.
+    raw[0] = np.array([-1.0, -2.0, -3.0, 4.0, 5.0])
+    with pytest.raises(DataMissing, match=r"^north.csv: a is outside its bounds \[0, 2000\] in 3 of 5 rows"):
+        clip_to_bounds(raw, (0.0, 2000.0), tables, "a", "bounds")

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from deployment_cases import PEOPLE, STUDIES, Apart
-from deployment_processes import Parties, PartyOutput
+from deployment_processes import PartyOutput
 from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
 from partywise.errors import BudgetExceeded
@@ -38,23 +38,6 @@ from partywise.federation.deployment.platforms import platform_of_process
 from partywise.privacy.ledger.event import Event
 
 GLM, TREES, CLIENTS = "vertical_glm", "vertical_trees", "sliced_inverse_regression"
-
-
-@pytest.fixture
-def started(tmp_path, request):
-    """Parties of a case in a folder; those left over end with the test."""
-    made: list[Parties] = []
-
-    def start(case: Apart) -> Parties:
-        case.write(tmp_path)
-        made.append(Parties(case, tmp_path))
-        return made[-1]
-
-    yield start
-    for parties in made:
-        for process in parties.processes.values():
-            process.kill()
-            process.join()
 
 
 def sentence(told: PartyOutput) -> str:

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from deployment_cases import Apart
-from deployment_processes import Parties
 from partywise.__main__ import main
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
@@ -46,21 +45,9 @@ def several(study: str = CLIENTS, **keys: Any) -> Apart:
     return case
 
 
-@pytest.fixture
-def started(tmp_path, monkeypatch):
-    """Parties of a case in a folder, which is the working folder."""
+@pytest.fixture(autouse=True)
+def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made: list[Parties] = []
-
-    def start(case: Apart) -> Parties:
-        case.write(tmp_path)
-        made.append(Parties(case, tmp_path))
-        return made[-1]
-
-    yield start
-    for process in (process for parties in made for process in parties.processes.values()):
-        process.kill()
-        process.join()
 
 
 def check_kept(case: Apart, results: Path) -> None:

@@ -23,24 +23,17 @@ CLIENTS = ("north", "south")
 
 
 @pytest.fixture
-def started(tmp_path):
-    """Parties in a folder, whose certificates the configuration names; those left over end with the test."""
-    made: list[Parties] = []
+def shared(started, tmp_path):
+    """Parties whose certificates the configuration names, and who draw their noise together."""
 
     def start(**options) -> Parties:
         case = Apart("sliced_inverse_regression")
         case.method = {"protocol": "certified", "noise": "shared"} | options
-        case.write(tmp_path)
         make(tmp_path / "certificates", case.names)
         case.network |= {"mode": "release", "patience": PATIENCE, "certificates": prints(tmp_path, case)}
-        made.append(Parties(case, tmp_path))
-        return made[-1]
+        return started(case)
 
-    yield start
-    for parties in made:
-        for process in parties.processes.values():
-            process.kill()
-            process.join()
+    return start
 
 
 def prints(folder: Path, case: Apart) -> dict[str, str]:
@@ -60,8 +53,8 @@ def rows(folder: Path, name: str):
     return opened_account((folder / name if name in CLIENTS else folder / "out" / name) / "ledger.jsonl").rows
 
 
-def test_every_client_pays_each_sum_once_before_its_words_and_all_see_what_it_costs(started, tmp_path):
-    parties = started()
+def test_every_client_pays_each_sum_once_before_its_words_and_all_see_what_it_costs(shared, tmp_path):
+    parties = shared()
     told = parties.all()
     assert {one.code for one in told.values()} == {0}, told
     for name in CLIENTS:
@@ -88,9 +81,9 @@ def test_every_client_pays_each_sum_once_before_its_words_and_all_see_what_it_co
     assert (found.total.colluders, found.total.sampler) == (1, "secure")
 
 
-def test_a_key_with_another_certificate_than_the_configuration_names_ends_the_run_before_a_word(started, tmp_path):
+def test_a_key_with_another_certificate_than_the_configuration_names_ends_the_run_before_a_word(shared, tmp_path):
     """Whoever holds the key of the authority could make one: the fingerprint is part of what all parties share."""
-    parties = started()
+    parties = shared()
     names = parties.case.network["certificates"]
     names["north"], names["south"] = names["south"], names["north"]
     parties.configs = {name: dict(parties.case.config) for name in parties.case.names}
@@ -125,10 +118,10 @@ def test_what_noise_in_shares_needs_is_asked_for_before_anybody_connects():
 
 @pytest.mark.parametrize("moment", ["before its words", "after its words"])
 def test_a_run_whose_client_was_killed_goes_on_when_all_start_again_and_is_paid_once(
-    started, tmp_path, moment, monkeypatch
+    shared, tmp_path, moment, monkeypatch
 ):
     """Without it the others end after their patience, and nothing is published; with it keys and noise are the same."""
-    parties, put = started(), SessionLink.put
+    parties, put = shared(), SessionLink.put
 
     def dying_put(self, step, sender, receiver, name, payload):
         mine = (sender, name) == ("north", "slice means")

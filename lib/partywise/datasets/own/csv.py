@@ -23,6 +23,8 @@ from .grammar import ISO, TextForm, is_typed
 LISTED = 12
 # What stands in place of files, where a party has its own alone (`partywise.datasets.own.remote`); None: nothing.
 PLACEHOLDERS: ContextVar[Mapping[str, bytes] | None] = ContextVar("IN_PLACE", default=None)
+# How the names of files begin whose rows only hold the place of another party's.
+ELSEWHERE = "(elsewhere, "
 
 
 @dataclass(frozen=True)

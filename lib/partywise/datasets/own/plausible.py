@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...errors import DataMissing
-from .csv import TextTable
+from .csv import ELSEWHERE, TextTable
 from .grammar import ColumnBlock
 
 LOG = logging.getLogger("partywise")
@@ -37,6 +37,8 @@ def check_column(values: np.ndarray, column: ColumnBlock, table: TextTable) -> N
     values : of all rows of the table, or the numbers of their levels
     """
     check_varies(values, table, column.name)
+    if table.file.startswith(ELSEWHERE):
+        return
     if column.bounds is not None:
         check_bounds(values, column.bounds, column.name, "bounds", places_of(table))
     elif column.levels is None:
@@ -94,7 +96,6 @@ def check_bounds(
             f"width: correct it, leave the record out, or correct the {key}."
         )
     if count:
-        # Of several files the first with such a value: where parties run apart, those of others hold none.
         file, _ = place(int(np.argmax(outside)))
         LOG.warning(
             f"{NOTE}{file}: {name} is outside its {key} {between} in {count} of {len(values)} rows, which count as the "

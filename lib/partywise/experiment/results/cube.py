@@ -170,7 +170,10 @@ def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
     if problem := _no_cube(Path(path)):
         raise CubeError(f"{path} {problem}.")
     if problem := _trial(path):
-        raise CubeError(f"cube {path} cannot be read ({problem}): delete it and run again.")
+        # Made here by a run, which leaves records beside its cubes; whatever else was named is its owner's.
+        made = Path(path).name == "cube.nc" and (Path(path).parents[1] / "provenance").is_dir()
+        remedy = "delete it and run again" if made else "name the cube.nc of a study in a folder of results, whole"
+        raise CubeError(f"{path} cannot be read as a cube ({problem}): {remedy}.")
     cube = _open(path, load)
     absent = [dim for dim in DIMS if dim not in cube.dims]
     if absent:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....errors import DataMissing
 from ..columns import values
-from ..csv import TextTable
+from ..csv import ELSEWHERE, TextTable
 from ..grammar import ColumnBlock
 from ..indicators import indicators
 from ..plausible import check_bounds
@@ -41,10 +41,15 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
 def clip_to_bounds(
     raw: Sequence[np.ndarray], bounds: tuple[float, float], tables: Sequence[TextTable], name: str, key: str
 ) -> np.ndarray:
-    """Values (N,) clipped to their public bounds; DataMissing and lines as in `check_bounds`."""
-    whole = np.concatenate(raw)
-    check_bounds(whole, bounds, name, key, [(one.file, line) for one in tables for line in one.lines].__getitem__)
-    return np.asarray(np.clip(whole, *bounds))
+    """Values (N,) clipped to their public bounds; DataMissing and lines of each file as in `check_bounds`."""
+    files = dict[str, list[int]]()
+    for k, one in enumerate(tables):
+        if not one.file.startswith(ELSEWHERE):
+            files.setdefault(one.file, []).append(k)
+    for file, parts in files.items():
+        places = [(file, line) for k in parts for line in tables[k].lines]
+        check_bounds(np.concatenate([raw[k] for k in parts]), bounds, name, key, places.__getitem__)
+    return np.asarray(np.clip(np.concatenate(raw), *bounds))
 
 
 def feature_names(columns: Sequence[ColumnBlock]) -> list[str]:

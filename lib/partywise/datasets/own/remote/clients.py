@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import DataMissing
-from ..csv import TextTable, nearest, read_table
+from ..csv import ELSEWHERE, TextTable, nearest, read_table
 from ..grammar import PLAIN, FileBlock
 from ..records.load import complete
 from ..records.persons import bounded
@@ -24,7 +24,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     own = settings.file or "" if mine is None else mine.file
     files, contents = [], dict[str, bytes]()
     for name in settings.party_names:
-        file = own if name == me else f"(elsewhere, {name})"
+        file = own if name == me else f"{ELSEWHERE}{name})"
         block = FileBlock(party=name, file=file) if name == me else FileBlock(party=name, file=file, **PLAIN)
         files.append(mine if mine is not None and name == me else block)
         contents[file] = _own(settings, mine, me, rows, folder) if name == me else _text(settings, name, rows[name])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ....errors import DataMissing
-from ..csv import TextTable, read_table
+from ..csv import ELSEWHERE, TextTable, read_table
 from ..grammar import PLAIN
 from ..table_files import OwnTables, TableFile
 from .placeholders import (
@@ -40,7 +40,7 @@ def placeholders(settings: OwnTables, me: str, rows: Mapping[str, int], folder: 
     tables = []
     for one in settings.tables:
         if one is not own:
-            one = replace(one, file=f"(elsewhere, {one.party})", **PLAIN)
+            one = replace(one, file=f"{ELSEWHERE}{one.party})", **PLAIN)
             contents[one.file] = _text(one, settings, ids, users)
         tables.append(one)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import DataMissing
+from ..csv import ELSEWHERE
 from ..curves.files import CurveFile
 from ..curves.netcdf import read_groups
 from ..curves.reader import Reader
@@ -77,7 +78,7 @@ def _elsewhere(
         columns[settings.fold_block] = ids if groups is None else groups
     made = replace(
         curve,
-        file=f"(elsewhere, {key})",
+        file=f"{ELSEWHERE}{key})",
         format="wide",
         id="record",
         columns=names,

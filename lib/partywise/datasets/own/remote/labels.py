@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..csv import read_table
+from ..csv import ELSEWHERE, read_table
 from ..grammar import PLAIN, FileBlock
 from .columns import shared_column
 from .placeholders import (
@@ -38,7 +38,7 @@ def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) 
     tables = []
     for one in settings.tables:
         if one is not own:
-            one = replace(one, file=f"(elsewhere, {one.party})", **PLAIN)
+            one = replace(one, file=f"{ELSEWHERE}{one.party})", **PLAIN)
             contents[one.file] = _text(settings, one, ids, users)
         tables.append(one)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
