@@ -37,6 +37,8 @@ from .words import PROTECTED
 APART, MARKS = 1.04, 12
 # Points of a line of the fewest and of the most parties; half way between, the usual width.
 THIN, THICK = 0.9, 2.1
+# Below which a difference that should be zero is what floats leave of it.
+ROUNDING = 1e-12
 DIMS = {"epsilon": "", "parties": "number of parties"}
 
 
@@ -244,7 +246,7 @@ class Lines(Layout):
         if self.x == "epsilon":
             plan = plan_behind(cube)
             unit = PROTECTED.get(plan.spec.unit, plan.spec.unit)
-            label = self.xlabel or f"target ε of {unit}, δ = {compact(plan.delta(case))}"
+            label = self.xlabel or f"target ε of {unit}, δ = {compact(plan.delta(case), 3)}"
             if places:
                 ticks_at(ax, places)
             else:
@@ -271,7 +273,8 @@ def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> N
     """A value without an epsilon; one that a logarithmic axis cannot hold lies at its lower end, and says so."""
     look_of: Marks = {"color": style.color, "linestyle": style.rule, "linewidth": 1.2}
     if log and value <= 0:
-        ax.plot([0, 1], [0, 0], transform=ax.transAxes, label=f"{label}: {value:.2g}, below the axis", **look_of)
+        below = compact(0.0 if value > -ROUNDING else value, 2)
+        ax.plot([0, 1], [0, 0], transform=ax.transAxes, label=f"{label}: {below}, below the axis", **look_of)
     else:
         ax.axhline(value, label=label, **look_of)
 

@@ -137,9 +137,9 @@ def panels(
     return figure, list(axes.ravel())
 
 
-def compact(number: float) -> str:
+def compact(number: float, digits: int = 6) -> str:
     """A number without the zeros of its exponent: 1e-5."""
-    return f"{number:g}".replace("e-0", "e-").replace("e+0", "e+")
+    return f"{number:.{digits}g}".replace("e-0", "e-").replace("e+0", "e+")
 
 
 def overlay_marks(number: int) -> Marks:

@@ -80,7 +80,9 @@ def _one_day(
         linewidth=2.5,
         label="observed (smoothed)",
     )
-    ax.plot(grid, example_fit(drawn, "curve_predicted", floor)[day], color=BLACK, label="predicted, no privacy")
+    # Dots above the others, which it is hidden by where privacy costs little.
+    without = example_fit(drawn, "curve_predicted", floor)[day]
+    ax.plot(grid, without, color=BLACK, linestyle=":", zorder=3, label="predicted, no privacy")
     style = look(cube, method)
     for epsilon, line in zip(sorted(_epsilons(drawn, method))[::-1][:2], ("-", "--"), strict=False):
         predicted = example_fit(drawn, "curve_predicted", method, epsilon)

@@ -149,7 +149,7 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     axes[2].set(
         title="the budget behind claim 2",
         xlabel="number of parties J",
-        ylabel=f"ε at δ = {compact(plan_behind(cube).delta(case))}",
+        ylabel=f"ε at δ = {compact(plan_behind(cube).delta(case), 3)}",
     )
     axes[2].set_yscale("log")
     axes[2].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))

@@ -83,7 +83,7 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
     ax.axhline(claim, color=BLACK, linestyle=":", linewidth=1.2, label=f"claimed ε = {claim:g}")
     ax.set(
         xlabel="basis size Q (cubic B-splines)",
-        ylabel=f"certified ε at δ = {compact(plan_behind(cube).delta(cases[0]))}",
+        ylabel=f"certified ε at δ = {compact(plan_behind(cube).delta(cases[0]), 3)}",
         yscale="log",
     )
     run_ticks(ax, [place for values in points.values() for place, _ in values])

@@ -16,6 +16,7 @@ from ....experiment.plotting.style import empty, heading, legend_below, look, pa
 from ..own_settings import OwnSettings
 from .projections import INKS, SIGNS
 
+DIRECTION = "direction (standard deviation 1)"
 NONE = "No case of source table in this configuration."
 PROTECTED = {"user": "all records of a person", "row": "a record", "label": "a response", "features": "the columns"}
 
@@ -75,7 +76,7 @@ def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSet
     kept = np.isfinite(response)
     points, response = points[kept][:, np.isfinite(points[kept]).any(axis=0)], response[kept]
     ax.set_axisbelow(True)
-    ax.set_xlabel("first direction, sd 1")
+    ax.set_xlabel(f"first {DIRECTION}")
     if not points.shape[1]:
         ax.text(0.5, 0.5, "no basis was found", ha="center", transform=ax.transAxes)
     elif not settings.levels:
@@ -93,7 +94,11 @@ def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSet
 
 
 def _vertical(settings: OwnSettings) -> str:
-    return "second direction, sd 1" if settings.levels and settings.n_directions > 1 else settings.response
+    return (
+        "second direction (standard deviation 1)"
+        if settings.levels and settings.n_directions > 1
+        else settings.response
+    )
 
 
 def _least(cube: xr.Dataset, case: str, method: str) -> float:
@@ -109,4 +114,4 @@ def _price(cube: xr.Dataset, case: str, method: str, epsilon: float) -> str:
         line = series(cube, name, case, method, "epsilon")
         value = line.mean[line.x == epsilon]
         told.append(f"{word} {value[0]:.3g}" if len(value) else f"{word} ∞")
-    return "no privacy" if told[1] == "claimed ∞" else f"epsilon: {', '.join(told)}"
+    return "no privacy" if told[1] == "claimed ∞" else f"ε: {', '.join(told)}"
