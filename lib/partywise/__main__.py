@@ -6,6 +6,7 @@
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
 ``compare``: two cubes, or two folders of results, to the last bit; ``diff``: what they find differently;
 ``check-data``: tables as they come told without a fit, and a configuration drafted for them;
+``score``: the records of a table scored by a saved model;
 ``claims``: every printed number of the sources beside ours, from the cubes that there are;
 ``reference``: unpack the reference results and tell what a run finds differently;
 ``ledger``: whether the account of a party is whole, what it paid, and what is left of its budget;
@@ -31,7 +32,7 @@ from .project import THREADS, VERBS, become, command, exit_code
 # Before numpy, which other modules load, sets up its threads.
 os.environ.update({name: "1" for name in THREADS if name not in os.environ})
 
-from .errors import AccountError, ConfigError, CubeError, DataMissing
+from .errors import AccountError, ConfigError, CubeError, DataMissing, ModelError
 from .experiment.configuration.build import choices
 from .experiment.deployment.verbs import add_apart, certificates, check, party, register, result, union
 from .experiment.differences.reference import add_reference, reference
@@ -80,6 +81,12 @@ def _main(words: Sequence[str]) -> int:
     data_verb.add_argument("--response", help="column that is explained")
     data_verb.add_argument("--study", help="draft this study alone; by default all that the files suit")
     data_verb.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
+    score_verb = verbs.add_parser("score", help="a prediction for each record of a table, by a saved model")
+    score_verb.add_argument("model", type=Path, help="file that save of an estimator wrote")
+    score_verb.add_argument("table", help="new records, with the columns of the model by their names")
+    score_verb.add_argument("--into", type=Path, required=True, help="CSV file for ids and predictions")
+    score_verb.add_argument("--id", help="column of ids; by default records are called by their rows")
+    score_verb.add_argument("--keys", type=Path, help="how the table is written, and levels of its categories, as YAML")
     add_diff(verbs)
     add_claims(verbs)
     add_reference(verbs)
@@ -108,6 +115,10 @@ def _main(words: Sequence[str]) -> int:
             from .check_data import check_data
 
             return check_data(given.files, given.response, given.study, given.into)
+        if given.verb == "score":
+            from .scoring import score
+
+            return score(given.model, given.table, given.into, given.keys, given.id)
         if given.verb == "diff":
             return diff(given.first, given.second, given.only_changed, given.csv)
         if given.verb == "claims":
@@ -132,7 +143,7 @@ def _main(words: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         print(f"partywise {given.verb} needs {error.name}: pip install 'partywise[pipeline]'.", file=sys.stderr)
         return 2
-    except (AccountError, CubeError, ConfigError, DataMissing) as error:
+    except (AccountError, CubeError, ConfigError, DataMissing, ModelError) as error:
         print(f"{given.verb}: {error}", file=sys.stderr)
         return 1 if given.verb in APART else 2
 

@@ -1,12 +1,21 @@
-"""Saved models: read again, and records of a table scored by one."""
+"""Saved models: read again, and the records of a table scored by one, apart from any training."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from .errors import ModelError
+import numpy as np
+
+from .checks import Range
+from .datasets.own.grammar import ColumnBlock, OwnFiles, twice
+from .errors import ConfigError, ModelError
+from .files import replacing
 
 if TYPE_CHECKING:
     from .federation.estimator import Estimator
@@ -59,3 +68,113 @@ def load(path: Path | str) -> Estimator:
             f"{path}: estimator is {str(found['estimator'])[:40]!r}, which is no estimator here: save the model again."
         )
     return restore(kind, found, path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredTable(OwnFiles):
+    """Keys of a table whose records are scored, as those of own files that train (docs/your_own_data.md).
+
+    columns : that need more than their name, such as the levels of a category; the others are numbers, by their names
+    """
+
+    columns: tuple[ColumnBlock, ...] = ()
+    min_records: Annotated[int, Range(1)] = 1
+
+    def __post_init__(self) -> None:
+        self.check_files()
+        if (again := twice([one.name for one in self.columns])) is not None:
+            raise ValueError(f"columns has {again!r} twice: give each column once.")
+
+    def columns_of(self, names: Sequence[str]) -> list[tuple[ColumnBlock, bool]]:
+        """The columns behind the names of a model, in any order, each with whether its levels are indicators."""
+        found, rest = list[tuple[ColumnBlock, bool]](), set(names)
+        for one in self.columns:
+            indicators = one.label not in rest
+            made = one.names if indicators else (one.label,)
+            if not set(made) <= rest:
+                raise ValueError(
+                    f"columns has {one.name!r}, which makes {', '.join(made)}: the model has {', '.join(names)}; give "
+                    "the levels and the unit that the fit had, or leave it out."
+                )
+            rest -= set(made)
+            found.append((one, indicators))
+        return found + [(ColumnBlock(name=name), False) for name in names if name in rest]
+
+
+def score(model: Path, table: str, into: Path, keys: Path | None, id: str | None) -> int:
+    """Write a prediction for each record of a table as CSV, and print what was scored by what.
+
+    ConfigError, DataMissing and ModelError before anything is written.
+    """
+    from .experiment.configuration.build import build
+    from .experiment.configuration.text import read_file
+
+    if into.exists():
+        raise ConfigError(f"--into is '{into}': that file is there already; name another, or remove it.")
+    if not into.parent.is_dir():
+        raise ConfigError(f"--into is '{into}': there is no folder {into.parent}; make it, or name another.")
+    given = {} if keys is None else read_file(keys)
+    settings = build(ScoredTable, given | ({} if id is None else {"id": id}), "" if keys is None else str(keys))
+    fitted = load(model)
+    names = getattr(fitted, "feature_names_in_", getattr(fitted, "names_", None))
+    if names is None or fitted._axes != 2:
+        what = "is of curves" if fitted._axes != 2 else "was fitted without names of columns"
+        raise ModelError(f"{model} {what}: score with pw.load in Python, or fit it on a data frame.")
+    ids, X = _records(settings, table, list(map(str, names)))
+    columns = _predictions(fitted, X)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["id", *columns])
+    writer.writerows(zip(ids, *columns.values(), strict=True))
+    with replacing(into) as temporary:
+        temporary.write_bytes(text.getvalue().encode())
+    spent = fitted.privacy_
+    print(
+        f"{into}: {len(ids)} records scored by {type(fitted).__name__}, protocol {fitted.protocol}, whose fit cost "
+        f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g} for one {spent.unit}. Scores of these records "
+        "cost those who trained nothing more; what they say of these records nothing protects."
+    )
+    return 0
+
+
+def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[str], np.ndarray]:
+    """What each record of a table is called, and its numbers (n, p) in the order of the names."""
+    from .datasets.own.columns import values
+    from .datasets.own.grammar import check_untold, is_typed
+    from .datasets.own.indicators import indicators
+    from .datasets.own.plausible import check_bounds, check_marks, places_of
+    from .datasets.own.records.load import check_count, complete, contents, open_table, record_names
+
+    try:
+        columns = settings.columns_of(names)
+        if is_typed(file):
+            check_untold(settings, file)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    whole = open_table(settings, None, dict(contents([file])), file)
+    record_names(whole, settings.id, several=False)
+    table = complete(whole, [column.name for column, _ in columns], settings)
+    found = dict[str, np.ndarray]()
+    for column, divided in columns:
+        numbers = values(table, column)
+        if column.bounds is not None:
+            check_bounds(numbers, column.bounds, column.name, "bounds", places_of(table))
+        elif column.levels is None:
+            check_marks(numbers, column.name, places_of(table))
+        made = zip(column.names, indicators(numbers, column), strict=True) if divided else [(column.label, numbers)]
+        found |= dict(made)
+    check_count(len(table.rows), settings)
+    return record_names(table, settings.id, several=False), np.column_stack([found[name] for name in names])
+
+
+def _predictions(fitted: Estimator, X: np.ndarray) -> dict[str, list[object]]:
+    """Columns of the file by name: labels with their probabilities, numbers, or projections."""
+    from .federation.estimator import Transformer
+
+    if isinstance(fitted, Transformer):
+        return dict(zip(map(str, fitted.get_feature_names_out()), fitted.transform(X).T.tolist(), strict=True))  # type: ignore[attr-defined]
+    found = {"predicted": fitted.predict(X).tolist()}  # type: ignore[attr-defined]
+    if fitted._kind == "classifier":
+        shares = fitted.predict_proba(X).T.tolist()  # type: ignore[attr-defined]
+        found |= {f"probability of {one}": share for one, share in zip(fitted.classes_, shares, strict=True)}
+    return found
