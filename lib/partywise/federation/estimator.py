@@ -40,7 +40,25 @@ if TYPE_CHECKING or find_spec("sklearn") is None:
         """A transformer without scikit-learn."""
 
         def fit_transform(self, X: object, y: object = None, **given: object) -> object:
-            """`fit`, then `transform` of the same records: what comes out is not private."""
+            """`fit`, then `transform` of the same records: what comes out is not private.
+
+            Parameters
+            ----------
+            X, y, **given
+                Of `fit`.
+
+            Returns
+            -------
+            ndarray
+
+            Examples
+            --------
+            >>> import partywise as pw
+            >>> X = pw.stream(1, "records").normal(size=(200, 4))
+            >>> scores = pw.VerticalPCA(parties=[[0, 1], [2, 3]], random_state=7).fit_transform(X)
+            >>> scores.shape, bool(abs(scores.mean(axis=0)).max() < 1e-9)  # centred
+            ((200, 4), True)
+            """
             return self.fit(X, y, **given).transform(X)  # type: ignore[attr-defined]
 
     class NotFittedError(ValueError, AttributeError):

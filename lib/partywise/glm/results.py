@@ -193,6 +193,10 @@ class Results(Estimator):
         alpha : float
             In (0, 1): one minus the level.
 
+        Returns
+        -------
+        pandas.DataFrame of shape (1 + p, 2), or mapping without pandas, or None
+
         Examples
         --------
         >>> # Needs pandas.

@@ -111,6 +111,10 @@ def audit(
     ValueError
         If a number is out of range, both data sets are one object, or outputs cannot be compared.
 
+    Notes
+    -----
+    Error rates of the attack are bounded by Clopper and Pearson (1934), as `partywise.privacy.audit.pairs` says.
+
     Examples
     --------
     >>> import numpy as np

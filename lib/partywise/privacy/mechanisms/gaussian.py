@@ -43,10 +43,10 @@ class Gaussian:
 
     Notes
     -----
-    Formal guarantee: mu-Gaussian-DP for the unit and relation of the certificate, mu = sup ||Sigma^(-1/2) d|| over
-    all differences the certificate allows (exact for a ball in any metric). ``sigma=0``, or a covariance that is
-    singular along a difference, gives mu = inf. In an array of records, each record is its own unit and the
-    certificate bounds the change of one record.
+    Formal guarantee: mu-Gaussian-DP for the unit and relation of the certificate, mu = sup ||Sigma^(-1/2) d|| over all
+    differences the certificate allows (exact for a ball in any metric; Dong, Roth and Su 2022, theorem 2.7).
+    ``sigma=0``, or a covariance that is singular along a difference, gives mu = inf. In an array of records, each
+    record is its own unit and the certificate bounds the change of one record.
 
     Examples
     --------
