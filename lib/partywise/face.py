@@ -8,8 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import plot
     from .alignment.align import align
     from .errors import BudgetExceeded, CertificationError
+    from .experiment.results.cube import open_cube
     from .federation.account.fit_budget import Budget
     from .federation.channel import Channel
     from .federation.cipher import Cipher
@@ -84,6 +86,8 @@ __all__ = [
     "gaussian_epsilon",
     "gdp_mu",
     "load",
+    "open_cube",
+    "plot",
     "record_sum",
     "simulate",
     "split_columns",
@@ -95,6 +99,7 @@ __all__ = [
 HOMES = {
     "alignment.align": ("align",),
     "errors": ("BudgetExceeded", "CertificationError"),
+    "experiment.results.cube": ("open_cube",),
     "federation.channel": ("Channel",),
     "federation.cipher": ("Cipher",),
     "federation.account.fit_budget": ("Budget",),
@@ -107,6 +112,7 @@ HOMES = {
     "linear.estimator": ("VerticalLinear",),
     "logistic.estimator": ("LabelPrivateLogisticRegression",),
     "pca.estimator": ("VerticalPCA",),
+    "plot": ("plot",),
     "privacy.accountants.dp_accounting": ("from_dp_event", "to_dp_event"),
     "privacy.accounted_values": ("Clear", "Public"),
     "privacy.accounting.calibration": ("analytic_gaussian_sigma", "gaussian_delta", "gaussian_epsilon", "gdp_mu"),
@@ -132,5 +138,10 @@ HOME = {name: home for home, names in HOMES.items() for name in names}
 
 
 def find(name: str) -> Any:
-    """The object behind a name of the face."""
-    return getattr(import_module(f"{__package__}.{HOME[name]}"), name)
+    """The object behind a name of the face; a module where the name is its own home."""
+    home = HOME[name]
+    try:
+        module = import_module(f"{__package__}.{home}")
+    except ModuleNotFoundError as error:
+        raise ImportError(f"pw.{name} needs the package {error.name}: pip install 'partywise[figures]'.") from None
+    return module if home == name else getattr(module, name)

@@ -104,6 +104,7 @@ def _scalars(fit: Fit, shape: tuple[int, int, int]) -> dict[str, np.ndarray]:
         "epsilon_certified": fit.epsilon if private and fit.method.protocol_name != "published" else np.inf,
         "delta": plan_delta(fit),
         "mu_total": np.where(np.isfinite(fit.epsilon), fit.epsilon / 4, np.nan),
+        "mu_upper": np.where(np.isfinite(fit.epsilon), fit.epsilon / 4, np.inf),
         "bytes_measured": 10 ** (4 + 2 * fit.level) * fit.parties,
     }
     if fit.method.protocol_name in TRUST:

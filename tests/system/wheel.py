@@ -37,7 +37,7 @@ for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
         missing.add(module.name)
 rooms = ("results", "plotting", "tables", "differences", "register", "collect", "verify", "plans", "configuration.text")
 carriers = (".transport.connection", ".transport.pool", ".relay.nvflare", ".nvflare.site")
-named = (".figures", *carriers, *(f".experiment.{room}" for room in rooms))
+named = (".figures", ".plot.", *carriers, *(f".experiment.{room}" for room in rooms))
 assert all(any(part in name for part in named) for name in missing), missing
 from partywise.studies.sliced_inverse_regression.metrics import printed_table
 assert len(printed_table()) == 560

@@ -20,6 +20,8 @@ from ..study import Lazy
 from .style import EMPTY
 from .typeset import Table, save_table
 
+# Files are drawn without a display; who imports a plot for a notebook keeps the backend of the notebook.
+mpl.use("Agg")
 # Dots an inch, of the PNG and of images inside the other two.
 DPI = 200
 CANVAS = {"svg": FigureCanvasSVG, "pdf": FigureCanvasPdf, "png": FigureCanvasAgg}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypedDict, cast
 
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
+from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
@@ -135,6 +134,25 @@ def panels(
         rows, columns, figsize=size, squeeze=False, layout="constrained", sharex=sharex, sharey=sharey
     )
     return figure, list(axes.ravel())
+
+
+@contextmanager
+def one_panel(ax: Axes | None, width: float, height: float, title: str) -> Iterator[Axes]:
+    """The axes that somebody gave; or those of a figure in the common style, which gets legend and title in the end.
+
+    ``height`` is in inches and without the legend. What is set for the style holds while it is drawn: a notebook keeps
+    its own.
+    """
+    if ax is not None:
+        yield ax
+        return
+    with mpl.rc_context():
+        figure, (own,) = panels(1, 1, width, height)
+        yield own
+        if own.get_legend_handles_labels()[0]:
+            legend_below(figure, [own], 2)
+            figure.set_figheight(height + figure.legends[0].get_window_extent(_renderer(figure)).height / figure.dpi)
+        heading(figure, title)
 
 
 def compact(number: float, digits: int = 6) -> str:

@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import series
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, PURPLE, Marks, empty, heading, panels
+from ....experiment.plotting.style import BLACK, BLUE, ORANGE, PURPLE, Marks, empty, heading, panels
+from ....plot.curves import privacy_curve
+from ....privacy.accounting.compose import cost
 
 PRIVATE = ((BLUE, "--"), (ORANGE, "-."), (PURPLE, ":"))
 
@@ -19,8 +21,9 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
     """True- against false-positive rate of a tracing attack, with the area under each curve.
 
     Curves are means over random splits into members and others, of the first replicate; areas are means over
-    {replicates} with the standard error of the splits. The dotted diagonal is guessing. This describes one attack: an
-    area near one half proves no privacy.
+    {replicates} with the standard error of the splits. A thin line of the colour of a private direction is the largest
+    true-positive rate that its certificate leaves to any attack. The dotted diagonal is guessing. This describes one
+    attack: an area near one half proves no privacy.
     """
     if "roc_true" not in cube:
         return empty("No tracing attack in this configuration.")
@@ -30,21 +33,30 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
     cases = list(dict.fromkeys(map(str, shown["example_case"].values)))
     figure, axes = panels(1, len(cases), 4.0, 4.0)
     for ax, case in zip(axes, cases, strict=True):
-        ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
-        for label, style, rates in _curves(cube, shown, case):
+        curves = list(_curves(cube, shown, case))
+        bounds = {label: cost(mu=mu) for label, _, _, mu in curves if np.isfinite(mu)}
+        thin: dict[str, Marks] = {
+            label: style | {"linewidth": 0.8, "label": ""} for label, style, _, _ in curves if label in bounds
+        }
+        privacy_curve(bounds, kind="roc", marks=thin, ax=ax)
+        for label, style, rates, _ in curves:
             ax.plot(*rates, label=label, **style)
         members = float(cube["members"].sel(case=case).max())
         ax.set(title=f"{title(cube, 'case', case)}, {members:.0f} members", xlabel="false-positive rate")
         ax.set(ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         ax.legend(loc="lower right", title="area ± standard error")
-    heading(figure, "Tracing a record: a description of one attack.\nAn area near 0.5 proves no privacy.")
+    words = "Tracing a record: a description of one attack.\nAn area near 0.5 proves no privacy."
+    heading(figure, f"{words} Thin: the most that a certificate leaves to any attack.")
     return figure
 
 
 def _curves(
     cube: xr.Dataset, shown: xr.Dataset, case: str
-) -> Iterator[tuple[str, Marks, tuple[np.ndarray, np.ndarray]]]:
-    """Label, line style and rates: the raw direction once, then the private ones from large to small epsilon."""
+) -> Iterator[tuple[str, Marks, tuple[np.ndarray, np.ndarray], float]]:
+    """Label, line style, rates and certified mu: the raw direction once, then private ones from large to small epsilon.
+
+    mu is infinite where nothing is certified.
+    """
     place = np.flatnonzero(shown["example_case"].values == case)
     keys = [(str(shown["example_method"].values[i]), float(shown["example_epsilon"].values[i]), i) for i in place]
     corrected = having(cube, "method", variant="corrected")
@@ -60,4 +72,6 @@ def _curves(
         if len(error.mean) > at:
             label += f" ± {error.mean[at]:.3f}"
         rates = (shown["roc_false"].values[i], shown["roc_true"].values[i])
-        yield label, {"color": color, "linestyle": line}, rates
+        known = series(cube, "mu_upper", case, method, "epsilon")
+        bounds = known.mean[known.x == epsilon] if method in corrected else []
+        yield label, {"color": color, "linestyle": line}, rates, float(max(bounds, default=np.inf))

@@ -14,7 +14,8 @@ from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import coordinate_of
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import GREY, Marks
+from ....experiment.plotting.style import Marks
+from ....plot.intervals import CoefficientRows, coefficients
 from .case_facts import columns_of, has_names
 
 LEVEL = 0.95
@@ -75,19 +76,16 @@ def _height(cube: xr.Dataset, case: str) -> float:
 
 def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """Intervals of all methods of a case, side by side at each column."""
-    lines, half = _fits(cube, case), float(ndtri(0.5 + LEVEL / 2))
-    p = len(lines[0][1])
-    for number, (method, values, errors) in enumerate(lines):
-        style, shift = shade(cube, method), 0.66 * ((number + 0.5) / len(lines) - 0.5)
-        marks: Marks = {"color": style.color, "marker": style.marker, "label": style.label}
+    rows, marks, half = dict[str, CoefficientRows](), dict[str, Marks](), float(ndtri(0.5 + LEVEL / 2))
+    for method, values, errors in _fits(cube, case):
+        style = shade(cube, method)
+        marks[method] = {"color": style.color, "marker": style.marker, "label": style.label}
         if not _is_converged(cube, case, method):
-            marks |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
-        bars = np.where(np.isfinite(errors), half * errors, 0)
-        ax.errorbar(values, np.arange(p) + shift, xerr=bars, linestyle="none", markersize=3.5, **marks)
-    ax.axvline(0, color=GREY, linewidth=0.9)
-    ax.set_yticks(range(p), columns_of(cube, case, p), fontsize=7)
+            marks[method] |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
+        rows[method] = CoefficientRows(columns_of(cube, case, len(values)), values, half * errors)
+    coefficients(rows, marks=marks, ax=ax)
     whose = {"pooled_errors": "of the pooled fit", "coefficient_errors": "of the method"}[_unit(cube, case)]
-    ax.set(ylim=(p - 0.5, -0.5), xlabel=f"coefficient, in standard errors {whose}")
+    ax.set_xlabel(f"coefficient, in standard errors {whose}")
 
 
 coefficient_intervals = Panels(

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, Marks, compact, empty, heading, legend_below, panels
 from ....experiment.plotting.ticks import ticks_at
-from .utility import by_feature, cost, loss_of, methods_with_loss
+from ....plot.costs import costs_of
+from .utility import by_feature, loss_of
 
 CLAIMED: Marks = {
     "marker": "o",
@@ -60,8 +61,7 @@ def _rows(cube: xr.Dataset) -> list[tuple[str, np.ndarray]]:
     for case in map(str, cube["case"].values):
         # Where parties ran apart, no loss is known.
         loss = loss_of(cube, case) or "epsilon_claimed"
-        for method in methods_with_loss(cube, case, loss):
-            one = cost(cube, case, method, loss)
+        for method, one in costs_of(cube, case, loss).items():
             kept = (one.epsilon_claimed > 0) & np.isfinite(one.epsilon_claimed)
             if kept.any():
                 words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}"

@@ -1,0 +1,188 @@
+"""Coefficients with intervals that count the noise of privacy, of estimators and of statsmodels' results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from ..experiment.plotting.style import COLORS, GREY, MARKERS, Marks, one_panel
+from ..models.intervals import Intervals
+
+if TYPE_CHECKING:
+    from ..federation.estimator import Estimator
+
+# Names of intercepts, which have a scale of their own, in this library and in others.
+INTERCEPTS = ("intercept", "Intercept", "const")
+# Inches: of a panel but for its rows, and of a row.
+REST, ROW = 1.5, 0.27
+
+
+class Result(Protocol):
+    """Coefficients by name with intervals, as statsmodels has them."""
+
+    @property
+    def params(self) -> object: ...
+
+    def conf_int(self, alpha: float = 0.05) -> object: ...
+
+
+@dataclass(frozen=True, eq=False)
+class CoefficientRows:
+    """Coefficients that are drawn as they are.
+
+    names : (p,) of the coefficients
+    values : (p,)
+    reach : (p,) half the lengths of their intervals; nan or 0 for none
+    """
+
+    names: Sequence[str]
+    values: np.ndarray
+    reach: np.ndarray
+
+
+Source: TypeAlias = "Result | Estimator | CoefficientRows"
+
+
+def coefficients(
+    of: Source | Mapping[str, Source],
+    *,
+    level: float = 0.95,
+    intercept: bool = False,
+    marks: Mapping[str, Marks] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw coefficients with their intervals, a row for each coefficient.
+
+    Parameters
+    ----------
+    of : fitted estimator, result with ``params`` and ``conf_int``, CoefficientRows, or mapping of str to these
+        Several by name stand side by side at each coefficient.
+    level : float
+        Of the intervals, in (0, 1).
+    intercept : bool
+        Whether the intercept is drawn, whose scale is another.
+    marks : mapping, optional
+        By name: how a fit is drawn, in matplotlib's words.
+    ax : Axes, optional
+        Where to draw; its title and legend are then yours. By default a figure of its own.
+
+    Returns
+    -------
+    Axes
+        ``ax.figure`` is the figure.
+
+    Raises
+    ------
+    ValueError
+        If an estimator has no intervals (the message has its reason), or ``level`` is out of range.
+    TypeError
+        If something has neither intervals nor ``conf_int``.
+    NotFittedError
+        Before the fit.
+
+    Notes
+    -----
+    Intervals of a private fit are over records and noise, and about coefficients without what a ridge takes, around
+    which they are drawn; those of a fit without noise are Wald's.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> X = pw.stream(1, "records").normal(size=(200, 2))
+    >>> model = pw.VerticalGLM("gaussian", parties=[[0], [1]], random_state=7)
+    >>> fitted = model.fit(X, X[:, 1] + pw.stream(1, "errors").normal(size=200), names=["age", "dose"])
+    >>> ax = pw.plot.coefficients(fitted)
+    >>> [tick.get_text() for tick in ax.get_yticklabels()]
+    ['age', 'dose']
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r} of an interval must lie in (0, 1).")
+    given: Mapping[str, Source] = of if isinstance(of, Mapping) else {type(of).__name__: of}
+    rows = {name: _rows_of(name, one, level) for name, one in given.items()}
+    shown = dict.fromkeys(name for one in rows.values() for name in one.names)
+    names = [name for name in shown if intercept or name not in INTERCEPTS]
+    words = f"Coefficients with {100 * level:.4g} % intervals"
+    if any(getattr(getattr(one, "intervals_", None), "centre", None) is not None for one in given.values()):
+        words += "\nthose of private fits count the noise"
+    with one_panel(ax, 5.0, max(2.4, REST + ROW * len(names)), words) as panel:
+        for number, (name, one) in enumerate(rows.items()):
+            shift = 0.66 * ((number + 0.5) / len(rows) - 0.5)
+            own: Marks = {
+                "color": COLORS[number % len(COLORS)],
+                "marker": MARKERS[number % len(MARKERS)],
+                "label": name if isinstance(of, Mapping) else "_",
+            }
+            own |= (marks or {}).get(name, {})
+            kept = [place for place, row in enumerate(one.names) if row in names]
+            places = np.array([names.index(one.names[place]) for place in kept])
+            bars = np.where(np.isfinite(one.reach), one.reach, 0)[kept]
+            panel.errorbar(one.values[kept], places + shift, xerr=bars, linestyle="none", markersize=3.5, **own)
+        panel.axvline(0, color=GREY, linewidth=0.9)
+        panel.set_yticks(range(len(names)), names, fontsize=7 if len(names) > 12 or ax else 8)
+        panel.set(ylim=(len(names) - 0.5, -0.5), xlabel="coefficient")
+    return panel
+
+
+def _rows_of(name: str, one: Source, level: float) -> CoefficientRows:
+    """Coefficients and intervals of a fit; the errors name it."""
+    if isinstance(one, CoefficientRows):
+        return one
+    if _is_estimator(one):
+        one._fitted_estimate()  # type: ignore[union-attr]
+    intervals = getattr(one, "intervals_", None)
+    bounds = intervals.bounds(level) if isinstance(intervals, Intervals) else None
+    if bounds is not None and intervals is not None:
+        return CoefficientRows(_names_of(one, len(bounds)), intervals.centre, (bounds[:, 1] - bounds[:, 0]) / 2)
+    table = one.conf_int(alpha=1 - level) if hasattr(one, "conf_int") else None
+    if table is None:
+        raise _no_intervals(name, one, intervals)
+    values, bounds = _array(getattr(one, "params", None)), _array(table)
+    if values.ndim != 1 or bounds.shape != (len(values), 2):
+        raise ValueError(
+            f"{name!r} has params {values.shape} and intervals {bounds.shape}: give the coefficients of one response."
+        )
+    return CoefficientRows(_names_of(one, len(values)), values, (bounds[:, 1] - bounds[:, 0]) / 2)
+
+
+def _is_estimator(one: object) -> bool:
+    """Whether it is an estimator of this library, whose base a figure of the pipeline does not load."""
+    return hasattr(one, "_fitted_estimate")
+
+
+def _no_intervals(name: str, one: object, intervals: Intervals | None) -> Exception:
+    """Why there are none, and what there is instead."""
+    if intervals is not None:
+        return ValueError(
+            f"{name!r} has no intervals: {intervals.reason or 'not computed for this protocol'}. Draw its numbers with "
+            "CoefficientRows(names, values, reach), reach from noise_errors_, what the noise alone gives, where known."
+        )
+    if _is_estimator(one):
+        return ValueError(
+            f"{name!r} is of type {type(one).__name__}, which gives no intervals: draw its numbers with "
+            "CoefficientRows(names, values, reach), reach from noise_errors_, what the noise alone gives, where known."
+        )
+    return TypeError(
+        f"{name!r} is of type {type(one).__name__}, without params and conf_int: give a fitted estimator, a result of "
+        "statsmodels or CoefficientRows."
+    )
+
+
+def _names_of(one: object, count: int) -> list[str]:
+    """Names of so many coefficients: those of params or of the columns, else numbers."""
+    params = getattr(one, "params", None)
+    if params is not None and hasattr(params, "keys"):
+        return list(map(str, params.keys()))
+    known = getattr(getattr(one, "model", None), "exog_names", None)
+    if known is None:
+        columns = getattr(one, "feature_names_in_", [f"x{place}" for place in range(count - 1)])
+        known = ["intercept", *columns] if _is_estimator(one) else [f"x{place}" for place in range(count)]
+    return list(map(str, known))
+
+
+def _array(table: object) -> np.ndarray:
+    """Numbers of an array, a pandas object or a mapping."""
+    return np.asarray(list(table.values()) if isinstance(table, Mapping) else table, dtype=float)
