@@ -20,6 +20,7 @@ import xarray as xr
 from ...errors import CubeError
 from ...files import replacing
 from .attributes import check_attributes, check_variable
+from .guard import Cube, guard_methods
 
 # ``method`` is a parameter of `xarray.Dataset.sel`, so that the dim of the methods has another name.
 DIMS = ("case", "method_label", "replicate", "parties", "fold", "epsilon")
@@ -152,7 +153,7 @@ def _chunks(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     return tuple(chunks)
 
 
-def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
+def open_cube(path: Path | str, *, load: bool = True) -> Cube:
     """Read a cube.
 
     Parameters
@@ -184,7 +185,7 @@ def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
                 "write it anew after cube.rename(method='method_label')."
             )
         raise CubeError(f"{path} has no dim {absent[0]!r}: it is not a cube of this project.")
-    return cube
+    return guard_methods(cube)
 
 
 def _no_cube(path: Path) -> str:
