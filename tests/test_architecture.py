@@ -26,6 +26,7 @@ LAYERS = (
     ("audits",),
     ("functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"),
     ("experiment",),
+    ("plot",),
     ("studies",),
     ("__main__", "check_data", "face", "scoring"),
 )
@@ -55,6 +56,7 @@ UNTYPED = {
     "experiment.measures": "a call that declares a field has the type of the field",
     "experiment.plan": "options, settings and constants are dataclasses of methods and studies, the user's included",
     "experiment.register.printed_source": "blocks of a TOML file",
+    "experiment.results.guard": "indexers and labels as xarray takes them, whose signature is kept",
     "experiment.study": "whatever stands at an address, the user's included",
     "experiment.trial": "trials of a study that is known by its name only",
     "federation.account.agreement": "rows of an account, JSON that another process wrote",
@@ -256,7 +258,8 @@ def room(name: str) -> str:
 
 def drawing(name: str) -> bool:
     """Whether a module draws figures."""
-    return name.startswith("experiment.plotting") or (name.startswith("studies.") and ".figures" in name)
+    own = name.startswith("experiment.plotting") or name.split(".")[0] == "plot"
+    return own or (name.startswith("studies.") and ".figures" in name)
 
 
 def test_the_pipeline_knows_no_numerics():
@@ -302,8 +305,9 @@ def misplaced(name: str) -> set[str]:
     # The library knows no workflow; one file reads configurations, and the command prints one, as people write them.
     readers = {"__main__", "check_data", "experiment.configuration.text"}
     wrong = tops & {"snakemake", "jsonschema", *(() if name in readers else ("yaml",))}
-    # An estimator names its results by pandas, where that is installed and they are asked for.
-    wrong |= set() if name.startswith((*TABLES, "glm.results")) else tops & {"jinja2", "pandas"}
+    # Results have names and tables by pandas, where that is installed and they are asked for.
+    framed = (*TABLES, "glm.results", "privacy.ledger.frames")
+    wrong |= set() if name.startswith(framed) else tops & {"jinja2", "pandas"}
     wrong |= used & {"scipy.stats"}
     if not drawing(name):
         wrong |= tops & {"matplotlib", *(() if name.startswith(CUBES) else ("xarray", "netCDF4"))}

@@ -10,7 +10,7 @@ from typing import get_args
 
 import numpy as np
 
-from ..federation.channel import TranscriptRow
+from ..federation.channel import Transcript
 from ..federation.folds import Fold
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
@@ -36,11 +36,14 @@ class Alignment:
 
     rows: Mapping[str, np.ndarray]
     n: int
-    transcript: list[TranscriptRow]
+    transcript: Transcript
     ledger: Ledger
     received_bytes: Mapping[str, int]
     exponentiations: int
     hashes: int
+
+    def __repr__(self) -> str:
+        return f"Alignment of {self.n} records of {', '.join(self.rows)}: {self.ledger!r}; {self.transcript!r}"
 
 
 def align(
@@ -134,7 +137,7 @@ def align(
     )
     found, n = simulate(lambda run: matched_rows(run, mode), run)
     rows = {name: kept[by_place(found)[name]] for name, (_, kept) in own.items()}
-    transcript = run.channel.transcript()
+    transcript = Transcript(run.channel.transcript())
     received = {name: sum(row["bytes"] for row in transcript if row["receiver"] == name) for name in run.names}
     done = work(mode, [len(kept) for _, kept in own.values()])
     return Alignment(rows, n, transcript, run.channel.ledger, received, **done)

@@ -4,6 +4,8 @@ What crosses is one of four things: a `Release` (paid for), a `Cipher` (closed t
 stated argument) or `Clear` (unprotected for named units). A bare array cannot be sent.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -11,6 +13,7 @@ from typing import Any, TypedDict
 from ..errors import CertificationError
 from ..privacy.accounted_values import Clear, Public
 from ..privacy.ledger.event import clear_event, closed_event
+from ..privacy.ledger.frames import Frame, frame_of
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
 from ..privacy.payer import Payer
@@ -63,6 +66,19 @@ class TranscriptRow(TypedDict):
     event: str
     shape: str
     bytes: int
+
+
+class Transcript(list[TranscriptRow]):
+    """A list of messages that says in short what it holds."""
+
+    def __repr__(self) -> str:
+        senders = len({row["sender"] for row in self})
+        sizes = f"{sum(row['bytes'] for row in self)} bytes"
+        return f"Transcript of {len(self)} message{'s' * (len(self) != 1)} of {senders} senders, {sizes}"
+
+    def to_frame(self) -> Frame:
+        """One row for each message, in order: sender, receiver, name, kind, ... ImportError without pandas."""
+        return frame_of(self, list(TranscriptRow.__annotations__))
 
 
 class Channel:

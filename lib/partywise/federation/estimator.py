@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from ..errors import ModelError
 from ..randomness import Streams
 from .account.fit_budget import Budget
+from .channel import Transcript
 from .folds import Fold, Spec
 from .parties import Party
 from .publication.saved_model import save
@@ -70,6 +71,9 @@ if TYPE_CHECKING or find_spec("sklearn") is None:
 else:
     from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.exceptions import DataConversionWarning, NotFittedError
+
+# Characters of a parameter that is shown as it is.
+LONGEST = 60
 
 
 class Claim(Protocol):
@@ -123,7 +127,7 @@ class Estimator(BaseEstimator):
     ledger_ : Ledger
         Every release with its cost.
     transcript_ : list of dict
-        Every message, in order.
+        Every message, in order; ``to_frame()`` makes a table of it, as of ``ledger_`` and ``privacy_``.
     n_features_in_ : int
         Columns of the fit.
     feature_names_in_ : ndarray of str
@@ -281,8 +285,11 @@ class Estimator(BaseEstimator):
         return self
 
     def __repr__(self) -> str:
-        shown = {name: getattr(self, name) for name in self._own()} | self._given
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        defaults = {one.name: one.default for one in inspect.signature(type(self).__init__).parameters.values()}
+        own = {name: getattr(self, name) for name in self._own()}
+        given = {name: value for name, value in own.items() if name == "protocol" or value is not defaults[name]}
+        words = ", ".join(f"{name}={_in_short(value)}" for name, value in (given | self._given).items())
+        return f"{type(self).__name__}({words})"
 
     def _options(self) -> Any:
         self._check(self._given)
@@ -327,7 +334,7 @@ class Estimator(BaseEstimator):
             if payer is not None:
                 run.charge_to(payer)
             self.estimate_ = simulate(self._method.fit, run)
-        self.ledger_, self.transcript_ = run.channel.ledger, run.channel.transcript()
+        self.ledger_, self.transcript_ = run.channel.ledger, Transcript(run.channel.transcript())
         held = {party.name: (party.role, tuple(party.columns)) for party in parties}
         self._places = tuple((name, *held.get(name, ("", ()))) for name in run.names)
         self.privacy_ = self.ledger_.worst_total(run.names, self.unit, self.delta)
@@ -436,6 +443,14 @@ class Estimator(BaseEstimator):
                 f"this {type(self).__name__} is not fitted yet; call fit(X, y, parties=..., rng=...) first."
             )
         return self.estimate_
+
+
+def _in_short(value: object) -> str:
+    """How a parameter is shown: arrays, and what holds much, by their size."""
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= LONGEST or not hasattr(value, "__len__") else f"{type(value).__name__} of {len(value)}"
 
 
 class Transformer(TransformerMixin, Estimator):

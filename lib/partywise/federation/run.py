@@ -68,6 +68,10 @@ def by_place(value: PerPlace[T]) -> Mapping[str, T]:
     return cast(PlaceValues, value).values
 
 
+# Places that a short text names.
+SHOWN = 6
+
+
 class Run:
     """One execution of a protocol in one process.
 
@@ -130,6 +134,11 @@ class Run:
         # What `charge` announced, and its payer has paid.
         self.announced = list[Event]()
         self.identity = Identity(run=address_of(rng_for))
+
+    def __repr__(self) -> str:
+        sent = len(self.channel.messages)
+        places = ", ".join(self.names) if len(self.names) <= SHOWN else f"{len(self.names)} places"
+        return f"Run of {places} at epsilon {self.epsilon:g}: {sent} message{'s' * (sent != 1)} sent"
 
     @property
     def secure(self) -> bool:

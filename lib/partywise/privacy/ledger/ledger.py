@@ -11,11 +11,14 @@ A view is a set of colluding parties. Its total counts the rows it may see and d
 Gaussian rows compose without any loss, and so do finite profiles beside them: see `accounting`.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TypedDict
 
@@ -25,12 +28,15 @@ from ...files import replacing
 from ..accounted_values import UNPROVED
 from ..accounting.privacy_profile import PrivacyProfile
 from .coalitions import Coalitions
-from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, line_of
+from .event import CLOSED, LATER, OF_PERSONS, POST_PROCESSING, Event, line_of
+from .frames import Frame, frame_of
 from .odometer import OdometerReading, odometer
 from .reach import Ways, classes_of, reveals
 from .total import Total, sum_view, total_of, warn_of_sampling
 
 GENESIS = "0" * 64
+# Owners that a short text names.
+SHOWN = 4
 # Positions of rows, each with its cost for whoever asks.
 Seen = list[tuple[int, PrivacyProfile | float | None]]
 
@@ -78,6 +84,15 @@ class Ledger:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __repr__(self) -> str:
+        owners = list(dict.fromkeys(name for row in self._rows for name in row.held_by))
+        whose = ", ".join(owners[:SHOWN]) + f" and {len(owners) - SHOWN} more" * (len(owners) > SHOWN)
+        kinds = Counter({"none": "in the clear", CLOSED: "closed"}.get(row.mechanism, "released") for row in self._rows)
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items(), reverse=True))
+        return f"Ledger of {len(self)} row{'s' * (len(self) != 1)}" + (
+            f" about data of {whose}: {counts}" if owners else ""
+        )
 
     @property
     def rows(self) -> tuple[Event, ...]:
@@ -437,8 +452,18 @@ class Ledger:
         self._chained = len(self._rows), last
         return rows
 
+    def to_frame(self) -> Frame:
+        """One row for each release, value in the clear or closed value: the columns of `to_rows`.
+
+        Raises
+        ------
+        ImportError
+            Without pandas; `to_rows` needs none.
+        """
+        return frame_of(self.to_rows(), ["step", *(one.name for one in fields(Event)), "prev_hash", "hash"])
+
     @classmethod
-    def from_rows(cls, rows: Iterable[Mapping[str, object]]) -> "Ledger":
+    def from_rows(cls, rows: Iterable[Mapping[str, object]]) -> Ledger:
         """Rebuild a ledger from `to_rows`.
 
         Parameters
@@ -531,7 +556,7 @@ class Ledger:
         return self.digest
 
     @classmethod
-    def read(cls, path: Path | str, digest: str | None = None) -> "Ledger":
+    def read(cls, path: Path | str, digest: str | None = None) -> Ledger:
         """Read what `write` wrote.
 
         Parameters

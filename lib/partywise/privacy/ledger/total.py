@@ -3,6 +3,8 @@
 Sampling gains nothing where nothing is proved, which is said, because the difference is a factor of hundreds.
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +19,7 @@ from ..accounting.compose import Composition, compose
 from ..accounting.privacy_profile import PrivacyProfile
 from ..accounting.tradeoff import mu_upper, power
 from .event import Event
+from .frames import Frame, frame_of
 from .parallel import by_partition, joint_cells
 
 REMEDY = {
@@ -91,6 +94,16 @@ class Total:
         """Every number by its name in cubes and tables, in the order of `MEANINGS`."""
         values = {REPORTED[name].variable: epsilon for name, epsilon in self.epsilons.items()} | vars(self)
         return {name: values[name] for name in MEANINGS}
+
+    def to_frame(self) -> Frame:
+        """One row, of the adversary ``view_worst``: the columns of `to_row`. ImportError without pandas."""
+        return frame_of([self.to_row()], list(MEANINGS))
+
+    def __repr__(self) -> str:
+        spent = f"epsilon {self.epsilon_certified:.4g} at delta {self.delta:.4g} for one {self.unit} ({self.relation})"
+        seen = f"{self.n_releases} release{'s' * (self.n_releases != 1)} seen by {self.view_worst}"
+        proved = "" if self.certified else ", not all proved"
+        return f"{spent}, mu {self.mu_upper:.4g}: {seen}{proved}; trust: {self.trust}"
 
 
 def _meanings() -> dict[str, str]:
