@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
 import partywise as pw
 from invented import invented
-from partywise.plot import curves, intervals
+from partywise.plot import intervals
 from partywise.studies.vertical_glm.figures import coefficients as figure
 from shipped import shipped_plans
 
@@ -123,9 +121,3 @@ def test_the_figure_of_coefficients_draws_with_it(monkeypatch):
     for rows, ax in calls:
         for one, drawn_bars in zip(rows.values(), ax.containers, strict=True):
             np.testing.assert_array_equal(drawn_bars.lines[0].get_xdata(), one.values)
-
-
-@pytest.mark.parametrize("module", [curves, intervals])
-def test_examples_print_what_stands_under_them(module):
-    found = doctest.testmod(module)
-    assert found.attempted and not found.failed

@@ -53,19 +53,20 @@ def public(*, extras: bool = True) -> dict[str, Any]:
     for name in partywise.__all__:
         try:
             thing = getattr(partywise, name)
+            things = _functions(thing) if inspect.ismodule(thing) else [thing]
         except ImportError:
             if extras:
                 raise
             continue
-        for one in _functions(thing) if inspect.ismodule(thing) else [thing]:
+        for one in things:
             found[f"{one.__module__}.{one.__qualname__}"] = one
             found |= _members(one) if inspect.isclass(one) else {}
     return found
 
 
 def _functions(module: Any) -> list[Any]:
-    """What a module defines for others."""
-    found = [value for name, value in vars(module).items() if not name.startswith("_")]
+    """What a module defines for others, or imports when it is asked for."""
+    found = [getattr(module, name) for name in dir(module) if not name.startswith("_")]
     return [one for one in found if callable(one) and getattr(one, "__module__", "").startswith(module.__name__)]
 
 

@@ -112,6 +112,8 @@ def epsilon_against_error(
 
     Raises
     ------
+    TypeError
+        If something else than a data set is given, such as its path.
     KeyError
         If there is no such variable or case; the message has those that there are.
     CubeError
@@ -123,7 +125,16 @@ def epsilon_against_error(
     method whose claim is another number stands at its claim too, hollow, joined to the certificate of the same fit: no
     guarantee. A thin dotted line is the method of its colour without noise; other horizontal lines are methods without
     an epsilon. Where nothing is certified there is the claim alone.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> ax = pw.plot.epsilon_against_error("results/default/vertical_trees/cube.nc", case="adult")
+    Traceback (most recent call last):
+    TypeError: cube is of type str: give what pw.open_cube(path) reads.
     """
+    if not isinstance(cube, xr.Dataset):
+        raise TypeError(f"cube is of type {type(cube).__name__}: give what pw.open_cube(path) reads.")
     variable, case = _variable_and_case(cube, variable, case)
     words = "; ".join([over_with_bands(cube, [case]), *notes_of(cube, case, variable)])
     with one_panel(ax, 5.6, 3.4, f"{title(cube, 'case', case)}\n{words}") as panel:
@@ -138,7 +149,7 @@ def epsilon_against_error(
         plan = plan_behind(cube)
         whom = PROTECTED.get(plan.spec.unit, plan.spec.unit)
         panel.set(
-            xlabel=f"certified ε of {whom}, δ = {compact(float(f'{plan.delta(case):.3g}'))}",
+            xlabel=f"certified ε of {whom}, δ = {compact(plan.delta(case), 3)}",
             ylabel=label_of(cube, variable),
         )
         ticks_at(panel, shown)

@@ -34,9 +34,21 @@ class Result(Protocol):
 class CoefficientRows:
     """Coefficients that are drawn as they are.
 
-    names : (p,) of the coefficients
-    values : (p,)
-    reach : (p,) half the lengths of their intervals; nan or 0 for none
+    Parameters
+    ----------
+    names : sequence of p str
+        Of the coefficients.
+    values : ndarray of shape (p,)
+    reach : ndarray of shape (p,)
+        Half the lengths of their intervals; nan or 0 for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import partywise as pw
+    >>> rows = pw.plot.CoefficientRows(["age", "dose"], np.array([0.4, -0.2]), np.array([0.1, np.nan]))
+    >>> [float(x) for x in pw.plot.coefficients(rows).containers[0].lines[0].get_xdata()]
+    [0.4, -0.2]
     """
 
     names: Sequence[str]

@@ -167,6 +167,13 @@ def open_cube(path: Path | str, *, load: bool = True) -> Cube:
     ------
     CubeError
         When the file is absent, truncated, or no cube of this project.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> pw.open_cube("mine/cube.nc")  # of results/mine/vertical_glm
+    Traceback (most recent call last):
+    partywise.errors.CubeError: mine/cube.nc is not there: name the cube.nc of a study in a folder of results.
     """
     if problem := _no_cube(Path(path)):
         raise CubeError(f"{path} {problem}.")

@@ -459,6 +459,15 @@ class Ledger:
         ------
         ImportError
             Without pandas; `to_rows` needs none.
+
+        Examples
+        --------
+        >>> # Needs pandas.
+        >>> import partywise as pw
+        >>> total = pw.record_sum([[1.0], [3.0]], pw.Public(4.0, because="upper limit of the assay"))
+        >>> release = pw.Gaussian(mu=0.5)(total, pw.stream(1, "noise"), owner="hospital", release_id="sum")
+        >>> pw.Ledger([release.event]).to_frame()[["release_id", "owner", "mu"]].to_dict("records")
+        [{'release_id': 'sum', 'owner': 'hospital', 'mu': 0.5}]
         """
         return frame_of(self.to_rows(), ["step", *(one.name for one in fields(Event)), "prev_hash", "hash"])
 
