@@ -11,16 +11,17 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from crate.content import crate_of
+from crate.content import crate_of, records_shown
 from crate.croissant import FITS
 from crate.metadata import METADATA, Crate
 from crate_contexts import issues
 from partywise.experiment.plans import plans, read_configuration
-from pipeline import RESULTS, STUDY, Planned, copy_project, copy_run, edit, planned
+from pipeline import RESULTS, ROOT, STUDY, Planned, copy_project, copy_run, edit, planned
 from verbs.crate import main, write
 
 LICENCE = "https://spdx.org/licenses/MIT"
@@ -153,6 +154,18 @@ def test_the_table_is_read_through_its_croissant_metadata(folder):
     assert all(fields[name].description.startswith(meaning) for name, meaning in meant.items())
     types = {name: str(fields[name].data_types[0]).rpartition("/")[2] for name in ("unit", "replicate", "il2")}
     assert types == {"unit": "Text", "replicate": "Integer", "il2": "Float"}
+
+
+@pytest.mark.parametrize("dimensions", [{"case", "example_fit"}, {"case"}])
+def test_what_shows_records_of_own_data_is_known_by_name(dimensions):
+    """Of the example of own curves and of what is simulated; a cube does where it has the arrays of example fits."""
+    cube = SimpleNamespace(dimensions=dimensions)
+    (own,) = plans(read_configuration(ROOT / "config" / "my_data.example.yaml")).values()
+    found = records_shown(own, cube)
+    assert found - {"cube.nc"} == {"predictions.csv", "models.json", "real_curves"}
+    assert ("cube.nc" in found) == ("example_fit" in dimensions)
+    (simulated,) = plans(read_configuration(ROOT / "config" / "tiny.yaml")).values()
+    assert records_shown(simulated, cube) == set()
 
 
 def test_results_that_are_not_there_are_refused(tmp_path, monkeypatch, capsys):

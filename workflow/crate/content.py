@@ -88,7 +88,7 @@ def crate_of(
         with Dataset(top / "cube.nc") as cube:
             folders[f"{top}/"] = cube.getncattr("title"), cube.getncattr("summary")
             values |= {f"{study}/{name}": cube.getncattr(name) for name in VALUES}
-            private = _private(plan, cube)
+            private = records_shown(plan, cube)
             jobs += _jobs(folder, study, plan, set() if records else private)
             day, own = max(job.end for job in jobs), own or bool(private)
             table = croissant(top, cube, day, licence, authors)
@@ -127,7 +127,7 @@ def _configuration(name: str, plans: Mapping[str, Plan]) -> dict[str, object]:
     return {"name": name, "root_seed": next(iter(plans.values())).root_seed, "studies": studies}
 
 
-def _private(plan: Plan, cube: Dataset) -> set[str]:
+def records_shown(plan: Plan, cube: Dataset) -> set[str]:
     """Names of outputs that show single records of own data; a cube does where it has the arrays of example fits."""
     if all(case.source.owner_outputs is None for case in plan.cases.values()):
         return set()

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 import pytest
 import yaml
 
+from crate.content import crate_of
+from crate.metadata import FEDERATED, METADATA
 from deployment_cases import STUDIES, Apart
 from deployment_processes import Parties, PartyOutput
 from partywise.__main__ import main
@@ -25,6 +28,7 @@ from partywise.experiment.deployment.result import HeldEstimate, held_estimate, 
 from partywise.experiment.deployment.run_files import read_record, write_outcome
 from partywise.experiment.deployment.screen import _number_line
 from partywise.experiment.owner_outputs import OwnerReport, estimate_rows, plain
+from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.cube import open_cube
 from partywise.experiment.study import MethodSpec
@@ -34,6 +38,7 @@ from partywise.federation.publication.estimate import EstimateRow
 from partywise.glm.model import Estimate
 from pipeline import ROOT, Planned, planned, snakemake
 from verbs import report
+from verbs.crate import write
 
 # Certified methods, by study: options, who has all of the estimate, and who a part.
 METHODS: Mapping[str, tuple[dict[str, Any], list[str], list[str]]] = {
@@ -235,6 +240,31 @@ def test_the_pipeline_takes_a_run_as_it_is_and_makes_cube_figure_and_report(fini
     assert "all fits of the cube are of parties that ran apart" in capsys.readouterr().err
     assert report.main(["--configfile", "mine.yaml", "--directory", str(tmp_path)]) == 0
     assert "epsilon_by_method" in Path("results/mine/report.html").read_text()
+    check_crate(finished, run_id)
+
+
+def check_crate(finished: Finished, run_id: str) -> None:
+    """The run is an action of all parties; nothing of a party goes in, and no profile of horizontal data is claimed."""
+    shared = Path("mine.yaml")
+    made = crate_of(Path("results/mine"), plans(read_configuration(shared)), shared, {}, False, "", "licence")
+    write(Path("crate"), made)
+    entities = {one["@id"]: one for one in json.loads(Path("crate", METADATA).read_text())["@graph"]}
+    action = entities[f"#{run_id}"]
+    assert [one["@id"] for one in action["agent"]] == [f"#party/{name}" for name in finished.case.names]
+    assert [one["@id"] for one in action["object"]][:-1] == [f"#records/{name}" for name in finished.case.files]
+    assert action["description"].startswith("certified for the unit") and "mode experiment" in action["name"]
+    accounts = {entities[one["@id"]]["value"] for one in action["result"]}
+    assert accounts == {sha256((folder / "run.jsonl").read_bytes()).hexdigest() for folder in finished.folders}
+    assert FEDERATED not in str(entities["./"]["conformsTo"])
+    files = {path.name: path.read_bytes() for path in Path("crate").rglob("*") if path.is_file()}
+    assert {"tidy.csv", "ledger.csv", "epsilon_by_method.svg"} <= files.keys()
+    assert not {"predictions.csv", "models.json", "report.html", "run.json", "run.jsonl", "cell.npz"} & files.keys()
+    assert "localhost" not in files["configuration.yaml"].decode()
+    private = {path: path.read_bytes() for path in finished.folder.rglob("*") if path.is_file()}
+    assert len(private) > 10 and not {path for path, content in private.items() if content in files.values()}
+    tables = [path for path in private if path.suffix == ".csv" and "out" not in path.parts]
+    rows = {row for path in tables for row in private[path].splitlines()[1:]}
+    assert len(rows) > 100 and not [row for row in rows if any(row in content for content in files.values())]
 
 
 def values_of(cell: Cell) -> dict[str, object]:
