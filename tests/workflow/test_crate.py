@@ -11,7 +11,6 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +20,7 @@ from crate.croissant import FITS
 from crate.metadata import METADATA, Crate
 from crate_contexts import issues
 from partywise.experiment.plans import plans, read_configuration
+from partywise.experiment.study import available, load
 from pipeline import RESULTS, ROOT, STUDY, Planned, copy_project, copy_run, edit, planned
 from verbs.crate import main, write
 
@@ -156,16 +156,17 @@ def test_the_table_is_read_through_its_croissant_metadata(folder):
     assert types == {"unit": "Text", "replicate": "Integer", "il2": "Float"}
 
 
-@pytest.mark.parametrize("dimensions", [{"case", "example_fit"}, {"case"}])
-def test_what_shows_records_of_own_data_is_known_by_name(dimensions):
-    """Of the example of own curves and of what is simulated; a cube does where it has the arrays of example fits."""
-    cube = SimpleNamespace(dimensions=dimensions)
-    (own,) = plans(read_configuration(ROOT / "config" / "my_data.example.yaml")).values()
-    found = records_shown(own, cube)
-    assert found - {"cube.nc"} == {"predictions.csv", "models.json", "real_curves"}
-    assert ("cube.nc" in found) == ("example_fit" in dimensions)
+def test_what_shows_records_of_own_data_is_known_by_name():
+    """A cube does where a study draws single records from it, and such arrays are in no other."""
+    (curves,) = plans(read_configuration(ROOT / "config" / "my_data.example.yaml")).values()
+    assert records_shown(curves) == {"cube.nc", "predictions.csv", "models.json", "real_curves"}
+    for plan in plans(read_configuration(ROOT / "config" / "my_tables.example.yaml")).values():
+        assert records_shown(plan) == {"predictions.csv", "models.json"}
     (simulated,) = plans(read_configuration(ROOT / "config" / "tiny.yaml")).values()
-    assert records_shown(simulated, cube) == set()
+    assert records_shown(simulated) == set()
+    for study in map(load, available()):
+        dims = {dim for one in study.own_measures.values() for dim in one.dims}
+        assert any(dim.startswith("record") for dim in dims) == any(one.records for one in study.figures.values())
 
 
 def test_results_that_are_not_there_are_refused(tmp_path, monkeypatch, capsys):

@@ -88,7 +88,7 @@ def crate_of(
         with Dataset(top / "cube.nc") as cube:
             folders[f"{top}/"] = cube.getncattr("title"), cube.getncattr("summary")
             values |= {f"{study}/{name}": cube.getncattr(name) for name in VALUES}
-            private = records_shown(plan, cube)
+            private = records_shown(plan)
             jobs += _jobs(folder, study, plan, set() if records else private)
             day, own = max(job.end for job in jobs), own or bool(private)
             table = croissant(top, cube, day, licence, authors)
@@ -127,13 +127,12 @@ def _configuration(name: str, plans: Mapping[str, Plan]) -> dict[str, object]:
     return {"name": name, "root_seed": next(iter(plans.values())).root_seed, "studies": studies}
 
 
-def records_shown(plan: Plan, cube: Dataset) -> set[str]:
-    """Names of outputs that show single records of own data; a cube does where it has the arrays of example fits."""
+def records_shown(plan: Plan) -> set[str]:
+    """Names of outputs that show single records of own data: a cube does where a figure draws them from it."""
     if all(case.source.owner_outputs is None for case in plan.cases.values()):
         return set()
-    figures = {name for name in plan.figures if plan.study.figures[name].records}
-    shown = {"cube.nc"} if "example_fit" in cube.dimensions else set()
-    return {*OF_RECORDS, *shown, *figures}
+    drawn = {name for name, figure in plan.study.figures.items() if figure.records}
+    return {*OF_RECORDS, *drawn, *(["cube.nc"] if drawn else [])}
 
 
 def _item(folder: Path, path: Path) -> Item:

@@ -17,12 +17,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from crate.content import crate_of
 from crate.metadata import METADATA, Crate, metadata
 from last_run import read
-from launching.words import Refused, options
+from launching.words import Refused, default, options
 from partywise.errors import AccountError, ConfigError, PartyError
 from partywise.experiment.plan import Plan
 from partywise.files import replacing
 from partywise.project import command
-from place import RECORD, RESULTS, ROOT, read_record
+from place import RECORD, RESULTS, ROOT, read_record, shipped
 from verbs.report import in_force, with_configuration
 
 
@@ -77,8 +77,8 @@ def plans_of(folder: Path) -> tuple[dict[str, Plan], Path | None]:
     if "Nothing to be done" not in done.stdout + done.stderr:
         again = " ".join([command(), *words])
         raise Refused(f"{folder} is not what its configuration, code and data make now: say {again} first.")
-    files = options(words).configfile
-    return in_force(words, Path()), Path(files[-1]) if len(files) == 1 else None
+    given = options(words).configfile or [str(default(Path()))]
+    return in_force(words, Path()), shipped(given[0]) if len(given) == 1 else None
 
 
 def published(folder: Path) -> dict[str, bytes]:
