@@ -105,10 +105,10 @@ class Predictor(Estimator):
         return share_explained(self.predict(X), y, sample_weight)
 
 
-def check_classes(estimator: Estimator) -> None:
-    """ValueError unless it has two classes."""
-    if getattr(estimator, "classes_", np.empty(0)).shape != (2,):
-        raise ValueError("classes_ must be two, of a model of labels")
+def check_classes(estimator: Estimator, count: int = 2) -> None:
+    """ValueError unless it has so many classes."""
+    if getattr(estimator, "classes_", np.empty(0)).shape != (count,):
+        raise ValueError(f"classes_ must be {'two' if count == 2 else count}, of a model of labels")
 
 
 def check_coefficients(name: str, found: np.ndarray, p: int) -> None:

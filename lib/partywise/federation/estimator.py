@@ -174,13 +174,18 @@ class Estimator(BaseEstimator):
         """What scikit-learn takes it for: "classifier", "regressor" or "transformer"."""
         return "transformer" if isinstance(self, Transformer) else "regressor"
 
+    @property
+    def _many_classes(self) -> bool:
+        """Whether labels may be of more than two classes."""
+        return False
+
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks before it fits; it is loaded then."""
         from sklearn.utils import ClassifierTags, RegressorTags, TransformerTags
 
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         made: dict[str, Any] = {
-            "classifier": lambda: ClassifierTags(multi_class=False),
+            "classifier": lambda: ClassifierTags(multi_class=self._many_classes),
             "regressor": RegressorTags,
             "transformer": lambda: TransformerTags(preserves_dtype=[]),
         }
@@ -531,11 +536,12 @@ def vector(name: str, value: ArrayLike, n: int) -> np.ndarray:
     return array
 
 
-def labels_of(y: ArrayLike, n: int, *, both: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def labels_of(y: ArrayLike, n: int, *, both: bool = True, many: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Labels (n,) as 0 and 1, and the two classes (2,): numbers 0 and 1, or any two labels, in order.
 
-    Which two labels there are counts as public. ValueError for more than two, or for one alone; without ``both`` only
-    where it is neither 0 nor 1, since an error would tell of private labels.
+    Which labels there are counts as public. With ``many`` there may be more, 0 .. k-1. ValueError for more than two
+    without, or for one alone; without ``both`` only where it is neither 0 nor 1, since an error would tell of private
+    labels.
     """
     labels = vector("y", y, n)
     if labels.dtype.kind in "fcO" and any(value != value for value in labels.tolist()):
@@ -548,6 +554,8 @@ def labels_of(y: ArrayLike, n: int, *, both: bool = True) -> tuple[np.ndarray, n
         raise ValueError(
             f"Unknown label type: continuous. y holds {float(shown)!r}, which is not a label: labels are 0 or 1."
         )
+    if len(found) > 2 and many:
+        return np.searchsorted(found, labels).astype(float), found
     if len(found) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass. "

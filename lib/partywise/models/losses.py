@@ -18,3 +18,18 @@ def derivatives(scores: np.ndarray, y: np.ndarray, criterion: Criterion) -> tupl
     if criterion == NUMBERS:
         return scores - y, np.ones(len(y))
     return LOGIT.mean(scores) - y, LOGIT.slope(scores)
+
+
+def class_probabilities(scores: np.ndarray) -> np.ndarray:
+    """(n, k) probabilities of classes whose scores (n, k) are logarithms of them, up to a constant of each row."""
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def class_derivatives(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First derivatives (n, k) of the logarithmic loss of labels 0 .. k-1 by the scores (n, k), and curvatures (n, k).
+
+    Curvatures 2 p (1 - p) are a diagonal that the matrix of second derivatives, diag(p) - pp', does not exceed.
+    """
+    p = class_probabilities(scores)
+    return p - (y[:, None] == np.arange(p.shape[1])), 2 * p * (1 - p)

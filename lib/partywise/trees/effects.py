@@ -57,9 +57,13 @@ def _loss_decrease(ensemble: Ensemble, tree: Tree) -> np.ndarray:
 def dependence(ensemble: Ensemble, grid: Mapping[int, np.ndarray]) -> np.ndarray:
     """(k_1, k_2, ...) mean score where some columns have values (k_f,) of a grid and the others are as they were.
 
+    Of several scores (outputs, k_1, k_2, ...).
+
     In a tree a split on another column weighs its sides by their covers (the recursion of Friedman, 2001); a table of
     another column counts with its mean over the released covers of its bins, those below 0 taken for 0.
     """
+    if ensemble.outputs > 1:
+        return np.stack([dependence(one, grid) for one in ensemble.by_output()])
     points = np.stack(np.meshgrid(*grid.values(), indexing="ij"), axis=-1).reshape(-1, len(grid))
     place = {column: number for number, column in enumerate(grid)}
     total = np.full(len(points), ensemble.base)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..models.criteria import Criterion
-from ..models.losses import derivatives
+from ..models.losses import class_derivatives, derivatives
 from .codes import CodedColumns
 from .growth.cells import Bins, bins_of
 from .growth.level import Level, cut_at_next_row, tree_of
@@ -67,9 +67,9 @@ def weight_of(options: TreeOptions) -> float:
     return 1 / options.num_of_trees if options.algo == "rf" else options.eta
 
 
-def ensemble_of(trees: Sequence[Tree], options: TreeOptions) -> Ensemble:
-    """The model; base score 0, or probability .5."""
-    return Ensemble(tuple(trees), 0.0, weight_of(options), averaged=options.algo == "rf")
+def ensemble_of(trees: Sequence[Tree], options: TreeOptions, outputs: int = 1) -> Ensemble:
+    """The model; base score 0, or equal probabilities."""
+    return Ensemble(tuple(trees), 0.0, weight_of(options), averaged=options.algo == "rf", outputs=outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,23 +98,39 @@ def grow_trees(
     criterion: Criterion,
     draws: Sequence[Draws],
     step: float | None = None,
+    outputs: int = 1,
 ) -> Ensemble:
     """All trees on codes of the training rows; a callable gives the codes of each tree.
 
     ``draws`` are for each tree the columns that it may split, and how often each row takes part (n,), None for once.
     ``step`` is the grid of the sums, by default the finest on which they are exact; label scattering has 2^-32.
+    Where there are several ``outputs``, labels are 0 .. outputs - 1, and a tree of each class is grown at the same
+    scores, with the same draws.
     """
-    state, rule, memo = begin(len(y)), rule_of(options), _Layouts()
+    states, rule, memo = (begin(len(y)),) * outputs, rule_of(options), _Layouts()
     for number, (columns, times) in enumerate(draws):
         own = data(number) if callable(data) else data
-        a, w = round_to_grid(*statistics(y, state.scores, options, criterion, times), step)
-        rows = None if times is None else times > 0
-        level = grow(memo.of(own, columns), a, w, options.max_tree_depth, rule, rows)
+        bins, rows = memo.of(own, columns), None if times is None else times > 0
+        if outputs == 1:
+            sums = [statistics(y, states[0].scores, options, criterion, times)]
+        else:
+            sums = class_statistics(y, np.column_stack([state.scores for state in states]), options)
+        levels = [grow(bins, *round_to_grid(*one, step), options.max_tree_depth, rule, rows) for one in sums]
         if options.ties == "position":
             # Where every row has a rank of its own, the program cuts at the value of a row of the node.
-            level = cut_at_next_row(level, own.codes, own.sizes == len(y))
-        state = state.with_tree(level, own, options, criterion)
-    return ensemble_of(state.trees, options)
+            levels = [cut_at_next_row(level, own.codes, own.sizes == len(y)) for level in levels]
+        pairs = zip(states, levels, strict=True)
+        states = tuple(state.with_tree(level, own, options, criterion) for state, level in pairs)
+    rounds = zip(*(state.trees for state in states), strict=True)
+    return ensemble_of([tree for trees in rounds for tree in trees], options, outputs)
+
+
+def class_statistics(y: np.ndarray, scores: np.ndarray, options: TreeOptions) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each class what a tree sums of every row, (g, h) or (g, 1), at scores (n, k)."""
+    g, h = class_derivatives(scores, y)
+    if options.algo != "xgb":
+        h = np.ones_like(g)
+    return [(np.ascontiguousarray(a), np.ascontiguousarray(w)) for a, w in zip(g.T, h.T, strict=True)]
 
 
 class _Layouts:

@@ -18,6 +18,7 @@ from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
 from ..models.criteria import Criterion
 from ..models.links import LOGIT
+from ..models.losses import class_probabilities
 from ..privacy.accounted_values import Public
 from .effects import ImportanceType, PartialDependence, checked_grid, dependence, grid_of, importances
 from .model import Column, Estimate, PublicFacts, check_ensemble
@@ -28,6 +29,8 @@ from .options import (
     PooledOptions,
     ScatteringOptions,
     TablesOptions,
+    TreeOptions,
+    require_classes,
 )
 from .protocols import active_only, feature_gathering, label_scattering, local_tables, pooled, tables
 
@@ -52,7 +55,7 @@ class VerticalBoosting(Predictor):
         ``budget="feature"``; refused where the options calibrate no noise to it.
     delta : float
     loss : {"CrossEntropyLoss", "RegressionMSELoss"}
-        Labels 0 and 1, or numbers.
+        Labels, or numbers.
     public_edges : sequence of d increasing sequences, optional
         Cuts of every column, fixed before the data were seen; None where none are declared. Tables, and protections
         that say so, need those of every passive column.
@@ -71,8 +74,9 @@ class VerticalBoosting(Predictor):
     ----------
     ensemble_ : Ensemble
         Trees and tables with the thresholds of all parties, as only an evaluator sees them.
-    classes_ : ndarray of shape (2,)
-        The labels in order, of classification.
+    classes_ : ndarray of shape (k,)
+        The labels in order, of classification. ``predict_proba`` has a column of each; where there are more than two,
+        ``decision_function`` too.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's columns at all passive parties.
 
@@ -145,7 +149,8 @@ class VerticalBoosting(Predictor):
         ----------
         X : ndarray of shape (n, d)
         y : ndarray of shape (n,)
-            Labels 0 and 1, or any two others, which count as public; numbers with ``loss="RegressionMSELoss"``.
+            Labels, which ones there are counts as public; numbers with ``loss="RegressionMSELoss"``. More than two
+            need a protocol and options that learn them: all protocols but ``label_scattering``, ``algo="xgb"``.
         parties : int or sequence of sequences of int
             How many share the columns, in runs, or the columns of each.
         active : {"first", "last"}
@@ -157,8 +162,8 @@ class VerticalBoosting(Predictor):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, labels are others or of one class, ``parties`` is not a partition
-            or one party where a protocol needs two, or an option asks an evaluator.
+            If shapes disagree, values are not finite, labels are of one class, or of more than the protocol learns,
+            ``parties`` is not a partition or one party where a protocol needs two, or an option asks an evaluator.
         CertificationError
             If a certified protocol gets no public edges or bounds of a passive party's column, or no bound of the
             residuals of a regression.
@@ -193,7 +198,8 @@ class VerticalBoosting(Predictor):
             if one.name in EVALUATOR and given != one.default:
                 raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
         held = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
-        public = PublicFacts(self._columns(d), self.loss)
+        classes = len(self.classes_) if self._kind == "classifier" else 2
+        public = PublicFacts(self._columns(d), self.loss, classes)
         self._simulate(held, len(features), rng, public=public, settings=self._settings())
         self.n_features_in_ = d
         self._keep_names(X)
@@ -206,7 +212,7 @@ class VerticalBoosting(Predictor):
     def _check_model(self) -> None:
         check_ensemble(self._fitted_estimate().ensemble, self.n_features_in_)
         if self._kind == "classifier":
-            check_classes(self)
+            check_classes(self, max(2, self._fitted_estimate().ensemble.outputs))
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -261,7 +267,7 @@ class VerticalBoosting(Predictor):
         -------
         PartialDependence
             ``grid`` of each column, and ``average`` of shape (k_1, k_2, ...), on the scale of ``decision_function``
-            or of the numbers.
+            or of the numbers; of more than two classes (classes, k_1, k_2, ...).
 
         Raises
         ------
@@ -314,6 +320,11 @@ class VerticalBoosting(Predictor):
     def _kind(self) -> str:
         return "regressor" if self.loss == "RegressionMSELoss" else "classifier"
 
+    @property
+    def _many_classes(self) -> bool:
+        options = self._method.options if self._has_protocol else None
+        return options is not None and issubclass(options, TreeOptions) and options.many_classes
+
     def _settings(self) -> SimpleNamespace:
         return SimpleNamespace(delta=self.delta)
 
@@ -323,7 +334,8 @@ class VerticalBoosting(Predictor):
             raise ValueError(f"loss={self.loss!r}: use 'CrossEntropyLoss' or 'RegressionMSELoss'.")
         if self._kind == "regressor":
             return response_of(y, n)
-        response, self.classes_ = labels_of(y, n)
+        response, self.classes_ = labels_of(y, n, many=True)
+        require_classes(self._options(), self.protocol, len(self.classes_))
         return response
 
     def _columns(self, d: int) -> tuple[Column, ...]:
@@ -340,11 +352,18 @@ class VerticalBoosting(Predictor):
 
     def _probabilities(self, X: np.ndarray) -> np.ndarray:
         scores = self._scores(X)
+        if scores.ndim == 2:
+            return class_probabilities(scores)
         ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
-    def _is_second(self, X: np.ndarray) -> np.ndarray:
-        return self._probabilities(X)[:, 1] > 0.5
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The likeliest label of each record, or its number, shape (n,)."""
+        if self._kind == "regressor":
+            return self._scores(X)
+        places = self._probabilities(X).argmax(axis=1)
+        likeliest: np.ndarray = self.classes_[places]
+        return likeliest
 
 
 def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> Column:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -139,6 +139,22 @@ def fit_tables(
         for f, column in enumerate(columns)
     )
     return tables, {"stumps": len(found), "least_eigenvalue": least}
+
+
+def fit_outputs(
+    found: Sequence[GradientHistograms],
+    options: TableOptions,
+    columns: Sequence[int],
+    edges: Sequence[np.ndarray],
+    *,
+    q: float = 2.0,
+) -> tuple[tuple[Table, ...], dict[str, float]]:
+    """Tables of each score, from its histograms; numbers of all: stumps, and the least eigenvalue of any."""
+    fits = [fit_tables(one, options, columns, edges, q=q) for one in found]
+    tables = tuple(replace(table, output=output) for output, (own, _) in enumerate(fits) for table in own)
+    numbers = [own for _, own in fits]
+    least = min(one["least_eigenvalue"] for one in numbers)
+    return tables, {"stumps": sum(one["stumps"] for one in numbers), "least_eigenvalue": least}
 
 
 def ridge(histograms: GradientHistograms) -> np.ndarray:

@@ -35,11 +35,17 @@ class PublicFacts:
     """What everyone may know before any data are seen: the columns in pooled order, the loss.
 
     columns : of all parties, by their global numbers
-    criterion : loss of the task
+    criterion : loss of the task; classes : number of labels 0, 1, ... where it is of classes
     """
 
     columns: tuple[Column, ...]
     criterion: Criterion
+    classes: int = 2
+
+    @property
+    def outputs(self) -> int:
+        """Scores of a record: one for each of more than two classes."""
+        return self.classes if self.classes > 2 else 1
 
 
 Options = TypeVar("Options", covariant=True)
@@ -103,6 +109,7 @@ class Table:
     cover : (b,) sum of the hessians in a bin as released, noise included; None where it is not known
     gain : what the stumps of the column lowered the loss by, as the released sums have it; None where it is not known
     splits : number of these stumps
+    output : number of the score to which it adds
     """
 
     feature: int
@@ -112,6 +119,7 @@ class Table:
     cover: np.ndarray | None = None
     gain: float | None = None
     splits: int = 0
+    output: int = 0
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """(n,) values at the rows of X (n, d)."""
@@ -124,6 +132,7 @@ class Ensemble:
 
     base : score before any tree; weight : shrinkage (boosting) or one over the number of trees (forest)
     averaged : whether the trees are a forest, so that fewer of them count more each
+    outputs : scores of a record, one for each of more than two classes, else one; trees add to them in turn
     """
 
     trees: tuple[Tree, ...]
@@ -131,16 +140,41 @@ class Ensemble:
     weight: float
     tables: tuple[Table, ...] = ()
     averaged: bool = False
+    outputs: int = 1
+
+    def by_output(self) -> tuple[Ensemble, ...]:
+        """The model of each score alone."""
+        if self.outputs == 1:
+            return (self,)
+        return tuple(
+            replace(
+                self,
+                trees=self.trees[output :: self.outputs],
+                tables=tuple(replace(table, output=0) for table in self.tables if table.output == output),
+                outputs=1,
+            )
+            for output in range(self.outputs)
+        )
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """(n,) scores of the rows of X (n, d): log odds where boosting learns classes, else the response itself."""
+        """(n,) scores of the rows of X (n, d): log odds where boosting learns classes, else the response itself.
+
+        Of more than two classes (n, k): logarithms of their probabilities, up to a constant of each row.
+        """
+        if self.outputs > 1:
+            return np.column_stack([one.scores(X) for one in self.by_output()])
         total = np.full(len(X), self.base)
         for one in self._parts(X):
             total += one
         return total
 
     def path(self, X: np.ndarray) -> np.ndarray:
-        """(T + 1, n) scores after 0, 1, ... trees; the tables, where there are any, count from the start."""
+        """(T + 1, n) scores after 0, 1, ... trees; the tables, where there are any, count from the start.
+
+        Of more than two classes (T + 1, n, k), after as many trees of each.
+        """
+        if self.outputs > 1:
+            return np.stack([one.path(X) for one in self.by_output()], axis=-1)
         begin = np.full(len(X), self.base) + sum(table.at(X) for table in self.tables)
         steps, total = [begin], np.zeros(len(X))
         for tree in self.trees:
@@ -149,9 +183,9 @@ class Ensemble:
         return np.array(steps)
 
     def first(self, count: int) -> Ensemble:
-        """The model of its first trees alone, the tables included."""
+        """The model of its first trees alone, of each score, the tables included."""
         weight = 1 / max(count, 1) if self.averaged else self.weight
-        return replace(self, trees=self.trees[:count], weight=weight)
+        return replace(self, trees=self.trees[: count * self.outputs], weight=weight)
 
     def _parts(self, X: np.ndarray) -> Iterator[np.ndarray]:
         for tree in self.trees:
@@ -182,6 +216,8 @@ class Estimate:
 def check_ensemble(ensemble: Ensemble, d: int) -> None:
     """ValueError unless it can score records of d columns."""
     numbers = [ensemble.base, ensemble.weight]
+    if ensemble.outputs < 1 or len(ensemble.trees) % ensemble.outputs:
+        raise ValueError(f"it has {len(ensemble.trees)} trees for {ensemble.outputs} scores, not as many of each")
     for k, tree in enumerate(ensemble.trees):
         m, inner = len(tree.feature), tree.feature != LEAF
         if not m or any(array.shape != (m,) for array in vars(tree).values() if array is not None):
@@ -194,7 +230,8 @@ def check_ensemble(ensemble: Ensemble, d: int) -> None:
     for k, table in enumerate(ensemble.tables):
         if (
             not 0 <= table.feature < d
-            or table.values.shape != (len(table.edges) + 1,)
+            or not 0 <= table.output < ensemble.outputs
+            or any(one.shape != (len(table.edges) + 1,) for one in (table.values, table.cover) if one is not None)
             or np.any(np.diff(table.edges) <= 0)
         ):
             raise ValueError(

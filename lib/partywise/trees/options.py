@@ -59,6 +59,8 @@ class TreeOptions:
     own_n_bins: Bins | None = 50
     ties: Literal["kept", "position"] = "kept"
 
+    # Whether labels may be of more than two classes.
+    many_classes = True
     # Read by an evaluator that has held-out rows of all parties, and the value without one.
     read_by_evaluator = MappingProxyType({"select_by": "none"})
 
@@ -70,6 +72,23 @@ class TreeOptions:
             check_unread_options(self, ("eta", "lambda_", "gamma"), "algo 'xgb' or 'gbdt'")
         if self.algo == "gbdt" and self.as_published:
             check_unread_options(self, ("gamma",), "as_published false, the published gains of 'gbdt' have none")
+
+
+def require_classes(options: TreeOptions, protocol: str, classes: int) -> None:
+    """ValueError where a protocol with these options does not learn so many classes."""
+    if classes <= 2:
+        return
+    refused = None
+    if not options.many_classes:
+        refused = f"protocol {protocol!r} has one gradient a record; use 'tables', 'local_tables' or 'pooled'"
+    elif options.algo == "rf" or options.as_published:
+        refused = "forests and the source's program know two; use algo 'xgb' without as_published"
+    elif isinstance(options, TablesOptions) and options.algo == "gbdt":
+        refused = "its noise is calibrated for hessians of the classes; use algo 'xgb'"
+    elif isinstance(options, DeployedOptions) and options.inference != "none":
+        refused = f"inference {options.inference!r} sums one score a record; use inference 'none'"
+    if refused is not None:
+        raise ValueError(f"labels have {classes} classes: {refused}, or merge classes to two.")
 
 
 def kept_ties(options: TreeOptions) -> None:
@@ -225,6 +244,7 @@ class ScatteringOptions(DeployedOptions):
 
     uses_epsilon = False
     encrypts = True
+    many_classes = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

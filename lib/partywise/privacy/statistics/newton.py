@@ -81,20 +81,45 @@ def hessians(g: np.ndarray) -> np.ndarray:
     return (t * (ONE - t)) >> 32
 
 
-def free_ratio(d: int) -> float:
-    """Least ratio rho of the noise on h to that on g at which h is free: rho^2 = (d + 1) / (2 phi^5), phi^5 = 11.09."""
-    ratio = math.sqrt((d + 1) / (2 * GOLDEN5))
-    while not is_free(d, ratio):
+def free_ratio(d: int, classes: int = 2) -> float:
+    """Least ratio rho of the noise on h to that on g at which h is free: rho^2 = (d + 1) / (2 phi^5), phi^5 = 11.09.
+
+    With more than two classes rho^2 = (d + 1) / 8.
+    """
+    ratio = math.sqrt((d + 1) / (2 * (GOLDEN5 if classes == 2 else 4)))
+    while not is_free(d, ratio, classes):
         ratio = math.nextafter(ratio, math.inf)
     return ratio
 
 
-def is_free(d: int, ratio: float) -> bool:
-    """Whether kappa = (d + 1) / (2 rho^2) is at most phi^5 = (11 + 5 sqrt 5) / 2, decided in whole numbers."""
+def is_free(d: int, ratio: float, classes: int = 2) -> bool:
+    """Whether kappa = (d + 1) / (2 rho^2) is at most phi^5 = (11 + 5 sqrt 5) / 2, or 4, decided in whole numbers."""
     if not ratio > 0:
         return False
-    over = Fraction(d + 1) / Fraction(ratio) ** 2 - 11
-    return over <= 0 or over**2 <= 125
+    twice = Fraction(d + 1) / Fraction(ratio) ** 2
+    return twice <= 8 if classes > 2 else twice <= 11 or (twice - 11) ** 2 <= 125
+
+
+def softmax_certificate(d: int, ratio: float) -> SensitivityCertificate:
+    """l2 sensitivity sqrt(4 d) of the tables of d features of all classes together; replace one.
+
+    There are more than two classes, one table of g and one of h for each; of a record |g| sums to 2 at most over the
+    classes, as p less the indicator of its class does, and h = |g| (1 - |g|) at most. The noise on h is ``ratio`` times
+    that on g, and h is divided by it; CertificationError below `free_ratio`, where h is not free. Formal guarantee. The
+    moved sums have the square 2 d sum_j f(t_j) at most, t_j = |g_j| and f(t) = t^2 (1 + kappa (1 - t)^2) with kappa =
+    (d + 1) / (2 rho^2), as in `newton_certificate`. f(t) <= t on [0, 1] if and only if kappa t (1 - t) <= 1 there,
+    which is kappa <= 4; then sum_j f(t_j) <= 2, reached where the model is sure of another class. Above 4 it is not: t
+    = 1 for the class of the record and 1/2 for two others give 3/2 + kappa / 8.
+    """
+    if not is_free(d, ratio, 3):
+        kappa = (d + 1) / (2 * ratio**2) if ratio > 0 else math.inf
+        raise CertificationError(
+            f"ratio={ratio!r} of the noise on h gives kappa={kappa:.6g}, above 4: a record whose class is held for "
+            f"impossible and two others for equally likely would move the tables further than sqrt(4 d); give at "
+            f"least {free_ratio(d, 3)!r}."
+        )
+    source = "2 d sum_j t_j^2 (1 + kappa (1 - t_j)^2) <= 2 d sum_j t_j <= 4 d for kappa <= 4"
+    return sum_certificate(_root(Fraction(4 * d)), source, "features", ("features",))
 
 
 def newton_certificate(d: int, ratio: float) -> SensitivityCertificate:

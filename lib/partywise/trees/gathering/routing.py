@@ -20,7 +20,7 @@ def rows_rerouted(ensemble: Ensemble, data: CodedColumns | Callable[[int], Coded
     """
     moved = np.zeros(len(X), dtype=bool)
     for number, tree in enumerate(ensemble.trees):
-        codes = (data(number) if callable(data) else data).codes
+        codes = (data(number // ensemble.outputs) if callable(data) else data).codes
         moved |= tree.leaves_of(X) != tree.leaves_of_codes(codes)
     return float(moved.mean()) if len(moved) else 0.0
 
@@ -39,5 +39,6 @@ def pooled_difference(
 
     ``thresholds`` are all cuts of each column, whether they split or not.
     """
-    pooled = grow_trees(public_bins(X, thresholds), y, options, criterion, draws, step)
+    codes = public_bins(X, thresholds)
+    pooled = grow_trees(codes, y, options, criterion, draws, step, ensemble.outputs)
     return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from .plan import HistogramPlan, Share
 def integers_of(g: np.ndarray, plan: HistogramPlan) -> tuple[np.ndarray, np.ndarray]:
     """Gradients (n,), clipped to the public bound, and their hessians, both in steps of 2^-32: int64."""
     most = math.floor(plan.bound * ONE)
-    steps = np.rint(np.clip(g, -plan.bound, plan.bound) * ONE).astype(np.int64)
+    # Those of more than two classes are rounded towards 0, so that in absolute value they sum to 2 at most.
+    steps = (np.rint if plan.outputs == 1 else np.trunc)(np.clip(g, -plan.bound, plan.bound) * ONE).astype(np.int64)
     steps = np.clip(steps, -most, most)
     if plan.hessian is None:
         return steps, hessians(steps)
@@ -44,6 +46,38 @@ def assemble_histograms(
         tuple(owner[column][0] for column in columns),
         tuple((owner[column][1].ratio * plan.sigma) ** 2 for column in columns),
         float(((g * GRID) ** 2).sum()),
+    )
+
+
+def class_histograms(
+    released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: HistogramPlan
+) -> tuple[GradientHistograms, ...]:
+    """Histograms of each output, from what every party released of all, and g, h (outputs * n,), class by class."""
+    if plan.outputs == 1:
+        return (assemble_histograms(released, g, h, plan),)
+    own = [np.split(values, plan.outputs) for values in released]
+    records = zip(np.split(g, plan.outputs), np.split(h, plan.outputs), strict=True)
+    return summing_to_zero(
+        [assemble_histograms([one[k] for one in own], *both, plan) for k, both in enumerate(records)]
+    )
+
+
+def summing_to_zero(found: Sequence[GradientHistograms]) -> tuple[GradientHistograms, ...]:
+    """Histograms of classes with curvatures 2 p (1 - p), and gradients that sum to 0 in each cell, as without noise.
+
+    Least squares takes from each class a share of the excess, and one k-th of the variance with it.
+    """
+    excess = sum(one.G for one in found) / len(found) if found[0].noisy else 0.0
+    return tuple(
+        replace(
+            one,
+            G=one.G - excess,
+            H=2 * one.H,
+            variance=tuple((1 - 1 / len(found)) * part for part in one.variance),
+            hessian=2 * one.hessian,
+            hessian_variance=tuple(4 * part for part in one.hessian_variance),
+        )
+        for one in found
     )
 
 

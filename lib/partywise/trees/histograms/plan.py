@@ -9,13 +9,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...errors import CertificationError
 from ...federation.exchanges.homomorphic.slots import per_cipher, slot_bits
 from ...federation.roles import records_together
 from ...privacy.accounted_values import AccountedValue, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu
 from ...privacy.statistics.bounded import SensitivityCertificate
-from ...privacy.statistics.newton import GRID, Cells, free_ratio, newton_certificate, residual_certificate
+from ...privacy.statistics.newton import (
+    GRID,
+    Cells,
+    free_ratio,
+    newton_certificate,
+    residual_certificate,
+    softmax_certificate,
+)
 from ..model import ColumnGroups, PublicFacts, TreeSpec
 from ..options import TableOptions, TablesOptions
 
@@ -55,6 +64,8 @@ class HistogramPlan:
     sigma : standard deviation of the noise on gradients, of all parties; 0 without noise
     bound : largest absolute gradient; hessian : that of all records, None where it is t (1 - t)
     bits : of a slot; per_margin, per_pair : cells in one ciphertext
+    outputs : how many gradients and hessians a record has: one of each, or one for each of more than two classes, whose
+        cells follow each other and are one release
     """
 
     shares: tuple[Share, ...]
@@ -64,6 +75,7 @@ class HistogramPlan:
     bits: int
     per_margin: int
     per_pair: int
+    outputs: int = 1
 
     def share(self, party: str) -> Share:
         """The part of a party."""
@@ -74,8 +86,12 @@ class HistogramPlan:
         """Bits of a pair cell: its hessian, and its gradient under a mask."""
         return 2 * self.bits + MASK_BITS + 1
 
+    def units(self, share: Share) -> np.ndarray:
+        """(outputs * (margins + count),) what a step of each released sum is worth."""
+        return np.tile(share.cells.units(share.ratio), self.outputs)
+
     def ciphertexts(self, share: Share) -> tuple[int, int]:
-        """Number of ciphertexts of margins and of pairs that a party returns."""
+        """Number of ciphertexts of margins and of pairs that a party returns, for each output."""
         cells = share.cells
         return -(-cells.margins // self.per_margin), -(-(cells.count - cells.margins) // self.per_pair)
 
@@ -112,10 +128,10 @@ def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, 
     # No bound of its size leaves a slot for one record.
     _require_integers(math.log2(bound) + 34, 0.0, bound, n, epsilon)
     hessian = 1.0 if regression else QUARTER if options.algo == "gbdt" else None
-    ratios = _ratios([len(columns) for _, columns in groups], bound, hessian, options.hessian_share)
+    ratios = _ratios([len(columns) for _, columns in groups], bound, hessian, options.hessian_share, facts.classes)
     group = records_together(spec)
     certificates = [
-        of_persons(_certificate(len(columns), bound, hessian, ratio), group, spec.study)
+        of_persons(_certificate(len(columns), bound, hessian, ratio, facts.classes), group, spec.study)
         for (_, columns), ratio in zip(groups, ratios, strict=True)
     ]
     # Slots must hold the noise too, and it depends on their masks: half of delta is more than these may need.
@@ -123,7 +139,8 @@ def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, 
     bits = slot_bits(n + math.ceil(widest / bound), bound)
     _require_integers(bits, widest / REACH / GRID, bound, n, epsilon)
     shares = tuple(
-        _share(facts, party, columns, ratio, certificate, bound, bits, group)
+        # Gradients of more than two classes sum to 2 in absolute value.
+        _share(facts, party, columns, ratio, certificate, bound * min(facts.outputs, 2), bits, group)
         for (party, columns), ratio, certificate in zip(groups, ratios, certificates, strict=True)
     )
     masks = math.fsum(share.mask_delta for share in shares)
@@ -133,7 +150,8 @@ def histogram_plan(spec: TreeSpec[TablesOptions], groups: ColumnGroups, n: int, 
         )
     room = options.key_size - 2
     per = per_cipher(room, 2 * bits), per_cipher(room, 2 * bits + MASK_BITS + 1)
-    return HistogramPlan(shares, _sigma(certificates, epsilon, delta - masks), bound, hessian, bits, *per)
+    sigma = _sigma(certificates, epsilon, delta - masks)
+    return HistogramPlan(shares, sigma, bound, hessian, bits, *per, outputs=facts.outputs)
 
 
 def _require_integers(bits: float, sigma: float, bound: float, n: int, epsilon: float) -> None:
@@ -147,17 +165,17 @@ def _require_integers(bits: float, sigma: float, bound: float, n: int, epsilon: 
         )
 
 
-def _ratios(sizes: Sequence[int], bound: float, hessian: float | None, share: float) -> list[float]:
+def _ratios(sizes: Sequence[int], bound: float, hessian: float | None, share: float, classes: int) -> list[float]:
     """Noise on hessians over noise on gradients, for each party: free, or one for all that takes its share of mu^2."""
     if hessian is None:
-        return [free_ratio(d) for d in sizes]
+        return [free_ratio(d, classes) for d in sizes]
     gradients, hessians = 2 * sum(sizes) * bound**2, sum(d * (d + 1) for d in sizes) * hessian**2
     return [math.sqrt(hessians / gradients * (1 - share) / share)] * len(sizes)
 
 
-def _certificate(d: int, bound: float, hessian: float | None, ratio: float) -> SensitivityCertificate:
+def _certificate(d: int, bound: float, hessian: float | None, ratio: float, classes: int) -> SensitivityCertificate:
     if hessian is None:
-        return newton_certificate(d, ratio)
+        return newton_certificate(d, ratio) if classes == 2 else softmax_certificate(d, ratio)
     return residual_certificate(
         d, Public(bound, because="residual_bound is a setting, or labels are 0 and 1"), hessian, ratio
     )
@@ -185,12 +203,13 @@ def _share(
     columns: tuple[int, ...],
     ratio: float,
     certificate: SensitivityCertificate,
-    bound: float,
+    gradients: float,
     bits: int,
     group: int,
 ) -> Share:
+    """gradients : largest sum of the absolute gradients of a record."""
     edges = tuple(edges for column in columns if (edges := facts.columns[column].edges) is not None)
     cells = Cells(tuple(len(one.value) + 1 for one in edges))
     # A record moves two cells of every pair by its gradient; masks are uniform on 2^(bits + 40) integers.
-    moved = group * len(columns) * (len(columns) - 1) * math.ceil(bound * 2.0**32)
+    moved = group * len(columns) * (len(columns) - 1) * math.ceil(gradients * 2.0**32)
     return Share(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS))

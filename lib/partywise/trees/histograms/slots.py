@@ -8,6 +8,7 @@ pairs the hessians are wanted alone: a mask hides the gradient beside them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: Histogr
 
 def drawn_masks(rng: RandomSource, share: Share, plan: HistogramPlan) -> list[int]:
     """Uniform integers of the pair cells, 40 bits longer than the sums of gradients that they hide."""
-    bits, count = plan.bits + MASK_BITS, share.cells.count - share.cells.margins
+    bits, count = plan.bits + MASK_BITS, plan.outputs * (share.cells.count - share.cells.margins)
     rows = random_bytes(rng, count, -(-bits // 8))
     half = 1 << (bits - 1)
     return [(int.from_bytes(row.tobytes(), "little") & (2 * half - 1)) - half for row in rows]
@@ -76,12 +77,19 @@ def add_noise(
     rng: RandomSource,
 ) -> Cipher:
     """The packed sums with noise (in the order of `Cells`) and masks, in ciphertexts that tell nothing else."""
-    values, margins = noise.tolist(), share.cells.margins
-    high, low = [*values[:margins], *masks], values[margins:]
-    cells = [(g << plan.bits) + h for g, h in zip(high, low, strict=True)]
-    plain = _merge_cells(cells[:margins], plan.per_margin, 2 * plan.bits)
-    plain += _merge_cells(cells[margins:], plan.per_pair, plan.pair_bits)
+    margins, plain = share.cells.margins, list[int]()
+    for own, hiding in zip(_parts(noise.tolist(), plan), _parts(masks, plan), strict=True):
+        high, low = [*own[:margins], *hiding], own[margins:]
+        cells = [(g << plan.bits) + h for g, h in zip(high, low, strict=True)]
+        plain += _merge_cells(cells[:margins], plan.per_margin, 2 * plan.bits)
+        plain += _merge_cells(cells[margins:], plan.per_pair, plan.pair_bits)
     return paillier.rerandomise(public, paillier.add_plain(public, packed, np.array(plain, dtype=object)), rng)
+
+
+def _parts(values: Sequence[int], plan: HistogramPlan) -> list[Sequence[int]]:
+    """What belongs to each output."""
+    size = len(values) // plan.outputs
+    return [values[output * size : (output + 1) * size] for output in range(plan.outputs)]
 
 
 def _merge_cells(cells: Sequence[int], per: int, bits: int) -> list[int]:
@@ -97,6 +105,9 @@ def _merge_cells(cells: Sequence[int], per: int, bits: int) -> list[int]:
 
 def read(integers: Sequence[int], share: Share, plan: HistogramPlan) -> np.ndarray:
     """What ciphertexts hold: sums of gradients over single features, then of hessians over all cells, int64."""
+    parts = _parts(integers, plan)
+    if len(parts) > 1:
+        return np.concatenate([read(part, share, replace(plan, outputs=1)) for part in parts])
     first, _ = plan.ciphertexts(share)
     margins = _cells(integers[:first], plan.per_margin, 2 * plan.bits, share.cells.margins)
     joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)

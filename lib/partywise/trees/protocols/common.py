@@ -9,10 +9,9 @@ import numpy as np
 
 from ...federation.folds import Fold
 from ...federation.parties import Participant, Party
-from ...models.criteria import Criterion
 from ..codes import CodedColumns, dense_ranks, quantile_bins
 from ..ensemble import Draws, grow_trees, renumber
-from ..model import ColumnGroups, Ensemble
+from ..model import ColumnGroups, Ensemble, PublicFacts
 from ..options import TreeOptions
 
 P = TypeVar("P", bound=Participant)
@@ -51,12 +50,13 @@ def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> Coded
 
 
 def local_own_ensemble(
-    active: Party, train: np.ndarray, data: CodedColumns, options: TreeOptions, criterion: Criterion, rng_for: Callable
+    active: Party, train: np.ndarray, data: CodedColumns, options: TreeOptions, facts: PublicFacts, rng_for: Callable
 ) -> Ensemble:
     """What the active party grows alone, on its own columns as coded; features have global numbers."""
     y = active.block["y"][train]
     places = ((active.name, tuple(range(len(active.columns)))),)
-    ensemble = grow_trees(data, y, options, criterion, draws_of(places, len(y), options, rng_for))
+    draws = draws_of(places, len(y), options, rng_for)
+    ensemble = grow_trees(data, y, options, facts.criterion, draws, outputs=facts.outputs)
     return renumber(ensemble, active.columns)
 
 

@@ -91,7 +91,8 @@ def local_ensemble(
 ) -> Ensemble:
     """Trees on all columns; cuts of passive columns are codes whose raw values the active party does not know."""
     y = active.block["y"][train]
-    return grow_trees(_by_tree(data), y, spec.options, spec.public.criterion, draws)
+    outputs = spec.public.outputs
+    return grow_trees(_by_tree(data), y, spec.options, spec.public.criterion, draws, outputs=outputs)
 
 
 def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:

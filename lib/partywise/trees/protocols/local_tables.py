@@ -23,13 +23,13 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...models.losses import derivatives
+from ...models.losses import class_derivatives, derivatives
 from ...privacy.accounted_values import Clear, Public
 from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
 from ..codes import public_bins
-from ..gradient_histograms import fit_tables
+from ..gradient_histograms import fit_outputs
 from ..histograms.debias import debias_histograms
 from ..histograms.feature_sets import FeatureSets, feature_sets
 from ..model import ColumnGroups, Ensemble, Estimate, TreeSpec
@@ -72,19 +72,26 @@ def local_randomised_codes(passive: Party, train: np.ndarray, plan: FeatureSets,
 
 def local_statistics(
     active: Party, train: np.ndarray, ensemble: Ensemble, spec: TreeSpec[LocalTablesOptions]
-) -> tuple[np.ndarray, ...]:
-    """Gradients, hessians and quarters (n,) of the scores of the trees; they stay at the active party."""
+) -> tuple[tuple[np.ndarray, ...], ...]:
+    """For each output gradients, hessians and quarters (n,) of the trees' scores; they stay at the active party."""
     X = np.full((int(train.sum()), len(spec.public.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
-    scores = ensemble.scores(X)
-    g, h = derivatives(scores, active.block["y"][train], spec.public.criterion)
+    scores, y = ensemble.scores(X), active.block["y"][train]
+    if spec.public.outputs > 1:
+        g, h = class_derivatives(scores, y)
+        h = np.full(g.shape, 2 * QUARTER) if spec.options.algo == "gbdt" else h
+        return tuple((*both, _quarters(own)) for *both, own in zip(g.T, h.T, scores.T, strict=True))
+    g, h = derivatives(scores, y, spec.public.criterion)
     if spec.options.algo == "gbdt" and spec.public.criterion == "CrossEntropyLoss":
         h = np.full(len(g), QUARTER)
     # Gradients of classes are at most 1.
     bound = spec.options.residual_bound if spec.public.criterion == "RegressionMSELoss" else None
-    # Features hang together by what the first model knows too: its quarters stand for pairs that nobody releases.
-    quarters = np.unique(np.quantile(scores, (0.25, 0.5, 0.75), method="lower"))
-    return g if bound is None else np.clip(g, -bound, bound), h, np.searchsorted(quarters, scores)
+    return ((g if bound is None else np.clip(g, -bound, bound), h, _quarters(scores)),)
+
+
+def _quarters(scores: np.ndarray) -> np.ndarray:
+    """Features hang together by what the first model knows too: its quarters stand for pairs that nobody releases."""
+    return np.searchsorted(np.unique(np.quantile(scores, (0.25, 0.5, 0.75), method="lower")), scores)
 
 
 def local_cuts(passive: Party, plan: FeatureSets) -> tuple[np.ndarray, ...]:
@@ -101,7 +108,7 @@ def active_plan(
 
 def active_model(
     ensemble: Ensemble,
-    statistics: tuple[np.ndarray, ...],
+    statistics: tuple[tuple[np.ndarray, ...], ...],
     messages: Sequence[np.ndarray],
     plan: FeatureSets,
     groups: ColumnGroups,
@@ -113,11 +120,13 @@ def active_model(
         own = np.zeros((len(codes), len(columns)), dtype=np.int64)
         own[plan.of(columns)] = message
         codes[:, plan.places(columns)] = own
-    histograms = debias_histograms(codes, plan.released_features, plan.sizes, plan.epsilon, *statistics)
+    histograms = [
+        debias_histograms(codes, plan.released_features, plan.sizes, plan.epsilon, *own) for own in statistics
+    ]
     # With one feature a record nothing is known of pairs: fewer cuts must win by chance.
     cuts = sum(plan.sizes) - len(plan.sizes)
     q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
-    tables, numbers = fit_tables(histograms, spec.options, plan.columns, [edges.value for edges in plan.edges], q=q)
+    tables, numbers = fit_outputs(histograms, spec.options, plan.columns, [edges.value for edges in plan.edges], q=q)
     return replace(ensemble, tables=tables), numbers
 
 
@@ -148,7 +157,7 @@ def fit(run: Run) -> Estimate:
         passive, active, "randomised-response codes", local_randomised_codes, train, plan, run.rng_for
     )
     own = run.at(active, local_codes, train, options)
-    trees = run.at(active, local_own_ensemble, train, own, options, spec.public.criterion, run.rng_for)
+    trees = run.at(active, local_own_ensemble, train, own, options, spec.public, run.rng_for)
     statistics = run.at(active, local_statistics, train, trees, spec)
     model = run.at(active.name, active_model, trees, statistics, messages, plan, groups, spec)
     scores = score_held_out(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))

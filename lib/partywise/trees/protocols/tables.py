@@ -25,20 +25,21 @@ import numpy as np
 
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
+from ...federation.exchanges.homomorphic.ciphertexts import concatenate, take
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.paillier_keys import PrivateKey, PublicKey
 from ...federation.exchanges.homomorphic.slots import merge_slots
 from ...federation.parties import Party
 from ...federation.roles import parts_of
 from ...federation.run import Run
-from ...models.losses import derivatives
+from ...models.losses import class_derivatives, derivatives
 from ...privacy.accounted_values import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import OBSERVER, OpenedIntegers, Release
 from ...privacy.statistics.encrypted_integers import EncryptedIntegers
 from ..codes import public_bins
-from ..gradient_histograms import fit_tables
-from ..histograms.assemble import assemble_histograms, integers_of
+from ..gradient_histograms import fit_outputs
+from ..histograms.assemble import class_histograms, integers_of
 from ..histograms.plan import HistogramPlan, histogram_plan
 from ..histograms.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
 from ..model import ColumnGroups, Ensemble, Estimate, PublicFacts, TreeSpec
@@ -52,23 +53,25 @@ FREE_KEY = "a public key, drawn before any data were read"
 def local_boosted(active: Party, train: np.ndarray, spec: TreeSpec[TablesOptions], rng_for: Callable) -> Ensemble:
     """Trees on the active party's own columns."""
     data = local_codes(active, train, spec.options)
-    return local_own_ensemble(active, train, data, spec.options, spec.public.criterion, rng_for)
+    return local_own_ensemble(active, train, data, spec.options, spec.public, rng_for)
 
 
 def local_gradients(
     active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: HistogramPlan
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gradients and hessians (n,) at the scores of the trees, as integers."""
+    """Gradients and hessians (outputs * n,) at the scores of the trees, class by class, as integers."""
     X = np.full((int(train.sum()), len(facts.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
-    g, _ = derivatives(ensemble.scores(X), active.block["y"][train], facts.criterion)
-    return integers_of(g, plan)
+    scores, y = ensemble.scores(X), active.block["y"][train]
+    if plan.outputs > 1:
+        return integers_of(class_derivatives(scores, y)[0].T.ravel(), plan)
+    return integers_of(derivatives(scores, y, facts.criterion)[0], plan)
 
 
 def local_records(
     active: Party, key: PrivateKey, records: tuple[np.ndarray, np.ndarray], plan: HistogramPlan, rng_for: Callable
 ) -> Cipher:
-    """Gradient and hessian of every training record, side by side in one ciphertext."""
+    """Gradient and hessian of every training record, side by side in one ciphertext, for each output."""
     rng = rng_for("gradient randomness", active.name)
     slots = merge_slots(records, plan.bits)
     return paillier.encrypt(key, slots, rng, key_holder=active.name, made_of=parts_of((active,)))
@@ -85,8 +88,13 @@ def local_sums(
     """The sums of all public cells, packed, and how many additions they took."""
     share = plan.share(passive.name)
     codes = public_bins(passive.block["X"][train], [one.value for one in share.edges]).codes
-    margins, joint, additions = table_sums(public, records, codes, share)
-    return packed_sums(public, margins, joint, plan), additions
+    packed, additions, n = list[Cipher](), 0, len(codes)
+    for output in range(plan.outputs):
+        own = take(records, np.arange(output * n, (output + 1) * n))
+        margins, joint, count = table_sums(public, own, codes, share)
+        packed.append(packed_sums(public, margins, joint, plan))
+        additions += count
+    return concatenate(public, packed), additions
 
 
 def local_histograms(
@@ -109,7 +117,7 @@ def local_histograms(
     def add(noise: np.ndarray) -> Cipher:
         return add_noise(public, packed, noise, masks, share, plan, rng_for("table randomness", passive.name))
 
-    units, rng = share.cells.units(share.ratio), rng_for("table noise", passive.name)
+    units, rng = plan.units(share), rng_for("table noise", passive.name)
     if not plan.sigma:
         return Clear(add(np.zeros(len(units), dtype=np.int64)), units=("features",), owner=passive.name)
     parents = tuple(dict.fromkeys(name for edges in share.edges for name in edges.parents))
@@ -143,11 +151,12 @@ def local_model(
     if plan.sigma and (observer := OBSERVER.get()) is not None:
         for integers, share in zip(released, plan.shares, strict=True):
             observer.add_key(OpenedIntegers(release_name(share.party), integers))
-    sums = assemble_histograms(released, *records, plan)
     edges = dict(
         sorted((c, one.value) for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True))
     )
-    tables, numbers = fit_tables(sums, options, tuple(edges), tuple(edges.values()))
+    tables, numbers = fit_outputs(
+        class_histograms(released, *records, plan), options, tuple(edges), tuple(edges.values())
+    )
     return replace(ensemble, tables=tables), numbers
 
 
@@ -177,12 +186,12 @@ def active_estimate(
 ) -> Estimate:
     """The estimate: the target is what it claims."""
     ensemble, numbers = model
-    returned = sum(sum(plan.ciphertexts(share)) for share in plan.shares)
+    returned = plan.outputs * sum(sum(plan.ciphertexts(share)) for share in plan.shares)
     told = {
         "sigma": plan.sigma,
-        "encryptions": n,
+        "encryptions": n * plan.outputs,
         "decryptions": returned,
-        "bytes_formula": (n * len(plan.shares) + returned) * options.key_size // 4,
+        "bytes_formula": (n * plan.outputs * len(plan.shares) + returned) * options.key_size // 4,
     }
     return Estimate(ensemble, epsilon, scores, {**numbers, **told})
 
