@@ -347,3 +347,14 @@ def test_what_knows_two_classes_says_so_before_any_work(protocol, options, words
     with pytest.raises(ValueError, match=words):
         model.fit(X, Y, rng=1)
     assert not hasattr(model, "estimate_")
+
+
+def test_a_saved_model_predicts_and_explains_the_same(tmp_path):
+    model = pw.VerticalBoosting("tables", epsilon=8.0, public_edges=CUTS, parties=[[0, 1, 2], [3, 4]], cipher="sized")
+    model.fit(X, Y, rng=2).save(tmp_path / "model.json")
+    read = pw.load(tmp_path / "model.json")
+    assert np.array_equal(read.predict_proba(X), model.predict_proba(X)) and np.array_equal(
+        read.classes_, model.classes_
+    )
+    assert np.array_equal(read.feature_importances_, model.feature_importances_)
+    assert np.array_equal(read.partial_dependence(0).average, model.partial_dependence(0).average)

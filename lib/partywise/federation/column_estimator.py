@@ -28,8 +28,8 @@ class Predictor(Estimator):
         """Of both labels, shape (n, 2)."""
         raise NotImplementedError
 
-    def _is_second(self, X: np.ndarray) -> np.ndarray:
-        """Whether the second label is the likelier one, shape (n,)."""
+    def _likeliest(self, X: np.ndarray) -> np.ndarray:
+        """Place of the likeliest label among the classes, or of two whether it is the second one, shape (n,)."""
         raise NotImplementedError
 
     def _require_labels(self, name: str) -> None:
@@ -78,7 +78,7 @@ class Predictor(Estimator):
         """
         if self._kind == "regressor":
             return self._scores(X)
-        return self._shown_class(self._is_second(X))
+        return self._shown_class(self._likeliest(X))
 
     def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
         """Share of labels that are predicted right; the coefficient of determination of numbers.

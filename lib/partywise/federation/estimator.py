@@ -431,9 +431,9 @@ class Estimator(BaseEstimator):
             raise ValueError("parties is missing: say who holds what, in the estimator or in its fit.")
         return held
 
-    def _shown_class(self, ones: np.ndarray) -> np.ndarray:
-        """Labels as they were given, of the second class where ``ones``."""
-        shown: np.ndarray = self.classes_[ones.astype(int)]
+    def _shown_class(self, places: np.ndarray) -> np.ndarray:
+        """Labels as they were given, by their places among the classes."""
+        shown: np.ndarray = self.classes_[places.astype(int)]
         return shown
 
     def _accuracy(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> float:

@@ -211,5 +211,5 @@ class VerticalLinear(Predictor):
         ones = LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
-    def _is_second(self, X: np.ndarray) -> np.ndarray:
+    def _likeliest(self, X: np.ndarray) -> np.ndarray:
         return self._scores(X) > 0

@@ -95,8 +95,8 @@ class VerticalBoosting(Predictor):
     1.0
     >>> model.feature_importances_.round(2).tolist()
     [0.0, 0.0, 0.0, 1.0]
-    >>> model.partial_dependence(3, [0.2, 0.8]).average.round(1).tolist()
-    [-3.3, 3.3]
+    >>> model.fit(X, X[:, 3].round(1) * 2 // 1).predict_proba(X[:1]).shape  # labels 0, 1 and 2
+    (1, 3)
     """
 
     unit = "features"
@@ -357,13 +357,8 @@ class VerticalBoosting(Predictor):
         ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else LOGIT.mean(scores)
         return np.column_stack([1 - ones, ones])
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The likeliest label of each record, or its number, shape (n,)."""
-        if self._kind == "regressor":
-            return self._scores(X)
-        places = self._probabilities(X).argmax(axis=1)
-        likeliest: np.ndarray = self.classes_[places]
-        return likeliest
+    def _likeliest(self, X: np.ndarray) -> np.ndarray:
+        return self._probabilities(X).argmax(axis=1)
 
 
 def _column(j: int, edges: ArrayLike | None, bounds: Sequence[float] | None) -> Column:
