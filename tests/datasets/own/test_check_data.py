@@ -115,6 +115,79 @@ def test_all_faults_of_a_file_are_told_at_once():
         assert sentence in found, found
 
 
+PANEL = ["Land;Jahr;BIP;Quote;Krise", ";;Mrd. €;%;0/1"]
+PANEL += [f"{land};{2000 + k};1.{k:03d},5;{k},5 %;{k % 2}" for land in ("DE", "FR") for k in range(25)]
+PANEL += ["Quelle: Amt;;;;"]
+
+
+def test_a_panel_of_a_spreadsheet_with_units_and_a_source(tmp_path):
+    found = survey("\n".join(PANEL).encode(), "p.csv")
+    assert (found.form.decimal, found.form.thousands) == (",", ".")
+    assert found.columns[0].levels == {"DE": 25, "FR": 25}
+    assert found.marks == ["Quelle: Amt", "Mrd. €", "0/1"] and found.has_gaps
+    units = "in row 2, and a number elsewhere (a row of units beneath the header?): correct it, or list it under marks"
+    assert [fault.partition(" (the draft")[0] for fault in found.faults] == [
+        "p.csv has 'Quelle: Amt' alone in row 53: take the row out if it is a note; until then it counts as one "
+        "without entries (marks and missing in the draft).",
+        f"p.csv: BIP is 'Mrd. €' {units}",
+        "p.csv: Quote is '0,5 %' in 2 rows (3, 28), which is a percentage: write the number alone.",
+        f"p.csv: Krise is '0/1' {units}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("above", "sentence"),
+    [
+        (
+            "# station 7; of May\n# times in UTC\n",
+            "f.csv has 2 rows (1, 2) above the names of its columns, such as '# st",
+        ),
+        (
+            "Readings of May\n",
+            "f.csv has row 1 above the names of its columns, such as 'Readings of May': take it out.",
+        ),
+        ("", ""),
+    ],
+)
+def test_what_stands_above_the_names_and_a_delimiter_at_the_end_hide_no_column(above, sentence):
+    rows = "".join(f"{k};{k / 7:.3f};{'ab'[k % 2]};\n" for k in range(40)).replace("39;", "39;7;")
+    found = survey(f"{above}id;x;c;\n{rows}".encode(), "f.csv")
+    assert [one.name for one in found.columns] == ["id", "x", "c"] and found.n_rows == 39
+    line = 41 + above.count("\n")
+    assert [fault[: len(sentence)] for fault in found.faults][: bool(sentence)] == [sentence][: bool(sentence)]
+    assert found.faults[-1].startswith(f"f.csv has 5 fields in row {line} where the header names 4 columns: ")
+    # With ends of rows that the header lacks.
+    (told,) = survey(b"id;x\n" + b"".join(b"%d;2.5;\n" % k for k in range(9)), "f.csv").faults[:1]
+    assert told == "f.csv has rows that all end in ';': take it off, or end the header with one too."
+
+
+def test_times_of_several_forms_and_a_category_with_many_gaps(tmp_path, monkeypatch):
+    """Dates of birth beside times of admission: each column says how its own are written."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        [f"P{k:03d}", f"{1 + k % 28:02d}.03.{1940 + k}", f"03.{1 + k % 12:02d}.2023 10:{k % 60:02d}",
+         ("ja", "nein", "unbekannt")[k % 3], str(k % 2)] for k in range(60)
+    ]  # fmt: skip
+    header = ["Fall", "geboren", "Aufnahme", "Raucher", "Tod"]
+    Path("k.csv").write_text("".join(f"{';'.join(row)}\n" for row in [header, *rows]))
+    (fault, *rest) = (one for one in survey(Path("k.csv").read_bytes(), "k.csv").faults if "can be read" not in one)
+    assert not rest and fault == (
+        "k.csv: Raucher is missing in 20 of 60 rows, which the draft leaves out whole: take the column out, or make "
+        "'unbekannt' one of its levels and no mark."
+    )
+    assert main(["check-data", "k.csv", "--response", "Tod", "--study", "label_private", "--into", "k.yaml"]) == 0
+    text = Path("k.yaml").read_text()
+    for answer in ("[1900, 2025]", "[2023, 2024]", "[ja, nein]"):
+        text = text.replace("?  #", f"{answer}  #", 1)
+    Path("k.yaml").write_text(text)
+    made = plans(read_configuration(Path("k.yaml")))["label_private"]
+    settings = made.cases["own_files"].settings
+    assert [one.time_format for one in settings.columns] == ["", "%d.%m.%Y %H:%M", ""]
+    assert settings.time_format == "%d.%m.%Y"
+    data = generate(made, "own_files", [0], "resources")[0]
+    assert len(data.ids) == 40
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,12 @@ from .grammar import ColumnBlock
 
 def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     """(rows,) numbers, or numbers of levels."""
-    found = numbers_of(table, column.name) if column.levels is None else _level_numbers(table, column, column.levels)
+    if column.levels is not None:
+        found = _level_numbers(table, column, column.levels)
+    elif column.time_format:
+        found = numbers_of(replace(table, form=replace(table.form, time_format=column.time_format)), column.name)
+    else:
+        found = numbers_of(table, column.name)
     used = found if column.bounds is None else np.clip(found, *column.bounds)
     READ_POLICY.get().check_cells(table.file, column.name, used, column.levels or ())
     if column.edges is not None:

@@ -161,8 +161,8 @@ def _decode(content: bytes, file: str, encoding: str) -> str:
 
 def _explain_lengths(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     """Why rows have another number of fields than the header has names, and the remedy."""
-    if len(header) == 1:
-        return "the first row must name the columns; take out what stands before it, such as a title"
+    if len(header) == 1 or header[0].startswith("#"):
+        return "the first row must name the columns; take out what stands before it, such as a title or a comment"
     more = len(rows) > 1 and all(len(row) == len(header) + 1 for row in rows)
     if more and not any(row[-1] for row in rows):
         return "all rows end in a delimiter; take it off, or end the header with one too"

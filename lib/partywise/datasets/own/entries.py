@@ -31,11 +31,11 @@ LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
         ("[\u2212\u2013]\\d", "which begins with a long dash", "write the minus sign '-'"),
         (r"[\d.]+ ?(-|\u2013|to|bis) ?[\d.]+$", "which is a range", "write one value"),
         (r"\d+ ?/ ?\d+$", "which is a fraction", "write it as a decimal"),
-        (r"[-+]?[\d.]+ ?%$", "which is a percentage", "write the number alone"),
+        (r"[-+]?[\d.,]+ ?%$", "which is a percentage", "write the number alone"),
         (r"[<>]=? ?[-+]?[\d.]+$", "which is a limit and no value", "write a value, or leave the row out"),
         (r"""["'=].*[\d.]+["']?$""", "which is a number in quotes", "write it without them"),
         (r"(?i)(true|false|yes|no|y|n|t|f)$", "which is a word for yes or no", "write 1 and 0"),
-        (r"[-+]?[\d.]+(e[-+]?\d+)? ?[^\W\d_]+.*$|[$\u20ac\u00a3].*\d", "which has a unit", "write the number alone"),
+        (r"[-+]?[\d.,]+(e[-+]?\d+)? ?[^\W\d_]+.*$|[$\u20ac\u00a3].*\d", "which has a unit", "write the number alone"),
     )
 )
 

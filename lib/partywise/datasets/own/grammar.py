@@ -199,6 +199,7 @@ class ColumnBlock:
     levels : of a category, whose entries are numbered in this order; each level is a bin of its own
     edges : public cuts; bounds : public range; because : where both come from; unit : of numbers, beside the name in
         figures
+    time_format : of its time stamps, where it is not that of the file
     """
 
     name: str
@@ -207,10 +208,12 @@ class ColumnBlock:
     bounds: tuple[float, float] | None = None
     because: str = "declared in the configuration"
     unit: str = ""
+    time_format: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
         check_name("name", self.name)
+        TextForm(time_format=self.time_format)
         if self.levels is not None and self.unit:
             raise ValueError(f"unit is {self.unit!r}: levels have none; leave it out.")
         check_name("because", self.because)
@@ -221,6 +224,8 @@ class ColumnBlock:
             return
         if len(set(self.levels)) < max(2, len(self.levels)):
             raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
+        if self.time_format:
+            raise ValueError(f"time_format is {self.time_format!r}: levels are no times; leave it out.")
         for key in ("edges", "bounds"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key} is {list(getattr(self, key))}: levels are bins by themselves; leave it out.")

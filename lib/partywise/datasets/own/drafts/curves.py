@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..entries import split_stamp
 from .parts import Ask, Draft, Needs, NotSuited, Remark, file_keys, gap_keys, party_name, period_of
@@ -74,9 +75,11 @@ def _axis(table: TableSurvey) -> dict[str, object] | None:
     stamps = next((one for one in table.columns if one.kind == "time stamps" and one.time_format not in CLOCK), None)
     if stamps is None or _wide(table) is not None:
         return None
-    known = [split_stamp(text, table.form) for text in stamps.values]
+    form = replace(table.form, time_format=stamps.time_format)
+    known = [split_stamp(text, form) for text in stamps.values]
     period = period_of([one for one in known if one is not None])
-    return {"id": stamps.name, "time": stamps.name, **({} if period == "day" else {"period": period})}
+    keys = {"id": stamps.name, "time": stamps.name, "time_format": stamps.time_format}
+    return {**keys, **({} if period == "day" else {"period": period})}
 
 
 def _wide(table: TableSurvey) -> dict[str, object] | None:
@@ -93,8 +96,7 @@ def _wide(table: TableSurvey) -> dict[str, object] | None:
 
 def _block(table: TableSurvey, name: str, keys: Mapping[str, object]) -> dict[str, object]:
     """The block of a curve; the constants of its scale are public."""
-    block: dict[str, object] = {"party": party_name(table), "file": table.file, **keys}
-    block |= file_keys(table)
+    block: dict[str, object] = {"party": party_name(table), "file": table.file} | file_keys(table) | dict(keys)
     if keys["id"] != keys.get("time"):
         block.pop("time_format", None)
     return block | {"centre": Ask("a usual value, from its meaning"), "scale": Ask("half of the usual swing")}

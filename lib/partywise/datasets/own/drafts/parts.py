@@ -129,14 +129,15 @@ def column_blocks(table: TableSurvey, but: Sequence[str], question: str | None =
     for one in table.columns:
         if one.name in but or one.is_id or one.kind in ("text", "constant", "empty"):
             continue
+        other = one.time_format not in ("", table.form.time_format)
+        block: dict[str, object] = {"name": one.name, **({"time_format": one.time_format} if other else {})}
         if one.kind == "levels":
-            blocks.append({"name": one.name, "levels": levels_key(one)})
-        elif question is None:
-            blocks.append({"name": one.name})
-        else:
-            unit = ", in hours" if one.time_format in CLOCK else ", in years"
+            block["levels"] = levels_key(one)
+        elif question is not None:
+            unit = "" if not one.time_format else ", in hours" if one.time_format in CLOCK else ", in years"
             asked = BOUNDS if question == "bounds" else "public cuts, such as [10, 20, 50], from the meaning"
-            blocks.append({"name": one.name, question: Ask(asked + (unit if one.time_format else ""))})
+            block[question] = Ask(asked + unit)
+        blocks.append(block)
     return blocks
 
 

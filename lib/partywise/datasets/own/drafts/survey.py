@@ -9,7 +9,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrow import read_columns
-from ..entries import is_number, plain_number, split_stamp
+from ..entries import LOOKS, is_number, plain_number, split_stamp
 from ..foreign import foreign
 from ..grammar import ISO, MARKS, TextForm, is_typed
 from ..plausible import MARKS as NUMBER_MARKS
@@ -139,11 +139,11 @@ def survey(content: bytes, file: str) -> TableSurvey:
         why = "holds zero bytes and is no CSV text: save it as CSV in UTF-8" if text.strip() else "is empty"
         return TableSurvey(file, TextForm(), (), 0, (f"{file} {why}.",))
     delimiter = delimiter_of(text)
-    header, rows, faults = _rows(text, delimiter, file)
-    columns = {name: [row[k].strip() for row in rows] for k, name in enumerate(header) if name}
+    header, rows, lines, faults = _rows(text, delimiter, file)
+    columns = {name: [row[k] for row in rows] for k, name in enumerate(header) if name}
     decimal, thousands = number_form(columns, faults, file)
     form = TextForm(delimiter=delimiter, encoding=encoding, decimal=decimal, thousands=thousands)
-    return _columns_survey(columns, form, faults, file)
+    return _columns_survey(columns, lines, form, faults, file)
 
 
 def _typed_survey(content: bytes, file: str) -> TableSurvey:
@@ -159,21 +159,32 @@ def _typed_survey(content: bytes, file: str) -> TableSurvey:
             faults.append(
                 f"{file}: {name} is text with marks inside numbers, as in {max(texts, key=len)!r}: write it as numbers."
             )
-    return _columns_survey(columns, TextForm(), faults, file)
+    return _columns_survey(columns, range(1, rows + 1), TextForm(), faults, file)
 
 
-def _columns_survey(columns: Mapping[str, Sequence[str]], form: TextForm, faults: list[str], file: str) -> TableSurvey:
-    """What the columns of a file are; ``form`` is that of its numbers."""
-    found = tuple(_column(name, entries, form, file) for name, entries in columns.items())
+def _columns_survey(
+    columns: Mapping[str, Sequence[str]], lines: Sequence[int], form: TextForm, faults: list[str], file: str
+) -> TableSurvey:
+    """What the columns of a file are; ``lines`` are those of its rows, ``form`` is that of its numbers."""
+    notes = _notes(columns, lines, faults, file)
+    found = tuple(_column(name, entries, lines, notes, form, file) for name, entries in columns.items())
     stamps = Counter(one.time_format for one in found if one.time_format)
-    if len(stamps) > 1:
-        faults.append(
-            f"{file} has time stamps of the forms {' and '.join(map(repr, stamps))}: time_format takes one a file; "
-            "leave the other columns out."
-        )
     form = replace(form, time_format=stamps.most_common(1)[0][0] if stamps else "")
-    n_rows = len(found[0].entries) if found else 0
-    return TableSurvey(file, form, found, n_rows, (*faults, *(fault for one in found for fault in one.faults)))
+    return TableSurvey(file, form, found, len(lines), (*faults, *(fault for one in found for fault in one.faults)))
+
+
+def _notes(columns: Mapping[str, Sequence[str]], lines: Sequence[int], faults: list[str], file: str) -> set[str]:
+    """Texts that stand alone in a row of several columns, such as a source beneath a table, and in no other row."""
+    found = set[str]()
+    for line, *row in zip(lines, *columns.values(), strict=True):
+        entries = [text for text in row if text]
+        if len(row) > 2 and len(entries) == 1 and sum(list(one).count(entries[0]) for one in columns.values()) == 1:
+            found.add(entries[0])
+            faults.append(
+                f"{file} has {entries[0]!r} alone in row {line}: take the row out if it is a note; until then it "
+                "counts as one without entries (marks and missing in the draft)."
+            )
+    return found
 
 
 def encoding_of(content: bytes) -> str:
@@ -188,34 +199,73 @@ def encoding_of(content: bytes) -> str:
 
 
 def delimiter_of(text: str) -> str:
-    """What stands between the names of the first row."""
-    header = text.lstrip().partition("\n")[0]
-    return max(";\t|,", key=lambda mark: len(next(csv.reader([header], delimiter=mark))))
+    """What stands between the names of the first row that is no comment and has something between."""
+    marks = ";\t|,"
+    rows = (row for row in text.splitlines() if not row.startswith("#") and any(mark in row for mark in marks))
+    header = next(rows, "")
+    return max(marks, key=lambda mark: len(next(csv.reader([header], delimiter=mark), [])))
 
 
-def _rows(text: str, delimiter: str, file: str) -> tuple[list[str], list[list[str]], list[str]]:
-    """Header, rows of its length, and what is wrong with others."""
+def _rows(text: str, delimiter: str, file: str) -> tuple[list[str], list[list[str]], list[int], list[str]]:
+    """Header, rows of its length, their lines, and what is wrong with others."""
     reader, faults, rows = (
         csv.reader(io.StringIO(text, newline=""), delimiter=delimiter),
         list[str](),
         list[list[str]](),
     )
-    header = [name.strip() for name in next(reader, [])]
-    lengths: dict[int, list[int]] = {}
+    lines = list[int]()
     try:
         for row in reader:
-            if row and len(row) != len(header):
-                lengths.setdefault(len(row), []).append(reader.line_num)
-            elif row:
-                rows.append(row)
+            if row:
+                rows.append([entry.strip() for entry in row])
+                lines.append(reader.line_num)
     except csv.Error as error:
         faults.append(f"{file} cannot be read as CSV (row {reader.line_num}: {error}): correct that row.")
-    for length, lines in lengths.items():
+    start = _start(rows)
+    if start:
         faults.append(
-            f"{file} has {length} fields in {_rows_text(lines)} where the header names {len(header)} columns: correct "
+            f"{file} has {_rows_text(lines[:start])} above the names of its columns, such as "
+            f"{delimiter.join(rows[0])!r}: take {'it' if start == 1 else 'them'} out."
+        )
+    header, rows, lines = rows[start] if rows else [], rows[start + 1 :], lines[start + 1 :]
+    lengths: dict[int, list[int]] = {}
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(header):
+            lengths.setdefault(len(row), []).append(line)
+    for length, places in lengths.items():
+        if length == len(header) + 1 and len(places) == len(rows) and not any(row[-1] for row in rows):
+            faults.append(
+                f"{file} has rows that all end in {delimiter!r}: take it off, or end the header with one too."
+            )
+            header, lengths = [*header, ""], {}
+            break
+        faults.append(
+            f"{file} has {length} fields in {_rows_text(places)} where the header names {len(header)} columns: correct "
             "them (a quote or a delimiter inside a value, an open quote?)."
         )
-    return header, rows, faults + _header_faults(header, len(rows), file)
+    kept = [k for k, row in enumerate(rows) if len(row) == len(header)]
+    rows, lines = [rows[k] for k in kept], [lines[k] for k in kept]
+    # What a delimiter at the end of every row leaves is no column.
+    width = len(header) - (bool(header) and not header[-1] and not any(row[-1] for row in rows))
+    return (
+        header[:width],
+        [row[:width] for row in rows],
+        lines,
+        faults + _header_faults(header[:width], len(rows), file),
+    )
+
+
+def _start(rows: Sequence[Sequence[str]]) -> int:
+    """Number of rows above the header: comments, and titles shorter than all that follows."""
+    start = next((k for k, row in enumerate(rows) if not row[0].startswith("#")), 0)
+    usual = Counter(map(len, rows[start:])).most_common(1)[0][0] if rows else 0
+    titles = next((k for k, row in enumerate(rows[start:]) if len(row) >= usual - 1 and sum(map(bool, row)) > 1), 0)
+    return start + (titles if usual > 2 else 0)
+
+
+def _rows_text(lines: Sequence[int]) -> str:
+    shown = ", ".join(map(str, lines[:LISTED])) + (", ..." if len(lines) > LISTED else "")
+    return f"row {shown}" if len(lines) == 1 else f"{len(lines)} rows ({shown})"
 
 
 def _header_faults(header: Sequence[str], n_rows: int, file: str) -> list[str]:
@@ -230,11 +280,6 @@ def _header_faults(header: Sequence[str], n_rows: int, file: str) -> list[str]:
     return faults
 
 
-def _rows_text(lines: Sequence[int]) -> str:
-    shown = ", ".join(map(str, lines[:LISTED])) + (", ..." if len(lines) > LISTED else "")
-    return f"row {shown}" if len(lines) == 1 else f"{len(lines)} rows ({shown})"
-
-
 def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: str) -> tuple[str, str]:
     """Decimal mark and what stands between thousands, by the columns whose entries are mostly numbers."""
     forms = [TextForm(), TextForm(decimal=","), *(TextForm(decimal=",", thousands=mark) for mark in ". '")]
@@ -243,10 +288,11 @@ def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: s
     for name, entries in columns.items():
         texts = [text for text in entries if any(letter.isdigit() for letter in text)]
         fits = [sum(is_number(plain_number(text, form)) for text in texts) for form in forms]
-        if not texts or max(fits) < 0.8 * len(texts) or all(WHOLE.fullmatch(text) for text in texts):
-            continue
         form = forms[fits.index(max(fits))]
-        marked = [text for text in texts if "," in text or "." in text]
+        fitting = [text for text in texts if is_number(plain_number(text, form))]
+        if not texts or len(fitting) < 0.8 * len(texts) or all(WHOLE.fullmatch(text) for text in fitting):
+            continue
+        marked = [text for text in fitting if "," in text or "." in text]
         # 1,234 may be both, and 1.234 too: other columns tell.
         grouped = all(re.fullmatch(r"[-+]?[1-9]\d{0,2}[.,]\d{3}", text) for text in marked)
         (unsure if marked and grouped else looks)[name] = form
@@ -265,21 +311,26 @@ def number_form(columns: Mapping[str, Sequence[str]], faults: list[str], file: s
     return decimal, next((form.thousands for form in used.values() if form.decimal == decimal and form.thousands), "")
 
 
-def _column(name: str, entries: Sequence[str], form: TextForm, file: str) -> ColumnSurvey:
+def _column(
+    name: str, entries: Sequence[str], lines: Sequence[int], notes: set[str], form: TextForm, file: str
+) -> ColumnSurvey:
     faults = list[str]()
 
     def lines_of(text: str) -> str:
-        return _rows_text([k + (1 if is_typed(file) else 2) for k, entry in enumerate(entries) if entry == text])
+        return _rows_text([line for line, entry in zip(lines, entries, strict=True) if entry == text])
 
-    missing = Counter(text for text in entries if text in MARKS or text.lower() in WORDS or LIMIT.fullmatch(text))
+    missing = Counter(
+        text for text in entries if text in (*MARKS, *notes) or text.lower() in WORDS or LIMIT.fullmatch(text)
+    )
     known = [text for text in entries if text not in missing]
     numeric = [text for text in known if is_number(plain_number(text, form))]
     odd = Counter(text for text in known if not is_number(plain_number(text, form)))
     if known and numeric and len(numeric) >= 0.8 * len(known) and len(odd) <= LISTED:
         for text in odd:
+            unit = " (a row of units beneath the header?)" if entries[0] == text and odd[text] == 1 else ""
             faults.append(
-                f"{file}: {name} is {text!r} in {lines_of(text)}, and a number elsewhere: correct it, or list it under "
-                "marks (the draft does)."
+                f"{file}: {name} is {text!r} in {lines_of(text)}, and a number elsewhere{unit}: correct it, or list it "
+                "under marks (the draft does)."
             )
         missing.update(odd)
         values = np.array([float(plain_number(text, form)) for text in numeric])
@@ -288,6 +339,16 @@ def _column(name: str, entries: Sequence[str], form: TextForm, file: str) -> Col
     kind, time_format, levels = _kind(known, (ISO, *TIME_FORMATS) if is_typed(file) else TIME_FORMATS, form)
     if kind == "levels":
         faults += _level_faults(name, levels, file)
+    if kind == "text" and len(set(known)) < len(entries):
+        faults += _look_faults(name, known, lines_of, file)
+    gaps = sum(missing.values())
+    if kind not in ("empty", "constant") and 4 * gaps > len(entries):
+        words = [text for text in missing if text not in MARKS] if kind == "levels" else []
+        level = f", or make {words[0]!r} one of its levels and no mark" if words else ""
+        faults.append(
+            f"{file}: {name} is missing in {gaps} of {len(entries)} rows, which the draft leaves out whole: take the "
+            f"column out{level}."
+        )
     if kind == "constant" and known:
         faults.append(
             f"{file}: {name} is {known[0]!r} wherever it is known: it tells nothing; the draft leaves it out."
@@ -304,6 +365,15 @@ def _column(name: str, entries: Sequence[str], form: TextForm, file: str) -> Col
             "whether the day or the month comes first."
         )
     return ColumnSurvey(name, kind, tuple(entries), missing, levels, time_format, tuple(faults))
+
+
+def _look_faults(name: str, known: Sequence[str], lines_of: Callable[[str], str], file: str) -> list[str]:
+    """What most entries of a column of text look like, if somebody meant them as numbers."""
+    for look, what, remedy in LOOKS:
+        alike = [text for text in known if look.match(text)]
+        if len(alike) >= 0.8 * len(known):
+            return [f"{file}: {name} is {alike[0]!r} in {lines_of(alike[0])}, {what}: {remedy}."]
+    return []
 
 
 def _decimals(texts: Sequence[str]) -> bool:
