@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
-from inspect import cleandoc, isclass
+from inspect import cleandoc, isclass, ismodule
 from math import inf
 from pathlib import Path
 from types import UnionType
@@ -189,11 +189,12 @@ def api_page() -> str:
     lines = ["# Names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
     for name in face.__all__:
         found = face.find(name)
-        kind = "autoclass" if isclass(found) else "autofunction"
-        address = f"{found.__module__}.{found.__qualname__}"
-        lines += [f"## {name}", "", "```{eval-rst}", f".. {kind}:: {address}"]
-        lines += ["   :members:", "   :inherited-members: Exception, object"] if isclass(found) else []
-        lines += ["```", ""]
+        lines += [f"## {name}", ""]
+        for one in [getattr(found, inner) for inner in dir(found)] if ismodule(found) else [found]:
+            kind = "autoclass" if isclass(one) else "autofunction"
+            lines += ["```{eval-rst}", f".. {kind}:: {one.__module__}.{one.__qualname__}"]
+            lines += ["   :members:", "   :inherited-members: Exception, object"] if isclass(one) else []
+            lines += ["```", ""]
     return "\n".join(lines)
 
 

@@ -111,7 +111,9 @@ def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
     sheets = [path.read_text(encoding="utf-8") for path in (tmp_path / "html").rglob("*.css")]
     assert not any(re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet) for sheet in sheets)
     api = (tmp_path / "html" / "_generated" / "api.html").read_text(encoding="utf-8")
-    assert all(f'id="partywise.{face.HOME[name]}.{name}"' in api for name in face.__all__)
+    plots = [f"{one.__module__}.{one.__name__}" for one in map(face.find("plot").__getattr__, dir(face.find("plot")))]
+    names = [f"partywise.{face.HOME[name]}.{name}" for name in face.__all__ if name != "plot"]
+    assert len(plots) > 3 and all(f'id="{name}"' in api for name in [*names, *plots])
     sources = re.findall(r'href="\.\./(_modules/[^"#]+)#', api)
     assert len(sources) > len(face.__all__) and all((tmp_path / "html" / source).is_file() for source in sources)
     first = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")

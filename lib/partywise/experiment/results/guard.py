@@ -1,4 +1,4 @@
-"""Cubes whose methods cannot be missed: ``cube.sel(method="walr")`` is an error, and not the whole cube.
+"""Cubes whose methods cannot be missed: ``cube.sel(method="planned")`` is an error, and not the whole cube.
 
 ``method`` is a parameter of `xarray.Dataset.sel` (how to look up labels that are not there), which it ignores where
 nothing is looked up. The dim has another name for that reason, and what is read from a file refuses the slip.
