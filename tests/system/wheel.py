@@ -130,6 +130,7 @@ def test_the_command_runs_a_study_in_an_empty_folder(wheel, tmp_path):
     checked([command, "report"], folder)
     assert (folder / RESULTS / "report.html").stat().st_size > 10**5
     assert "2 of 2 cells" in checked([command, "verify", f"{RESULTS}/{STUDY}/cube.nc", "--cells", "2"], folder)
+    assert "14 jobs" in checked([command, "crate"], folder)
     assert "Nothing to be done" in checked([command, "run", "--configfile", "tiny.yaml"], folder)
     # In a clone nothing of it is to be done: what every job was made of is the same.
     clone = copy_project(tmp_path / "clone")
