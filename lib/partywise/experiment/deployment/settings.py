@@ -10,13 +10,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from ...checks import Count, Delta, Natural, Positive, Range, check_fields
 from ...errors import ConfigError
-from ..cells import Coords
 from ..configuration.build import build, choices, convert
 from ..plan import CasePlan, Plan
+
+if TYPE_CHECKING:
+    from ..cells import Coords
 
 KEY = "network"
 Questions = Literal["row", "label", "features", "user", "user_label"]
