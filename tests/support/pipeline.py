@@ -47,8 +47,11 @@ def copy_project(target: Path, source: Path = ROOT) -> Path:
 
 
 def copy_run(source: Path, target: Path) -> Path:
-    """A copy of a project with its results and Snakemake's record of them, times of files included."""
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "bytecode"))
+    """A copy of a project with its results and Snakemake's record of them, times of files included.
+
+    A thousand files: ``shutil`` takes four times as long as ``cp``.
+    """
+    subprocess.run(["cp", "-a", source, target], check=True)
     return target
 
 
