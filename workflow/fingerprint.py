@@ -8,8 +8,10 @@ package where that is installed, through the whole folder where it is not.
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -84,15 +86,62 @@ def imports(path: Path, module: str) -> frozenset[str]:
 def named(path: Path, module: str) -> frozenset[str]:
     """Everything that a source file imports anywhere, except for type checking only."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    return _parsed().names(path.read_bytes(), package)
+
+
+class Parsed:
+    """What sources import, kept in a file by their content: to parse them all takes half of the time of a plan.
+
+    place : of the file; where its folder is absent or cannot be written, the next process parses again
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.used = place, dict[str, list[str]]()
+        # Of this very file: another one may find other imports.
+        self.reader = hashlib.sha256(Path(__file__).read_bytes()).digest()
+        try:
+            self.earlier: dict[str, list[str]] = json.loads(place.read_bytes())
+        except (OSError, ValueError):
+            self.earlier = {}
+
+    def names(self, content: bytes, package: str) -> frozenset[str]:
+        """What a source file of a package imports."""
+        key = hashlib.sha256(b"\0".join([self.reader, package.encode(), content])).hexdigest()
+        if key not in self.used:
+            self.used[key] = self.earlier.get(key) or sorted(_names(content, package))
+        return frozenset(self.used[key])
+
+    def keep(self) -> None:
+        """Write what this process used, if some of it is new."""
+        if self.used.keys() <= self.earlier.keys() or not self.place.parent.is_dir():
+            return
+        temporary = self.place.with_name(f".{self.place.name}.{os.getpid()}")
+        try:
+            temporary.write_text(json.dumps(self.used))
+            temporary.replace(self.place)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+
+
+@cache
+def _parsed() -> Parsed:
+    """Of the folder of the run."""
+    found = Parsed(Path.cwd() / ".snakemake" / "imports.json")
+    atexit.register(found.keep)
+    return found
+
+
+def _names(content: bytes, package: str) -> set[str]:
+    """What the import statements of a source name, in full."""
     found = set()
-    for node in _statements(ast.parse(path.read_bytes())):
+    for node in _statements(ast.parse(content)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         else:
             up = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*up, *([node.module] if node.module else [])])
             found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return frozenset(found)
+    return found
 
 
 @cache
@@ -122,8 +171,7 @@ def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
     own = {root.partition(".")[0] for root in queue} - {PACKAGE}
     while queue:
         module = queue.pop()
-        path = source(module, own, lib)
-        if module in found or path is None:
+        if module in found or (path := source(module, own, lib)) is None:
             continue
         found[module] = path
         queue += named(path, module) if own else imports(path, module)

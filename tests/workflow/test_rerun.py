@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fingerprint import beside, closure, fingerprint, imports, named
+from fingerprint import Parsed, beside, closure, fingerprint, imports, named
 from pipeline import STUDY, TINY, Planned, copy_run, edit, planned
 
 METHODS = {"mean_curve", "predictor_none", "predictor_fixed", "party_fixed", "moments"}
@@ -113,6 +113,25 @@ def test_fingerprint_follows_imports_only(tmp_path):
     assert {"partywise.sub.late", "partywise.sub.deep", "partywise.c"} <= set(before)
     with pytest.raises(ValueError, match=r"root .partywise\.nowhere. is not a module"):
         fingerprint(["partywise.nowhere"], tmp_path)
+
+
+def test_what_was_parsed_is_kept_by_content_and_package(tmp_path):
+    place = tmp_path / "imports.json"
+    first = Parsed(place)
+    for content, package, found in ((b"import a", "p", {"a"}), (b"from . import a", "p", {"p", "p.a"})):
+        assert first.names(content, package) == found
+    first.keep()
+    second = Parsed(place)
+    assert second.earlier == first.used and len(first.used) == 2
+    assert second.names(b"from . import a", "q") == {"q", "q.a"} and second.names(b"import a, b", "p") == {"a", "b"}
+    assert second.names(b"import a", "p") == {"a"}
+    second.keep()
+    # What no source needs any more goes.
+    assert set(Parsed(place).earlier) == set(second.used) != set(first.used)
+    place.write_text("{")
+    assert Parsed(place).names(b"import a", "p") == {"a"}
+    Parsed(tmp_path / "none" / "imports.json").keep()
+    assert [file.name for file in tmp_path.iterdir()] == ["imports.json"]
 
 
 def test_closures_of_the_real_study_stay_apart():
