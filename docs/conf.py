@@ -19,7 +19,8 @@ project = "partywise"
 version = release
 author = project_copyright = "The partywise authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-exclude_patterns = ["_build", "decisions"]
+extensions += ["sphinx_gallery.gen_gallery"]
+exclude_patterns = ["_build", "decisions", "gallery"]
 html_theme = "furo"
 html_title = f"partywise {release}"
 html_show_sphinx = html_show_copyright = html_copy_source = False
@@ -30,6 +31,20 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 napoleon_custom_sections = [("Formal guarantee", "notes_style")]
 napoleon_numpy_docstring, napoleon_google_docstring = True, False
+# Attributes of a class as a list: some are properties, which stand among the members as well.
+napoleon_use_ivar = True
+# The scripts of gallery/, with their figures in the look of all others; a script that fails fails the site.
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "_generated/gallery",
+    "reset_modules": ("matplotlib", "_gallery.set_look"),
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "show_memory": False,
+    "min_reported_time": 60,
+}
 suppress_warnings = ["misc.highlighting_failure"]
 
 

@@ -48,7 +48,7 @@ def test_every_page_is_in_the_navigation_once(generate, tmp_path):
     generate.write(tmp_path)
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     made = {f"_generated/{path.stem}" for path in tmp_path.glob("*.md")}
-    assert sorted(listed) == sorted(pages | made)
+    assert sorted(listed) == sorted(pages | made | {"_generated/gallery/index"})
     assert listed.index("privacy") < 3
 
 
@@ -100,7 +100,9 @@ def test_a_docstring_gives_the_meaning_of_a_key(generate):
 
 
 def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
-    words = ["--fail-on-warning", "--keep-going", "--quiet", "-b", "html", "-d", tmp_path / "trees", DOCS]
+    # tests/workflow/test_gallery.py runs the scripts of the gallery.
+    words = ["--fail-on-warning", "--keep-going", "--quiet", "-D", "plot_gallery=0", "-b", "html"]
+    words += ["-d", tmp_path / "trees", DOCS]
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", *words, tmp_path / "html"], cwd=ROOT, capture_output=True, text=True
     )
@@ -110,6 +112,7 @@ def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
     assert [found for path in pages for found in REMOTE.findall(path.read_text(encoding="utf-8"))] == []
     sheets = [path.read_text(encoding="utf-8") for path in (tmp_path / "html").rglob("*.css")]
     assert not any(re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet) for sheet in sheets)
+    assert len(list((tmp_path / "html" / "_generated" / "gallery").glob("plot_*.html"))) == 12
     api = (tmp_path / "html" / "_generated" / "api.html").read_text(encoding="utf-8")
     plots = [f"{one.__module__}.{one.__name__}" for one in map(face.find("plot").__getattr__, dir(face.find("plot")))]
     names = [f"partywise.{face.HOME[name]}.{name}" for name in face.__all__ if name != "plot"]
