@@ -26,6 +26,13 @@ def class_probabilities(scores: np.ndarray) -> np.ndarray:
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
+def class_losses(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Logarithmic loss (n,), in nats, of scores (n, k) at labels 0 .. k-1."""
+    highest = scores.max(axis=1)
+    whole = highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1))
+    return np.asarray(whole - scores[np.arange(len(y)), y.astype(np.intp)])
+
+
 def class_derivatives(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First derivatives (n, k) of the logarithmic loss of labels 0 .. k-1 by the scores (n, k), and curvatures (n, k).
 

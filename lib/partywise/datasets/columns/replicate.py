@@ -56,13 +56,15 @@ def split_columns(
     return parties
 
 
-def check_values(X: np.ndarray, y: np.ndarray, loss: Criterion) -> None:
-    """ValueError for a value that is not finite, and for a label that is neither 0 nor 1 where there are classes."""
+def check_values(X: np.ndarray, y: np.ndarray, loss: Criterion, classes: int = 2) -> None:
+    """ValueError for a value that is not finite, and for a label that is not 0 .. classes - 1 where there are some."""
     for name, values in (("y", y), ("X", X)):
         if not np.isfinite(values).all():
             raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
-    if loss == CLASSES and not np.isin(y, (0, 1)).all():
-        other = y[~np.isin(y, (0, 1))][0]
+    if loss == CLASSES and not np.isin(y, np.arange(classes)).all():
+        other = y[~np.isin(y, np.arange(classes))][0]
+        if classes > 2:
+            raise ValueError(f"y has the label {other:g}: loss {CLASSES!r} takes 0 to {classes - 1} here.")
         raise ValueError(
             f"y has the label {other:g}: loss {CLASSES!r} takes 0 and 1; code the two classes so, or use {NUMBERS!r}."
         )

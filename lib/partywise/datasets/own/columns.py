@@ -16,7 +16,7 @@ from .grammar import ColumnBlock
 def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     """(rows,) numbers, or numbers of levels."""
     if column.levels is not None:
-        found = _level_numbers(table, column, column.levels)
+        found = level_numbers(table, column.name, column.levels)
     elif column.time_format:
         found = numbers_of(replace(table, form=replace(table.form, time_format=column.time_format)), column.name)
     else:
@@ -29,13 +29,14 @@ def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     return found
 
 
-def _level_numbers(table: TextTable, column: ColumnBlock, levels: Sequence[str]) -> np.ndarray:
+def level_numbers(table: TextTable, name: str, levels: Sequence[str]) -> np.ndarray:
+    """(rows,) numbers of the levels of a column of complete rows; DataMissing for an entry that is none of them."""
     number = {level: float(k) for k, level in enumerate(levels)}
-    texts = table.column(column.name)
+    texts = table.column(name)
     for text, line in zip(texts, table.lines, strict=True):
         if text not in number:
             raise DataMissing(
-                f"{table.file}: {column.name} is {text!r} in row {line}: {nearest(text, number, 'its levels are')}; "
+                f"{table.file}: {name} is {text!r} in row {line}: {nearest(text, number, 'its levels are')}; "
                 "correct it, or add the level."
             )
     return np.array([number[text] for text in texts])

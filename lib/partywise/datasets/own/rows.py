@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import DataMissing
 from ..column_facts import INDICATOR, ColumnFacts
 from ..tables import Table
-from .columns import numbers_of, values
+from .columns import level_numbers, numbers_of, values
 from .csv import TextTable
 from .indicators import indicators
 from .labels import class_labels
@@ -176,7 +176,9 @@ def check_count(settings: OwnTables, found: int, hint: str = "") -> None:
 
 
 def label_values(settings: OwnTables, table: TextTable, name: str) -> np.ndarray:
-    """(rows,) labels: 0 and 1 of two classes, or numbers in their declared range."""
+    """(rows,) labels: 0 and 1 of two classes, the numbers of more, or numbers in their declared range."""
+    if settings.class_names:
+        return level_numbers(table, name, settings.class_names)
     if settings.binary_labels:
         return class_labels(table, name, settings.positive)
     found = numbers_of(table, name)

@@ -52,6 +52,8 @@ class OwnTables(OwnFiles, ColumnSettings):
     user: str | None = None
     rows_per_user: Count | None = None
 
+    # Entries of the response in the order of its classes, where there are more than two.
+    class_names: ClassVar[tuple[str, ...]] = ()
     # Names that protocols use themselves.
     reserved_names: ClassVar[tuple[str, ...]] = ()
     # Whether a category becomes an indicator of each level but the first, or stays one column of the levels' numbers.

@@ -89,4 +89,5 @@ def select_rows(table: Table, settings: RowSettings, drawn: Mapping[str, np.ndar
         names=table.names,
         column_facts=table.column_facts,
         criterion=settings.loss_in_force,
+        classes=len(getattr(settings, "class_names", ())) or 2,
     )

@@ -14,6 +14,8 @@ from ...trees.options import (
     ScatteringOptions,
     TableOptions,
     TablesOptions,
+    TreeOptions,
+    require_classes,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +47,11 @@ def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
             raise ConfigError(f"{at}: inference is {options.inference!r}, and test_share 0 leaves no rows to score.")
     if case.settings.loss_in_force == NUMBERS and getattr(options, "residual_bound", 0) is None:
         _check_bound(options, at)
+    if isinstance(options, TreeOptions):
+        try:
+            require_classes(options, method.protocol_name, len(getattr(case.settings, "class_names", ())))
+        except ValueError as error:
+            raise ConfigError(f"{at}: {error}") from None
     _check_declared(case.settings, case.parties, options, at)
 
 

@@ -20,12 +20,12 @@ from ...trees.model import Column, PublicFacts
 class TreeData:
     """One replicate: labels of the active party, columns of all.
 
-    y : (N,) float64, 0 and 1 or numbers
+    y : (N,) float64, numbers of classes or numbers
     X : (N, d) float64, raw values
     train : (N,) bool, the rows that train where there is one fold; the others test
     order : (N,) int, a random permutation that is cut into folds where there are several; a person has one place
     names : (d,) str; column_facts : of each column
-    criterion : loss of the task
+    criterion : loss of the task; classes : number of classes
     ids : (N,) str, names of the records, of own tables
     """
 
@@ -37,14 +37,15 @@ class TreeData:
     column_facts: tuple[ColumnFacts, ...]
     criterion: Criterion
     ids: np.ndarray | None = None
+    classes: int = 2
 
     def __post_init__(self) -> None:
-        check_values(self.X, self.y, self.criterion)
+        check_values(self.X, self.y, self.criterion, self.classes)
 
     def public(self) -> PublicFacts:
         """The part that everyone may know: names, what is declared of the columns, the loss."""
         columns = tuple(map(_column, self.names, self.column_facts))
-        return PublicFacts(columns, self.criterion)
+        return PublicFacts(columns, self.criterion, self.classes)
 
 
 def _column(name: str, column_facts: ColumnFacts) -> Column:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...models.criteria import CLASSES, Criterion
 from ...models.links import LOGIT
-from ...models.losses import losses
+from ...models.losses import class_losses, class_probabilities, losses
 from ...trees.model import Ensemble
 from ...trees.options import TreeOptions
 
@@ -15,14 +15,18 @@ EDGE = float(np.finfo(float).eps)
 
 
 def predictions(scores: np.ndarray, options: TreeOptions, criterion: Criterion) -> np.ndarray:
-    """(n,) probabilities of label 1, or predicted responses, from scores (n,)."""
+    """(n,) probabilities of label 1, or predicted responses, from scores (n,); of more classes (n, k) theirs."""
+    if scores.ndim == 2:
+        return class_probabilities(scores)
     return scores if criterion != CLASSES or options.algo == "rf" else LOGIT.mean(scores)
 
 
 def loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion) -> float:
-    """Mean squared error, or log-loss in nats, of scores (n,) at responses y (n,); NaN without rows."""
+    """Mean squared error, or log-loss in nats, of scores (n,) or (n, k) at responses y (n,); NaN without rows."""
     if not len(y):
         return float("nan")
+    if scores.ndim == 2:
+        return float(np.mean(class_losses(scores, y)))
     if criterion == CLASSES and options.algo == "rf":
         return float(np.mean(_forest_loss(scores, y)))
     return float(np.mean(losses(scores, y, criterion)))
@@ -36,7 +40,7 @@ def published_loss(scores: np.ndarray, y: np.ndarray, options: TreeOptions) -> f
 
 def steps(ensemble: Ensemble, options: TreeOptions) -> np.ndarray:
     """Numbers of trees after which a loss is kept: none, every ``eval_freq`` of them, and all."""
-    n_trees = len(ensemble.trees)
+    n_trees = len(ensemble.trees) // ensemble.outputs
     return np.unique([*range(0, n_trees, options.eval_freq), n_trees])
 
 

@@ -74,6 +74,7 @@ class TreeExamples(ExampleFits):
     path_train_loss: np.ndarray | None = example("loss on the training rows along the trees", "path_step")
     path_test_loss: np.ndarray | None = example("loss on the test rows along the trees", "path_step")
     table_column: np.ndarray | None = example("number of the column of a table", "table")
+    table_class: np.ndarray | None = example("number of the class to whose score a table adds", "table")
     table_edges: np.ndarray | None = example("right end of a bin, in the unit of its column", "table", "bucket")
     table_values: np.ndarray | None = example("what the bin adds to the score", "table", "bucket")
     table_noise: np.ndarray | None = example(

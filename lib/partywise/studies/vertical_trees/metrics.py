@@ -28,13 +28,13 @@ def metrics(
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
     kept, selection = select_trees(estimate.ensemble, X, y, options, data.criterion)
-    found = estimate_measures(estimate, train, spec) | TreeMeasures(n_trees=len(kept.trees)) | selection
+    found = estimate_measures(estimate, train, spec) | TreeMeasures(n_trees=len(kept.trees) // kept.outputs) | selection
     scores, numbers = kept.scores(X), TreeMeasures.of(estimate.numbers)
     if not np.isfinite(scores).all():
         return found | numbers | TreeMeasures(diverged=True)
     found |= quality(scores, y, options, data.criterion) | numbers
     found |= TreeMeasures(
-        worse_than_mean=worse_than_mean(scores, y, float(data.y[train].mean()), options, data.criterion),
+        worse_than_mean=worse_than_mean(scores, y, data.y[train], options, data.criterion),
         residual_clip_share=clip_share(kept, data, train, spec.options),
     )
     if estimate.scores is not None:
@@ -47,7 +47,9 @@ def estimate_measures(estimate: Estimate, train: np.ndarray, spec: MethodSpec[ob
     found = TreeMeasures(n_protected=int(train.sum())) | TreeMeasures.of(estimate.numbers)
     if options_of(estimate, spec).select_by != "none" and not train.all():
         return found
-    return found | TreeMeasures(n_trees=len(estimate.ensemble.trees), best_trees=None, selected_on_test=False)
+    return found | TreeMeasures(
+        n_trees=int(steps(estimate.ensemble, options_of(estimate, spec))[-1]), best_trees=None, selected_on_test=False
+    )
 
 
 def ledger(releases: Ledger, names: tuple[str, ...], spec: MethodSpec[object, Spec, RowSettings]) -> TreeMeasures:
@@ -73,13 +75,23 @@ def options_of(estimate: Estimate, spec: MethodSpec[object, object, object]) -> 
 def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion) -> TreeMeasures:
     """Quality of scores (n,) at responses (n,): what the criterion defines, None for the rest and without rows.
 
-    ``published_loss`` is the source's key of selection.
+    ``published_loss`` is the source's key of selection. Of more than two classes, scores (n, k), the area is the mean
+    over classes of that of a class against the rest.
     """
     found = TreeMeasures(log_loss=None, auc=None, accuracy=None, mse=None, published_loss=None)
     if not len(y):
         return found
     if criterion != CLASSES:
         return found | TreeMeasures(mse=loss(scores, y, options, criterion))
+    if scores.ndim == 2:
+        p = predictions(scores, options, criterion)
+        areas = [rank_auc(p[y == j, j], p[y != j, j]) for j in range(p.shape[1])]
+        known = [area for area in areas if area is not None]
+        return found | TreeMeasures(
+            log_loss=loss(scores, y, options, criterion),
+            auc=float(np.mean(known)) if len(known) == len(areas) else None,
+            accuracy=float(np.mean(p.argmax(axis=1) == y)),
+        )
     return found | TreeMeasures(
         log_loss=loss(scores, y, options, criterion),
         auc=rank_auc(scores[y == 1], scores[y == 0]),
@@ -89,11 +101,17 @@ def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: 
 
 
 def worse_than_mean(
-    scores: np.ndarray, y: np.ndarray, mean: float, options: TreeOptions, criterion: Criterion
+    scores: np.ndarray, y: np.ndarray, training: np.ndarray, options: TreeOptions, criterion: Criterion
 ) -> bool | None:
-    """Whether the loss exceeds that of the training rows' mean response for everybody; None without test rows."""
+    """Whether the loss exceeds that of the mean of the training responses for everybody; None without test rows."""
     if not len(y):
         return None
+    mean = float(training.mean())
+    if scores.ndim == 2:
+        shares = np.bincount(training.astype(np.intp), minlength=scores.shape[1]) / len(training)
+        with np.errstate(divide="ignore"):
+            surprise = -np.log(shares[y.astype(np.intp)])
+        return loss(scores, y, options, criterion) > float(surprise.mean())
     if criterion != CLASSES:
         return loss(scores, y, options, criterion) > float(np.mean((y - mean) ** 2))
     constant = np.full(len(y), mean)
@@ -162,8 +180,8 @@ def estimate_examples(estimate: Estimate, train: np.ndarray, spec: MethodSpec[ob
 def shown_tables(ensemble: Ensemble) -> TreeExamples:
     """Columns, cuts, values and noise of the tables of a model, padded by NaN; nothing where it has none.
 
-    table_column : (table,); table_edges, table_values, table_noise : (table, bin), an edge is the right end of its
-        bin
+    table_column : (table,), and table_class of more than two classes
+    table_edges, table_values, table_noise : (table, bin), an edge is the right end of its bin
     """
     if not ensemble.tables:
         return TreeExamples()
@@ -175,4 +193,7 @@ def shown_tables(ensemble: Ensemble) -> TreeExamples:
         if table.noise is not None:
             noise[row, : len(table.noise)] = table.noise
     columns = np.array([table.feature for table in ensemble.tables], dtype=float)
-    return TreeExamples(table_column=columns, table_edges=edges, table_values=values, table_noise=noise)
+    found = TreeExamples(table_column=columns, table_edges=edges, table_values=values, table_noise=noise)
+    if ensemble.outputs == 1:
+        return found
+    return found | TreeExamples(table_class=np.array([table.output for table in ensemble.tables], dtype=float))

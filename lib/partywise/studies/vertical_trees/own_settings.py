@@ -10,10 +10,34 @@ from ...datasets.own.table_files import OwnTables
 
 @dataclass(frozen=True, kw_only=True)
 class TableSettings(OwnTables, RowSettings):
-    """Own data: a file of each party, whose rows carry ids."""
+    """Own data: a file of each party, whose rows carry ids.
+
+    classes : entries of the response, where it has more than two; which ones there are is public
+    """
+
+    classes: tuple[str, ...] | None = None
 
     reserved_names = ("dealer",)
     indicators = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.classes is None:
+            return
+        if not self.binary_labels or self.positive is not None:
+            other = "loss" if self.positive is None else "positive"
+            raise ValueError(
+                f"classes and {other} are {list(self.classes)} and {getattr(self, other)!r}: leave one of them out."
+            )
+        if len(set(self.classes)) < max(3, len(self.classes)):
+            raise ValueError(
+                f"classes is {list(self.classes)}: give at least three and none twice; of two, positive names one."
+            )
+
+    @property
+    def class_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Entries of the response in the order of its classes, where there are more than two."""
+        return self.classes or ()
 
     def levels_of(self, number: int) -> tuple[str, ...]:
         """Names of the levels of a column that is a category."""

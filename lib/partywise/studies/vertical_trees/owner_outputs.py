@@ -39,7 +39,10 @@ def owner_outputs(
     kept, _ = select_trees(estimate.ensemble, data.X[~train], data.y[~train], options, data.criterion)
     scores = kept.scores(data.X)
     with np.errstate(over="ignore", invalid="ignore"):
-        values = {"observed": data.y, "predicted": predictions(scores, options, data.criterion)}
+        predicted = predictions(scores, options, data.criterion)
+    values = {"observed": data.y, "predicted": predicted if predicted.ndim == 1 else predicted.argmax(axis=1) * 1.0}
+    for level, own in zip(spec.settings.class_names, predicted.T if predicted.ndim > 1 else (), strict=True):
+        values[f"probability of {level}"] = own
     return OwnerReport(data.ids, ~train, values, model(replace(estimate, ensemble=kept), spec))
 
 
@@ -59,10 +62,15 @@ def model(estimate: Estimate, spec: MethodSpec[object, object, TableSettings]) -
     """Trees and tables by column names; thresholds of columns that are unknown here are undefined."""
     options, public = options_of(estimate, spec), spec.public
     assert isinstance(public, PublicFacts)
+    levels, columns = spec.settings.class_names, spec.settings.columns
+    if levels:
+        what = f"{SCALE}; each class has a score, and probabilities are in proportion to e to the power of scores."
+        models = zip(levels, estimate.ensemble.by_output(), strict=True)
+        return {"kind": "trees", "scale": what, "classes": [{"name": c} | tree_rows(one, columns) for c, one in models]}
     raw = predictions(np.ones(1), options, public.criterion)[0] == 1.0
     what = "the prediction is the score" if raw else "the score is the log odds of label 1"
     about = {"kind": "trees", "scale": f"{SCALE}; {what}."}
-    return about | tree_rows(estimate.ensemble, spec.settings.columns)
+    return about | tree_rows(estimate.ensemble, columns)
 
 
 def tree_rows(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str, object]:

@@ -62,7 +62,8 @@ def _text(one: TableFile, settings: OwnTables, ids: Sequence[str], users: Sequen
     columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}
     columns |= {column.name: column_of(column, n) for column in one.columns}
     if settings.response_of(one) is not None:
-        columns[settings.response] = labels_of(settings.binary_labels, settings.positive, n)
+        given = settings.binary_labels, settings.positive, n, settings.class_names
+        columns[settings.response] = labels_of(*given)
         if settings.user is not None:
             columns[settings.user] = ids if users is None else users
     columns |= {name: in_turn((1, 2), n) for name in one.label_columns.values()}

@@ -107,6 +107,6 @@ def column_of(column: ColumnBlock, n: int) -> list[str]:
     return in_turn((inside, cuts[0] - 1.0 if inside > cuts[0] else cuts[-1] + 1.0), n)
 
 
-def labels_of(classes: bool, positive: str | float | None, n: int) -> list[str]:
-    """Labels of both classes in turn; 1 and 2 where they are numbers, which every family of responses takes."""
-    return in_turn(entries_of_classes(positive) if classes else (1, 2), n)
+def labels_of(classes: bool, positive: str | float | None, n: int, names: Sequence[str] = ()) -> list[str]:
+    """Labels of all classes in turn; 1 and 2 where they are numbers, which every family of responses takes."""
+    return in_turn(names or (entries_of_classes(positive) if classes else (1, 2)), n)

@@ -32,6 +32,9 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     kinds = ("column", "edges", "values", "noise")
     fits = {e: tuple(example_fit(shown, f"table_{kind}", method, e) for kind in kinds) for e in epsilons}
     columns, _, values, _ = fits[epsilons[-1]]
+    classes = example_fit(shown, "table_class", method, epsilons[-1]) if "table_class" in shown else None
+    if classes is not None and not np.isfinite(classes).any():
+        classes = None
     spread = np.nan_to_num(np.nanmax(values, 1, initial=0) - np.nanmin(values, 1, initial=0))
     order = [row for row in np.argsort(-spread).tolist()[:PANELS] if np.isfinite(columns[row])]
     abreast, settings = min(COLUMNS, len(order)), plan_behind(cube).cases[case].settings
@@ -43,7 +46,8 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     for ax, row in zip(axes, order, strict=False):
         _panel(ax, fits, row)
         number = int(columns[row])
-        ax.set_xlabel(names[number] if number < len(names) else f"column {number}")
+        of_class = "" if classes is None else f", class {level_name(settings, int(classes[row]))}"
+        ax.set_xlabel((names[number] if number < len(names) else f"column {number}") + of_class)
         bins = int(np.isfinite(fits[epsilons[-1]][2][row]).sum())
         name_levels(ax, settings.levels_of(number), bins)
     highest = max(float(np.nanmax(np.abs(own[2][order]))) for own in fits.values())
@@ -54,6 +58,12 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}, first replicate"
     heading(figure, f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bin")
     return figure
+
+
+def level_name(settings: object, number: int) -> str:
+    """A class by its name, where it has one."""
+    names = getattr(settings, "class_names", ())
+    return str(names[number]) if number < len(names) else str(number)
 
 
 def name_levels(ax: Axes, levels: Sequence[str], bins: int) -> None:
