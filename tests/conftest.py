@@ -15,6 +15,8 @@ import pytest
 from launching.surroundings import BYTECODE
 from pipeline import ROOT, TINY, copy_project, launch
 
+# Figures are drawn without a display, also where there is one.
+os.environ.setdefault("MPLBACKEND", "agg")
 # As `./run` does it: without bytecode collecting alone takes four times as long, and every process that a test starts
 # compiles all that it imports.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):

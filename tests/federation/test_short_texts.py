@@ -74,6 +74,7 @@ def test_an_estimator_shows_what_was_given_and_no_array(fitted):
 
 def test_a_run_and_an_alignment_say_who_took_part():
     parties = [pw.Party(f"client {k}", "client", {"X": np.zeros((500, 3))}) for k in (1, 2)]
+    assert repr(parties[0]) == "Party(name='client 1', role='client', columns=())", "records are nobody else's business"
     spec = SimpleNamespace(options=None)
     run = pw.Run(parties, epsilon=1.0, fold=None, rng_for=pw.Streams(7), spec=spec, extra=("server",))
     assert repr(run) == "Run of client 1, client 2, server at epsilon 1: 0 messages sent"

@@ -109,6 +109,17 @@ def test_given_axes_keep_their_title_and_legend_and_a_notebook_its_style(fitted)
     assert dict(plt.rcParams) == before
 
 
+@pytest.mark.parametrize("backend", ["agg", "svg", "pdf"])
+def test_whatever_the_backend_is(backend, fitted, tmp_path):
+    before = plt.get_backend()
+    plt.switch_backend(backend)
+    try:
+        pw.plot.privacy_curve(fitted).figure.savefig(tmp_path / "curve.png")
+    finally:
+        plt.switch_backend(before)
+    assert (tmp_path / "curve.png").stat().st_size > 1000
+
+
 def test_the_figure_of_the_tracing_attack_draws_with_it(monkeypatch):
     from invented import invented
     from partywise.studies.privacy_audit.figures import tracing

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol
 
@@ -59,7 +59,7 @@ class Party:
 
     name: str
     role: str
-    block: Mapping[str, np.ndarray]
+    block: Mapping[str, np.ndarray] = field(repr=False)
     columns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypedDict, cast
+from typing import Literal, TypedDict
 
 import matplotlib as mpl
 import numpy as np
@@ -13,7 +13,6 @@ import xarray as xr
 from matplotlib import pyplot as plt
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
@@ -151,7 +150,7 @@ def one_panel(ax: Axes | None, width: float, height: float, title: str) -> Itera
         yield own
         if own.get_legend_handles_labels()[0]:
             legend_below(figure, [own], 2)
-            figure.set_figheight(height + figure.legends[0].get_window_extent(_renderer(figure)).height / figure.dpi)
+            figure.set_figheight(height + figure.legends[0].get_window_extent().height / figure.dpi)
         heading(figure, title)
 
 
@@ -192,7 +191,7 @@ def legend_of(figure: Figure, handles: Sequence[Artist], labels: list[str], colu
     """A legend below all panels, as `legend_below` makes one, of these entries."""
     for count in range(min(columns, max(1, len(labels))), 0, -1):
         legend = figure.legend(handles, labels, loc="outside lower center", ncols=count)
-        needed = legend.get_window_extent(_renderer(figure)).width / figure.dpi + 2 * MARGIN
+        needed = legend.get_window_extent().width / figure.dpi + 2 * MARGIN
         if needed <= figure.get_figwidth():
             return
         if count > 1:
@@ -209,7 +208,7 @@ def heading(figure: Figure, words: str) -> None:
 
     def width(line: str) -> float:
         text.set_text(line)
-        return float(text.get_window_extent(_renderer(figure)).width)
+        return float(text.get_window_extent().width)
 
     lines = [line for given in words.split("\n") for line in _even(given, width, room * figure.dpi)]
     text.set_text("\n".join(lines))
@@ -236,11 +235,6 @@ def _break_lines(words: str, width: Callable[[str], float], room: float) -> list
         else:
             lines[-1] = longer
     return lines
-
-
-def _renderer(figure: Figure) -> RendererAgg:
-    renderer: RendererAgg = cast(FigureCanvasAgg, figure.canvas).get_renderer()
-    return renderer
 
 
 # Label of a figure that shows nothing.
