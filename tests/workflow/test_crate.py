@@ -9,6 +9,7 @@ import math
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ import pytest
 
 from crate.content import crate_of, records_shown
 from crate.croissant import FITS
-from crate.metadata import METADATA, Crate
+from crate.metadata import METADATA, Crate, metadata
 from crate_contexts import issues
+from partywise.datasets.catalogue import RESOURCES
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
 from pipeline import RESULTS, ROOT, STUDY, Planned, copy_project, copy_run, edit, planned
@@ -115,6 +117,16 @@ def test_every_job_is_an_action_with_its_time_and_what_it_read(finished, entitie
     for name, digest in held.items():
         assert entities[f"{RESULTS}/{STUDY}/{name}"]["sha256"] == digest
     assert len(entities[f"#{STUDY}/code_sha256"]["value"]) == 64
+
+
+def test_a_data_set_that_a_job_reads_is_named_with_its_pin_and_licence(finished, made):
+    first, *rest = made.jobs
+    read = replace(made, jobs=[replace(first, reads=[*first.reads, "#data/abalone"]), *rest])
+    with contextlib.chdir(finished):
+        found = {one["@id"]: one for one in json.loads(metadata(read))["@graph"]}
+    about, pinned = found["#data/abalone"], RESOURCES["abalone"]
+    assert (about["@type"], about["sha256"], about["license"]) == ("Dataset", pinned.sha256, pinned.licence)
+    assert {"@id": "#data/abalone"} in found["#run"]["object"] and made.datasets == []
 
 
 def test_the_same_run_gives_the_same_bytes(finished, made, tmp_path):

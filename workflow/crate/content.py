@@ -158,7 +158,10 @@ def _jobs(folder: Path, study: str, plan: Plan, private: set[str]) -> Iterator[J
         made = [str(place / one) for one in wrote if place and not {one, Path(one).stem} & private]
         yield Job(rule, study, name, reads, [*made, str(record)], values or [], *_times(record))
 
-    drawn = {name: list(job("generate", name, [configuration])) for name in data_blocks(plan)}
+    drawn = dict[str, list[Job]]()
+    for name, cases in data_blocks(plan).items():
+        files = dict.fromkeys(f"#data/{one}" for case in cases for one in plan.cases[case].resources)
+        drawn[name] = list(job("generate", name, [configuration, *files]))
     fits = list[Job]()
     for name, block in blocks(plan).items():
         fits += job("fit", name, [configuration, *(one.makes[-1] for one in drawn[block.data])])

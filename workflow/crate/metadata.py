@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 
 from partywise import __version__
+from partywise.datasets.catalogue import RESOURCES
 from place import ROOT
 
 from .entities import Entity, Item, entity, file_entity, refer, value_entity
@@ -37,7 +38,9 @@ RULES = ("generate", "fit", "collect", "figure")
 
 @dataclass(frozen=True)
 class Job:
-    """A job of the run. rule, study, name : of its provenance record; reads, makes : paths of files in the crate
+    """A job of the run.
+
+    rule, study, name : of its provenance record; reads : entities that it read; makes : files in the crate
     values : names of values that it was made with; start, end : ISO 8601, empty where nobody knows
     """
 
@@ -105,6 +108,11 @@ class Crate:
     def federated(self) -> bool:
         """Whether the federated-learning profile holds: rows at clients, and an output model in the crate."""
         return bool(self.apart) and all(one.horizontal and one.estimate for one in self.apart)
+
+    @property
+    def datasets(self) -> list[str]:
+        """Data sets that jobs read, by the names of their entities; they are fetched, and not in the crate."""
+        return list(dict.fromkeys(name for job in self.jobs for name in job.reads if name.startswith("#data/")))
 
     @property
     def rules(self) -> list[str]:
@@ -197,6 +205,10 @@ def _parameters(crate: Crate) -> Iterator[Entity]:
     seed = {"name": "root_seed", "value": crate.seed, "exampleOfWork": refer(["#root_seed"])}
     yield entity("#root_seed/value", "PropertyValue", **seed)
     yield from (value_entity(name, value) for name, value in crate.values.items())
+    for name in crate.datasets:
+        one = RESOURCES[name.removeprefix("#data/")]
+        about = {"description": f"{one.shape}, in {one.archive} of {one.package} {one.version}", "sha256": one.sha256}
+        yield entity(name, "Dataset", name=name.removeprefix("#data/"), license=one.licence, **about)
 
 
 def _files(crate: Crate) -> Iterator[Entity]:
@@ -218,7 +230,7 @@ def _actions(crate: Crate) -> Iterator[Entity]:
         name=f"Run of {crate.name}",
         description=f"{len(crate.jobs)} jobs of {len(crate.rules)} rules, resumed or not: what is current of each",
         instrument=refer([WORKFLOW]),
-        object=refer([crate.configuration, "#root_seed/value"]),
+        object=refer([crate.configuration, "#root_seed/value", *crate.datasets]),
         result=refer(dict.fromkeys(path for job in crate.jobs for path in job.makes)),
         # Where the start of one job is unknown, so is that of the run.
         startTime=min(starts) if all(starts) else None,
