@@ -34,6 +34,7 @@ from launching.words import (
 from launching.writable import check_writable
 from partywise.errors import ConfigError
 from partywise.project import command as verb
+from partywise.project import exit_code
 from place import RECORD, ROOT, Place, shipped
 from plain_names import NoPlainName, plain_names
 
@@ -130,4 +131,4 @@ def ask(words: Sequence[str], command: Sequence[str], folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(lambda: main(sys.argv[1:])))
