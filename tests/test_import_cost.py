@@ -24,6 +24,12 @@ def foreign(what: str) -> set[str]:
     return {name for name in done.stdout.split() if name.partition(".")[0] not in own}
 
 
+def test_all_names_import_without_the_modules_of_unix():
+    """So that the library is not tied to it where only parties apart and runs are."""
+    absent = "sys.modules.update(dict.fromkeys(('fcntl', 'grp', 'pwd', 'resource', 'termios')))"
+    assert foreign(f"{absent}; import partywise; [getattr(partywise, name) for name in dir(partywise)]") >= {"numpy"}
+
+
 def test_the_core_is_where_it_is_looked_for():
     assert set(CORE) <= set(MODULES)
 

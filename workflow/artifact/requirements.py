@@ -30,6 +30,15 @@ No graphics card, no root, no compiler and no service is needed: Python 3.11 or 
 x86_64 is what is tested. The network is used twice: by the set-up, for the packages of the lock, and by the first run,
 for the data sets of its configuration ([sources](sources.md)); after that nothing is downloaded. `config/smoke.yaml`
 downloads no data.
+
+| system | the library alone | `./run`, the pipeline, parties apart |
+|---|---|---|
+| Linux, x86_64 | tested | tested |
+| macOS | not tried | not tried |
+| Windows | not tried | does not run; WSL 2, which is a Linux, was not tried |
+
+All names of `partywise` import without the modules that only Unix has, which is tested on Linux. The rest needs `sh`, and
+`flock` to hold its folders: macOS has both, Windows has neither.
 """
 
 
