@@ -37,8 +37,8 @@ downloads no data.
 | macOS | not tried | not tried |
 | Windows | not tried | does not run; WSL 2, which is a Linux, was not tried |
 
-All names of `partywise` import without the modules that only Unix has, which is tested on Linux. The rest needs `sh`, and
-`flock` to hold its folders: macOS has both, Windows has neither.
+All names of `partywise` import without the modules that only Unix has, which is tested on Linux. The rest needs `sh`
+and, to hold its folders, `flock`: macOS has both, Windows has neither.
 """
 
 
