@@ -142,7 +142,7 @@ def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[s
     from .datasets.own.columns import values
     from .datasets.own.grammar import check_untold, is_typed
     from .datasets.own.indicators import indicators
-    from .datasets.own.plausible import check_bounds, check_marks, places_of
+    from .datasets.own.plausible import check_entries
     from .datasets.own.records.load import check_count, complete, contents, open_table, record_names
 
     try:
@@ -157,10 +157,7 @@ def _records(settings: ScoredTable, file: str, names: list[str]) -> tuple[list[s
     found = dict[str, np.ndarray]()
     for column, divided in columns:
         numbers = values(table, column)
-        if column.bounds is not None:
-            check_bounds(numbers, column.bounds, column.name, "bounds", places_of(table))
-        elif column.levels is None:
-            check_marks(numbers, column.name, places_of(table))
+        check_entries(numbers, column, table)
         made = zip(column.names, indicators(numbers, column), strict=True) if divided else [(column.label, numbers)]
         found |= dict(made)
     check_count(len(table.rows), settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -213,8 +213,8 @@ class Estimate:
     arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = field(default_factory=dict)
 
 
-def check_ensemble(ensemble: Ensemble, d: int) -> None:
-    """ValueError unless it can score records of d columns."""
+def check_ensemble(ensemble: Ensemble, d: int, known: Collection[int] | None = None) -> None:
+    """ValueError unless it can score records of d columns; ``known``: those whose thresholds it has, by default all."""
     numbers = [ensemble.base, ensemble.weight]
     if ensemble.outputs < 1 or len(ensemble.trees) % ensemble.outputs:
         raise ValueError(f"it has {len(ensemble.trees)} trees for {ensemble.outputs} scores, not as many of each")
@@ -226,7 +226,8 @@ def check_ensemble(ensemble: Ensemble, d: int) -> None:
         parents = np.tile(np.flatnonzero(inner), 2)
         if np.any(tree.feature < LEAF) or np.any(tree.feature >= d) or np.any((children <= parents) | (children >= m)):
             raise ValueError(f"tree {k} names columns or nodes that are not there")
-        numbers += [*tree.threshold[inner].tolist(), *tree.value[~inner].tolist()]
+        own = inner if known is None else inner & np.isin(tree.feature, list(known))
+        numbers += [*tree.threshold[own].tolist(), *tree.value[~inner].tolist()]
     for k, table in enumerate(ensemble.tables):
         if (
             not 0 <= table.feature < d

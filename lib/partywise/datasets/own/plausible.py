@@ -39,16 +39,21 @@ def check_column(values: np.ndarray, column: ColumnBlock, table: TextTable) -> N
     check_varies(values, table, column.name)
     if table.file.startswith(ELSEWHERE):
         return
-    if column.bounds is not None:
-        check_bounds(values, column.bounds, column.name, "bounds", places_of(table))
-    elif column.levels is None:
-        check_marks(values, column.name, places_of(table))
+    check_entries(values, column, table)
     if column.edges is not None and len(set(np.searchsorted(column.edges, values).tolist())) == 1:
         raise DataMissing(
             f"{table.file}: {column.name} lies between the same two of its edges {list(column.edges)} in all "
             f"{len(values)} rows ({values[0]:g} in row {table.lines[0]}): is it in another unit? correct the edges, or "
             "the column."
         )
+
+
+def check_entries(values: np.ndarray, column: ColumnBlock, table: TextTable) -> None:
+    """DataMissing for values that the declared bounds do not expect, or that often stand for missing ones."""
+    if column.bounds is not None:
+        check_bounds(values, column.bounds, column.name, "bounds", places_of(table))
+    elif column.levels is None:
+        check_marks(values, column.name, places_of(table))
 
 
 def check_label(values: np.ndarray, table: TextTable, name: str, bounds: tuple[float, float] | None) -> None:

@@ -8,12 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ...datasets.own.remote.columns import new_records
+from ...datasets.own.remote.placeholders import check_count
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
 from ...randomness import Streams
 from ..cells import executions
 from ..data import generate
+from .scoring import MODEL, read_part, with_made_up_parts, with_own_part
 from .settings import Deployment
 
 RECORDS = "list of records"
@@ -32,13 +37,20 @@ class Part:
 
 
 def parts(
-    deployments: Sequence[Deployment], configuration: str, me: str, folder: Path, resources: Path = Path("resources")
+    deployments: Sequence[Deployment],
+    configuration: str,
+    me: str,
+    folder: Path,
+    resources: Path = Path("resources"),
+    model: Path | None = None,
 ) -> list[Part]:
     """The runs of a data holder or a place without data, from its own files in ``folder``, which are read once.
 
     ``deployments`` are fits of one block; ``configuration`` is the digest of the shared one, the salt of that of the
-    records.
+    records; ``model`` is the file with the party's part of a model, where new records are scored.
     """
+    if deployments[0].network.score is not None:
+        return [_scored_part(deployments[0], configuration, me, folder, model or folder / MODEL)]
     runs, agreed, ids = wholes(deployments, me, folder, resources)
     facts, found = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}, list[Part]()
     for run in runs:
@@ -56,6 +68,22 @@ def parts(
     return found
 
 
+def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Path, model: Path) -> Part:
+    """The run that scores new records, from a party's file of them and its part of the model."""
+    run, _, _ = whole(deployment, "", folder)
+    party, files = next((one for one in run.parties if one.name == me), None), deployment.network.score
+    assert files is not None
+    if party is None:
+        with_own_part(deployment, run, me, np.empty(0), None)
+        return Part(run, {})
+    part, fitted = read_part(deployment, party, model)
+    settings = deployment.plan.cases[deployment.network.case].settings
+    ids, X = new_records(settings, me, files[me], folder)
+    check_count(len(ids), me, files[me], deployment.rows)
+    with_own_part(deployment, run, me, X, part)
+    return Part(run, {RECORDS: _digest(configuration, (ids,)), "model that scores": fitted}, ids)
+
+
 def whole(
     deployment: Deployment, me: str, folder: Path, resources: Path = Path("resources")
 ) -> tuple[Run, tuple[tuple[str, ...], ...], tuple[str, ...]]:
@@ -70,6 +98,8 @@ def wholes(
     """As `whole`, of fits of one block: the data are read once."""
     first = deployments[0]
     network, case = first.network, first.plan.cases[first.network.case]
+    if network.score is not None:
+        case, me = replace(case, settings=replace(case.settings, min_records=2)), ""
     assert case.source.apart is not None
     placed = case.source.apart(case.settings, me, first.rows, folder)
     # What a program may read of the settings is what all parties have.
@@ -88,6 +118,8 @@ def wholes(
             assert isinstance(run.rng_for, Streams)
             secret: Any = SecureStreams(run.rng_for)
             run.rng_for, run.channel.real, run.channel.trusted = secret, True, frozenset(network.trusted)
+    if network.score is not None:
+        return [with_made_up_parts(first, run) for run in runs], (), ()
     if not placed.common:
         return runs, (), ()
     assert hasattr(data, "ids")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...federation.deployment.outcome import estimate_at, estimate_places, plain
+from ...federation.deployment.outcome import Outcome, estimate_at, estimate_places, plain
 from ...federation.publication.estimate import EstimateRow, rows_of, table_of
 from ..cells import Cell, example_arrays, is_example, measure_values
 from ..owner_outputs import OwnerReport, estimate_rows
@@ -76,6 +76,18 @@ def held_estimate(
         except Exception as error:
             no_cell = f"{type(error).__name__}: {error}"
     return HeldEstimate(*places, rows, model, status, reason, predictions, cell, no_cell)
+
+
+def held_scores(outcome: Outcome, ids: Sequence[str]) -> HeldEstimate:
+    """What a place has of the scores: predictions, at whoever has them."""
+    places, found = estimate_places(outcome.value), estimate_at(outcome.value, outcome.place)
+    reason = f"new records were scored, which gives {holders_in_words(*places)}"
+    predictions: tuple[tuple[str, int, float], ...] = ()
+    if found is not None:
+        predicted: np.ndarray = found.predicted  # type: ignore[attr-defined]
+        predictions = tuple((name, 1, one) for name, one in zip(ids, predicted.tolist(), strict=True))
+        reason = f"{len(predictions)} new records were scored: predictions.csv"
+    return HeldEstimate(*places, reason=reason, predictions=predictions)
 
 
 def _report(model: Mapping[str, object], predictions: Sequence[tuple[str, int, float]]) -> OwnerReport:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError, PolicyError
+from ...errors import AccountError, CertificationError, ConfigError, DataMissing, ModelError, PartyError, PolicyError
 from ...federation.account.account import EXTRACT, Account
 from ...federation.account.chain import read_chain
 from ...federation.account.reading import messages_of, paid_events
@@ -29,7 +29,7 @@ from .foresight import Foresight, check_receivers, foresee_all, foresight, requi
 from .part import Part
 from .publication.publishing import Publication
 from .rehearsal import ENOUGH, floating_point
-from .result import HeldEstimate, held_estimate
+from .result import HeldEstimate, held_estimate, held_scores
 from .run_files import (
     RECORD,
     TRANSCRIPT,
@@ -41,11 +41,12 @@ from .run_files import (
     write_record,
     write_rows,
 )
+from .scoring import keep_part
 from .site.account import SiteAccount
 from .start import Start, prepare, publisher
 
 # What tells its user all there is to tell in its own sentence.
-NAMED = (AccountError, CertificationError, ConfigError, DataMissing, PartyError)
+NAMED = (AccountError, CertificationError, ConfigError, DataMissing, ModelError, PartyError)
 
 
 REPORT = "error.txt"
@@ -198,7 +199,11 @@ def _program(
         fit = publication.record(fit)
 
     def keep(outcome: Outcome) -> None:
-        held = held_estimate(deployment, outcome.value, start.me, own.run.spec, own)
+        if deployment.network.score is not None:
+            held = held_scores(outcome, own.ids)
+        else:
+            held = held_estimate(deployment, outcome.value, start.me, own.run.spec, own)
+            keep_part(deployment, outcome, own.run, start.me, start.into)
         kept.append((held, write_outcome(start.into, outcome, deployment.network.mode, held)))
 
     def finish(outcome: Outcome) -> None:

@@ -10,12 +10,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from ...checks import Count, Delta, Natural, Positive, Range, check_fields
 from ...errors import ConfigError
 from ..configuration.build import build, choices, convert
 from ..plan import CasePlan, Plan
+from ..study import NO_NOISE, Lazy
 
 if TYPE_CHECKING:
     from ..cells import Coords
@@ -95,6 +97,8 @@ class Network:
         agree on are taken with these alone; needed with mode ``release`` where noise comes in shares
     publisher : who writes the folder ``release``, with mode ``release``; by default the first place without data
     unprotected_units : units of which an estimate that is made of the publisher's own data may cost everything
+    score : in place of a fit, new records are scored by the model that one left: the file of each data holder with its
+        columns of them, and ``rows`` is their number
     registration : folder with the registrations of all data holders, without which no party opens its file
     """
 
@@ -118,6 +122,7 @@ class Network:
     publisher: str | None = None
     unprotected_units: tuple[Literal["label", "features"], ...] = ()
     registration: str | None = None
+    score: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -248,6 +253,8 @@ def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
     _check_cell(network, plan, where)
     _check_evaluator(network, method.options)
     n_parties, holders = _holders(network, plan, method.places)
+    if network.score is not None:
+        plan = _scoring_plan(network, plan, holders)
     addresses = addresses_of(network)
     _check_addresses(network, addresses)
     if network.publisher is not None:
@@ -258,6 +265,45 @@ def _deployment(network: Network, plan: Plan, where: str) -> Deployment:
         _check_shares(network, method.options, holders)
     _check_trusted(network, places)
     return Deployment(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
+
+
+def scoring_address(fit: str) -> str | None:
+    """Address of the program that scores beside that of a fit, in a module ``scoring``; None where there is none."""
+    module = f"{fit.partition(':')[0].rpartition('.')[0]}.scoring"
+    return f"{module}:fit" if find_spec(module) is not None else None
+
+
+def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Plan:
+    """The plan of a run that scores, whose method has the program of that; ConfigError where it cannot."""
+    assert network.score is not None
+    method, where = plan.methods[network.method], f"{KEY}.score"
+    address = scoring_address(method.protocol.fit.address)
+    if address is None or not hasattr(method.options, "inference"):
+        raise ConfigError(
+            f"{where} is given with method {network.method}: new records are scored with parties apart by trees of "
+            "several parties alone; leave it out."
+        )
+    if method.options.inference == "none":
+        raise ConfigError(
+            f"studies.{network.study}.methods.{network.method}.inference is 'none': say how records are routed, 'he', "
+            "'ss' or 'plain' (docs/vertical_trees.md)."
+        )
+    for name in (*network.score, *holders):
+        if name not in holders or name not in network.score:
+            raise ConfigError(
+                f"{where} names {', '.join(network.score) or 'nobody'}: give a file of {', '.join(holders)}."
+            )
+    if not isinstance(network.rows, int) or network.rows < 2:
+        raise ConfigError(f"{KEY}.rows is {network.rows!r}: give the number of new records, at least 2.")
+    open_units = [one for one in ("label", "features") if one not in network.unprotected_units]
+    if network.mode == "release" and open_units:
+        raise ConfigError(
+            f"{where} is given with mode 'release': scores tell the active party of every new record, and splits tell "
+            f"their owners of those that trained, without any noise; name {' and '.join(open_units)} in "
+            f"{KEY}.unprotected_units if all of you agree to that, or leave it out."
+        )
+    protocol = replace(method.protocol, fit=Lazy(address), release=NO_NOISE)
+    return replace(plan, methods={**plan.methods, method.label: replace(method, protocol=protocol)})
 
 
 def addresses_of(network: Network) -> dict[str, Address]:

@@ -60,6 +60,7 @@ class Start:
     configuration_file : the shared configuration itself, as it is published
     policy : of its site, where it has one
     connect : its end of the connections to all others
+    model : its part of the model by which new records are scored, by default ``model.json`` beside its data
     """
 
     deployments: tuple[Deployment, ...]
@@ -72,6 +73,7 @@ class Start:
     configuration_file: bytes = b""
     policy: SitePolicy | None = None
     connect: Connect = connect
+    model: Path | None = None
 
     @property
     def deployment(self) -> Deployment:
@@ -139,7 +141,7 @@ def prepare(start: Start) -> Preparation:
     forms = rehearse_all(start.deployments, 0) if ahead else None
     opened, registrations = now(), registrations_of(deployment, start.configuration, start.certificates)
     with nullcontext() if policy is None else policy.reading():
-        own = parts(start.deployments, start.configuration, me, start.data)
+        own = parts(start.deployments, start.configuration, me, start.data, model=start.model)
     if policy is not None:
         for part in own:
             policy.check_records(part, me)

@@ -53,6 +53,9 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--dry-run", action="store_true", help="meet nobody and pay nothing: say what would cross, be paid and be left"
     )
     one.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    one.add_argument(
+        "--model", type=Path, help="this party's part of the model, with network.score (default: model.json in --data)"
+    )
     one.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
     one.add_argument(
         "--account",
@@ -174,7 +177,9 @@ def _party(config: Mapping[str, object], given: argparse.Namespace, policy: Site
     data = given.data or Path() if policy is None else policy.folder
     into = given.into or Path(RESULTS) / result_name(config, given.config) / "parties" / given.me
     folders = data, given.certificates, into, given.account
-    start = Start(deployments, digest(config), given.me, *folders, encode_json(dict(config)), policy, connect)
+    start = Start(
+        deployments, digest(config), given.me, *folders, encode_json(dict(config)), policy, connect, given.model
+    )
     network = start.deployment.network
     if network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)

@@ -8,7 +8,7 @@ text. The digest at its end finds a file that was cut off or changed by accident
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from math import inf, isclose, isfinite, nan
@@ -67,7 +67,12 @@ def save(estimator: Estimator, path: Path) -> None:
         "ledger": [plain(event.to_row()) for event in estimator.ledger_.rows],
     }
     with replacing(path) as temporary:
-        temporary.write_bytes(encode_json(given | {"digest": digest_of(encode_json(given))}))
+        temporary.write_bytes(sealed(given))
+
+
+def sealed(given: Mapping[str, object]) -> bytes:
+    """The content of a file, with the digest of what stands before."""
+    return encode_json({**given, "digest": digest_of(encode_json(dict(given)))})
 
 
 def _plain_setting(name: str, value: object) -> object:
@@ -125,7 +130,7 @@ def _plain_array(array: np.ndarray) -> dict[str, object]:
     return found | {"order": order, "values": [plain(one) for one in array.ravel(order).tolist()]}
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path, form: str = FORMAT, keys: Collection[str] = ALL_KEYS) -> dict[str, Any]:
     """The content of a file, whose keys, format and digest are right; ModelError otherwise."""
     try:
         size = path.stat().st_size
@@ -140,13 +145,13 @@ def read(path: Path) -> dict[str, Any]:
         raise ModelError(f"{error}: save the model again.") from None
     if not isinstance(found, dict) or not isinstance(found.get("format"), str):
         raise ModelError(f"{path} is no saved model: name a file that save wrote.")
-    if found["format"] != FORMAT:
+    if found["format"] != form:
         raise ModelError(
             f"{path}: format is {found['format'][:40]!r}, of partywise {str(found.get('partywise'))[:20]}, where "
-            f"partywise {__version__} reads {FORMAT!r}: load it with that version, or fit and save again."
+            f"partywise {__version__} reads {form!r}: load it with that version, or fit and save again."
         )
-    if set(found) != set(ALL_KEYS):
-        odd = sorted(set(found) ^ set(ALL_KEYS))[0]
+    if set(found) != set(keys):
+        odd = sorted(set(found) ^ set(keys))[0]
         raise ModelError(f"{path}: {odd} is {'unknown' if odd in found else 'missing'}: save the model again.")
     digest = digest_of(encode_json({name: one for name, one in found.items() if name != "digest"}))
     if found["digest"] != digest:

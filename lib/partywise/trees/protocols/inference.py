@@ -103,8 +103,15 @@ def score_held_out(run: Run, ensemble: Ensemble, thresholds: PerPlace[tuple[np.n
     """
     if run.spec.options.inference == "none":
         return None
+    return score_rows(run, ensemble, thresholds, scored_rows(run))
+
+
+def score_rows(
+    run: Run, ensemble: Ensemble, thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
+) -> np.ndarray:
+    """Scores of some records (n,) at the active party, from what `score_held_out` says that all have."""
     active, passive = active_of(run.parties), passive_of(run.parties)
-    columns, rows = run.spec.public.columns, scored_rows(run)
+    columns = run.spec.public.columns
     layout = run.at(active, local_layout, ensemble, columns)
     splits = per_place(
         {

@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ....errors import DataMissing
+from ..columns import values
 from ..csv import ELSEWHERE, TextTable, read_table
 from ..grammar import PLAIN
+from ..indicators import indicators
+from ..plausible import check_entries
+from ..records.load import complete
 from ..table_files import OwnTables, TableFile
 from .placeholders import (
     PartyFiles,
@@ -44,6 +50,24 @@ def placeholders(settings: OwnTables, me: str, rows: Mapping[str, int], folder: 
             contents[one.file] = _text(one, settings, ids, users)
         tables.append(one)
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
+
+
+def new_records(settings: OwnTables, me: str, file: str, folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
+    """Ids and columns (n, p_k) of records that are scored, from a party's file: a response is neither needed nor read.
+
+    DataMissing for what training would refuse but a column without variation, which a few records may have.
+    """
+    own = replace(next(one for one in settings.tables if one.party == me), file=file)
+    table = read_table(own_content(file, folder), file, settings.text_of(own))
+    name = own.id or settings.id
+    ascending(table.ids(name), file, name)
+    table = complete(table, [one.name for one in own.columns], replace(settings, missing="refuse"))
+    columns = list[np.ndarray]()
+    for column in own.columns:
+        found = values(table, column)
+        check_entries(found, column, table)
+        columns += indicators(found, column) if settings.indicators else [found]
+    return tuple(table.ids(name)), np.column_stack(columns)
 
 
 def shared_column(table: TextTable, name: str, key: str) -> list[str]:
