@@ -105,6 +105,30 @@ def test_parties_apart_score_as_a_simulation_does(protocol, inference, tmp_path,
     assert not (tmp_path / "scores" / "bank" / "cell.npz").exists()
 
 
+def test_a_linear_model_scores_by_the_coefficients_that_each_party_has(tmp_path, started):
+    """Apart it is the simulation to the last bit, and the model of whoever has all of it but for rounding."""
+    case = Apart("vertical_glm")
+    parties = started(case)
+    assert {name: one.code for name, one in parties.all().items()} == dict.fromkeys(case.names, 0)
+    parties.configs = dict.fromkeys(case.names, scored(case, tmp_path).config)
+    told = parties.all(runs="scores")
+    assert {name: one.code for name, one in told.items()} == dict.fromkeys(case.names, 0), told["bank"].err
+    run = together(case, tmp_path)
+    held = outcomes(case.deployment().plan.methods["m"].protocol.fit, run)
+    found = join_results([tmp_path / "scores" / name for name in case.names])
+    assert {name: one.outcome for name, one in found.records.items()} == {
+        name: one.digest for name, one in held.items()
+    }
+    assert [(m.sender, m.receiver, m.kind) for m in found.channel.messages] == [("shop", "bank", "clear")]
+    with (tmp_path / "scores" / "bank" / "predictions.csv").open(newline="") as handle:
+        predicted = [float(row["predicted"]) for row in csv.DictReader(handle)]
+    with (tmp_path / "out" / "analyst" / "estimate.csv").open(newline="") as handle:
+        estimate = {row["name"]: float(row["estimate"]) for row in csv.DictReader(handle)}
+    X = np.column_stack([one.block["X"] for one in sorted(run.parties, key=lambda one: one.columns)])
+    eta = np.column_stack([np.ones(NEW), X]) @ [estimate[name] for name in ("intercept", "a", "c = y", "c = z", "b")]
+    np.testing.assert_allclose(predicted, 1 / (1 + np.exp(-eta)), rtol=1e-9)
+
+
 def ensemble_scores(case: Apart, folder: Path) -> np.ndarray:
     """What one who has all parts and all columns would say."""
     run, found = together(case, folder), {}
@@ -189,7 +213,12 @@ def test_what_cannot_be_scored_is_told_before_a_file_is_opened(change, words):
 def test_methods_that_do_not_score_are_told():
     case = trees("tables", "none")
     case.network |= {"score": {"shop": "new.csv", "bank": "fresh.csv"}, "rows": NEW}
-    with pytest.raises(ConfigError, match="inference is 'none'"):
+    with pytest.raises(ConfigError, match="has inference: none; say how"):
+        case.deployment()
+    case.method = {"protocol": "pooled"}
+    case.network.pop("epsilon")
+    case.network["parties"].pop("dealer")
+    with pytest.raises(ConfigError, match=r"in one place, which scores by itself"):
         case.deployment()
     linear = Apart("vertical_linear")
     linear.network |= {"score": {"shop": "new.csv", "bank": "fresh.csv"}, "rows": PEOPLE}

@@ -33,7 +33,7 @@ def keep_part(deployment: Deployment, outcome: Outcome, run: Run, me: str, into:
     module, party = _module(deployment), next((one for one in run.parties if one.name == me), None)
     if module is None or party is None:
         return
-    part = module.part_of(outcome.value, me, party.columns, run.spec)
+    part = module.part_of(outcome.value, party, run.spec)
     if part is None:
         return
     network = deployment.network
@@ -80,10 +80,7 @@ def with_made_up_parts(deployment: Deployment, run: Run) -> Run:
     """The run of a rehearsal: records and parts of a model that say nothing, at all parties."""
     module, n = _module(deployment), len(run.fold.of)
     run.parties = tuple(
-        _holder(
-            party, np.zeros((n, len(party.columns))), module.made_up_part(party.role, party.columns, run.spec.public)
-        )
-        for party in run.parties
+        _holder(one, np.zeros((n, len(one.columns))), module.made_up_part(one, run.spec.public)) for one in run.parties
     )
     return run
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
@@ -278,16 +279,19 @@ def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Pla
     assert network.score is not None
     method, where = plan.methods[network.method], f"{KEY}.score"
     address = scoring_address(method.protocol.fit.address)
-    if address is None or not hasattr(method.options, "inference"):
+    if address is None:
         raise ConfigError(
-            f"{where} is given with method {network.method}: new records are scored with parties apart by trees of "
-            "several parties alone; leave it out."
+            f"{where} is given with method {network.method}: new records are scored with parties apart by trees and "
+            "generalised linear models alone; leave it out."
         )
-    if method.options.inference == "none":
-        raise ConfigError(
-            f"studies.{network.study}.methods.{network.method}.inference is 'none': say how records are routed, 'he', "
-            "'ss' or 'plain' (docs/vertical_trees.md)."
-        )
+    if reason := import_module(address.partition(":")[0]).refusal(method.options):
+        raise ConfigError(f"{where} is given, and method {network.method} {reason}.")
+    for one in plan.cases[network.case].settings.tables:
+        if offset := one.label_columns.get("offset"):
+            raise ConfigError(
+                f"{where} is given, and {one.party!r} has the offset {offset!r}: scores of new records have none; "
+                "leave one of them out."
+            )
     for name in (*network.score, *holders):
         if name not in holders or name not in network.score:
             raise ConfigError(

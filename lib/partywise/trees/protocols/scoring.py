@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...federation.deployment.outcome import estimate_at
-from ...federation.parties import Party
+from ...federation.parties import Participant, Party
 from ...federation.place_checks import LocatedValue, Report
 from ...federation.run import PlaceValues, Run
 from ...models.links import LOGIT
@@ -66,8 +66,17 @@ class Scores:
     epsilon_claimed: float = float("inf")
 
 
-def part_of(value: object, place: str, columns: Sequence[int], spec: TreeSpec[TreeOptions]) -> ModelPart | None:
-    """The part that a place has of what a fit returned there; None where it has none that scores."""
+def refusal(options: TreeOptions) -> str:
+    """Why no model of a method with these options is scored with parties apart, with the remedy; empty if any is."""
+    inference = getattr(options, "inference", None)
+    if inference is None:
+        return "grows trees in one place, which scores by itself: use pw.load there"
+    return "has inference: none; say how records are routed, 'he', 'ss' or 'plain'" if inference == "none" else ""
+
+
+def part_of(value: object, party: Participant, spec: TreeSpec[TreeOptions]) -> ModelPart | None:
+    """The part that a party has of what a fit returned there; None where it has none that scores."""
+    place, columns = party.name, party.columns
     found = estimate_at(value, place)
     if isinstance(found, Estimate):
         return ModelPart(found.ensemble)
@@ -83,11 +92,11 @@ def part_of(value: object, place: str, columns: Sequence[int], spec: TreeSpec[Tr
     return ModelPart(thresholds=tuple(np.asarray(one.value, dtype=float) for one in edges if one is not None))
 
 
-def made_up_part(role: str, columns: Sequence[int], public: PublicFacts) -> ModelPart:
+def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
     """A part that says nothing: no tree, and a cut of each column."""
-    if role == "active":
+    if party.role == "active":
         return ModelPart(Ensemble((), 0.0, 1.0))
-    return ModelPart(thresholds=tuple(np.zeros(1) for _ in columns))
+    return ModelPart(thresholds=tuple(np.zeros(1) for _ in party.columns))
 
 
 def local_ensemble(active: Party) -> Ensemble:

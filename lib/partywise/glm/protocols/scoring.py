@@ -1,0 +1,105 @@
+"""Protocol: means of new records, from the linear predictors of all parties, each by the coefficients that it has.
+
+Every passive party sends the linear predictor of its columns to the active one, which adds its own and the intercept.
+No response is needed, and nothing is learnt.
+
+What is protected: nothing is certified. The active party reads a number of every record from each passive party, which
+says as much of its columns as they enter the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...federation.deployment.outcome import estimate_at
+from ...federation.folds import ProtocolSpec
+from ...federation.parties import Participant, Party
+from ...federation.roles import roles
+from ...federation.run import Run
+from ...models.families import FAMILIES
+from ...privacy.accounted_values import Clear
+from ..model import Estimate, PublicFacts
+
+
+@dataclass(frozen=True)
+class ModelPart:
+    """What a party keeps of a model.
+
+    coefficients : (p_k,) of its columns; intercept : of the active party
+    """
+
+    coefficients: np.ndarray
+    intercept: float | None = None
+
+    def check(self, role: str, columns: tuple[int, ...], p: int) -> None:
+        """ValueError unless a party with these of p columns can score with it."""
+        if (role == "active") != (self.intercept is not None):
+            raise ValueError(f"it is not that of the {role} party")
+        numbers = [*self.coefficients.ravel().tolist(), self.intercept or 0.0]
+        if self.coefficients.shape != (len(columns),) or not np.all(np.isfinite(numbers)):
+            raise ValueError(f"it has not {len(columns)} finite coefficients")
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the active party has in the end: (n,) linear predictors and means."""
+
+    scores: np.ndarray
+    predicted: np.ndarray
+    epsilon_claimed: float = float("inf")
+
+
+def refusal(options: object) -> str:
+    """Why no model of a method with these options is scored with parties apart, with the remedy; empty if any is."""
+    return ""
+
+
+def part_of(
+    value: object, party: Participant, spec: ProtocolSpec[object, object, object, PublicFacts]
+) -> ModelPart | None:
+    """The part that a party has of what a fit returned there; None where it has none that scores."""
+    found = estimate_at(value, party.name)
+    if not isinstance(found, Estimate) or found.status != "ok":
+        return None
+    own = found.coefficients[1 + np.asarray(party.columns, dtype=int)]
+    intercept = float(found.coefficients[0]) if party.role == "active" else None
+    return ModelPart(own, intercept) if np.all(np.isfinite([*own, intercept or 0.0])) else None
+
+
+def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
+    """A part that says nothing."""
+    return ModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
+
+
+def _own_predictor(party: Party) -> np.ndarray:
+    """(n,) what the columns of a party add to the linear predictor."""
+    part: ModelPart = party.block["part"].item()
+    return np.asarray(party.block["X"] @ part.coefficients)
+
+
+def local_predictor(passive: Party) -> Clear:
+    """(n,) linear predictors of a passive party's columns."""
+    return Clear(_own_predictor(passive), units=("features",), owner=passive.name)
+
+
+def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> Scores:
+    """Linear predictors of all columns, and the means of the responses."""
+    part: ModelPart = active.block["part"].item()
+    total = _own_predictor(active) + part.intercept
+    for one in others:
+        total = total + one
+    return Scores(total, FAMILIES[family].mean(total))
+
+
+def to_scores(scores: Scores) -> Scores:
+    """What the active party has, for whoever asks for it."""
+    return scores
+
+
+def fit(run: Run) -> Scores:
+    """One message of each passive party; the active party has the scores."""
+    active, passive = roles(run.parties, bare=True)
+    others = run.gather(passive, active, "linear predictors of new records", local_predictor)
+    return run.assemble(to_scores, run.at(active, local_scores, others, run.spec.public.family))
