@@ -53,6 +53,7 @@ UNTYPED = {
     "experiment.deployment.part": "generators of a run become secret ones in place",
     "experiment.deployment.publication.publishing": "what an owner says in a frame, checked against what it signs",
     "experiment.deployment.publication.release_folder": "values of whatever a protocol returns, and JSON of them",
+    "experiment.deployment.scoring": "a part of a model, of whichever package the method is",
     "experiment.measures": "a call that declares a field has the type of the field",
     "experiment.plan": "options, settings and constants are dataclasses of methods and studies, the user's included",
     "experiment.register.printed_source": "blocks of a TOML file",

@@ -172,6 +172,11 @@ class Source:
     first: FirstRun = field(default_factory=FirstRun, compare=False)
     apart: Lazy | None = None
 
+    @property
+    def new_records(self) -> Lazy | None:
+        """Beside `apart`, of split columns: (settings, party, file, folder, rows) -> ids and columns (n, p_k)."""
+        return None if self.apart is None else Lazy(f"{self.apart.module}:new_records")
+
     @classmethod
     def own(
         cls,

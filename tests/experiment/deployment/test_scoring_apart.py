@@ -91,7 +91,7 @@ def test_parties_apart_score_as_a_simulation_does(protocol, inference, tmp_path,
     # Whoever has the scores has a prediction for each new record; the others have none.
     with (tmp_path / "scores" / "bank" / "predictions.csv").open(newline="") as handle:
         rows = list(csv.DictReader(handle))
-    predicted = simulate(fit, together(case, tmp_path)).predicted
+    predicted = simulate(fit, together(case, tmp_path)).predictions
     assert [row["id"] for row in rows] == [f"n{k:03d}" for k in range(NEW)]
     np.testing.assert_array_equal([float(row["predicted"]) for row in rows], predicted)
     assert np.unique(predicted).size > 2
@@ -201,6 +201,7 @@ def test_parties_with_parts_of_two_fits_are_refused_and_so_are_other_records(fit
         ({"score": {"shop": "new.csv"}}, "give a file of shop, bank"),
         ({"score": {"shop": "new.csv", "bank": "fresh.csv", "dealer": "x.csv"}}, "give a file of shop, bank"),
         ({"rows": 1}, "network.rows is 1"),
+        ({"fits": "grid", "method": "", "epsilon": None}, "score is given beside fits"),
     ],
 )
 def test_what_cannot_be_scored_is_told_before_a_file_is_opened(change, words):

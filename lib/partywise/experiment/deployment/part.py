@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.own.remote.columns import new_records
-from ...datasets.own.remote.placeholders import check_count
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
@@ -77,9 +75,9 @@ def _scored_part(deployment: Deployment, configuration: str, me: str, folder: Pa
         with_own_part(deployment, run, me, np.empty(0), None)
         return Part(run, {})
     part, fitted = read_part(deployment, party, model)
-    settings = deployment.plan.cases[deployment.network.case].settings
-    ids, X = new_records(settings, me, files[me], folder)
-    check_count(len(ids), me, files[me], deployment.rows)
+    case = deployment.plan.cases[deployment.network.case]
+    assert case.source.new_records is not None
+    ids, X = case.source.new_records(case.settings, me, files[me], folder, deployment.rows)
     with_own_part(deployment, run, me, X, part)
     return Part(run, {RECORDS: _digest(configuration, (ids,)), "model that scores": fitted}, ids)
 

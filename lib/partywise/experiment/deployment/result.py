@@ -84,7 +84,7 @@ def held_scores(outcome: Outcome, ids: Sequence[str]) -> HeldEstimate:
     reason = f"new records were scored, which gives {holders_in_words(*places)}"
     predictions: tuple[tuple[str, int, float], ...] = ()
     if found is not None:
-        predicted: np.ndarray = found.predicted  # type: ignore[attr-defined]
+        predicted: np.ndarray = found.predictions  # type: ignore[attr-defined]
         predictions = tuple((name, 1, one) for name, one in zip(ids, predicted.tolist(), strict=True))
         reason = f"{len(predictions)} new records were scored: predictions.csv"
     return HeldEstimate(*places, reason=reason, predictions=predictions)

@@ -202,8 +202,9 @@ def _program(
         if deployment.network.score is not None:
             held = held_scores(outcome, own.ids)
         else:
-            held = held_estimate(deployment, outcome.value, start.me, own.run.spec, own)
+            # Before the outcome, whose names in the folder go to the disk with it.
             keep_part(deployment, outcome, own.run, start.me, start.into)
+            held = held_estimate(deployment, outcome.value, start.me, own.run.spec, own)
         kept.append((held, write_outcome(start.into, outcome, deployment.network.mode, held)))
 
     def finish(outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,7 +13,7 @@ from ... import __version__
 from ...errors import ModelError
 from ...federation.deployment.outcome import Outcome
 from ...federation.parties import Party
-from ...federation.publication.saved_model import plain, read, sealed, value_of_type
+from ...federation.publication.saved_model import plain, read, value_of_type, with_digest
 from ...federation.run import Run
 from ...files import replacing
 from .settings import Deployment, scoring_address
@@ -48,8 +49,10 @@ def keep_part(deployment: Deployment, outcome: Outcome, run: Run, me: str, into:
         "columns": _column_names(deployment),
         "part": plain(part),
     }
-    with replacing(into / MODEL) as temporary:
-        temporary.write_bytes(sealed(given))
+    with replacing(into / MODEL) as temporary, temporary.open("wb") as handle:
+        handle.write(with_digest(given))
+        handle.flush()
+        os.fsync(handle.fileno())
 
 
 def _column_names(deployment: Deployment) -> list[str]:

@@ -132,6 +132,8 @@ class Network:
         for key, given in (("method", self.method), ("epsilon", self.epsilon), ("fold", self.fold)):
             if self.fits is not None and given not in ("", None, 0):
                 raise ValueError(f"{key} is {given!r} beside fits: it is a key of each of the fits; leave it out.")
+        if self.score is not None and self.fits is not None:
+            raise ValueError("score is given beside fits: records are scored by one model; name its method instead.")
         if self.fits == ():
             raise ValueError("fits is empty: give at least one, or 'grid'.")
         if self.mode == "experiment" and self.budget is not None:

@@ -67,10 +67,10 @@ def save(estimator: Estimator, path: Path) -> None:
         "ledger": [plain(event.to_row()) for event in estimator.ledger_.rows],
     }
     with replacing(path) as temporary:
-        temporary.write_bytes(sealed(given))
+        temporary.write_bytes(with_digest(given))
 
 
-def sealed(given: Mapping[str, object]) -> bytes:
+def with_digest(given: Mapping[str, object]) -> bytes:
     """The content of a file, with the digest of what stands before."""
     return encode_json({**given, "digest": digest_of(encode_json(dict(given)))})
 

@@ -44,7 +44,7 @@ from ..options import BcdOptions
 from ..records import Response, local_columns, local_response
 from ..solvers import dependent, rank_of, unit_of
 from ..standardise import Scaling, scaling_of, with_ones
-from .parts import local_part
+from .scoring import local_part
 
 # Sweeps whose predictors are kept for whoever attacks the analyst's view.
 KEPT = 30

@@ -45,7 +45,7 @@ from ..noisy_statistics.scaling import (
 )
 from ..noisy_statistics.scores import ScoreClip, clip_of, mean_score, whole_score
 from ..options import NoisyGradientOptions, NoisyNewtonOptions
-from .parts import held_parts, with_rows
+from .scoring import held_parts, with_rows
 
 ScoreOptions = NoisyNewtonOptions | NoisyGradientOptions
 Options = TypeVar("Options", bound=ScoreOptions, covariant=True)

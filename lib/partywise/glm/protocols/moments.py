@@ -60,7 +60,7 @@ from ..noisy_statistics.scaling import (
     statistic,
 )
 from ..noisy_statistics.submodels import coefficients
-from .parts import with_rows
+from .scoring import with_rows
 
 POISSON = (
     "family='poisson' of 'moments': the coefficients are approximate, and no epsilon removes their bias, as second "

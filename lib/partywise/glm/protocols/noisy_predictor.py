@@ -61,7 +61,7 @@ from .noisy_blocks import (
     server_started,
     server_total,
 )
-from .parts import held_parts, with_rows
+from .scoring import held_parts, with_rows
 
 
 def server_estimate(answer: np.ndarray, history: Sequence[np.ndarray], plan: Plan) -> Estimate:

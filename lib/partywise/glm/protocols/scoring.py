@@ -1,4 +1,4 @@
-"""Protocol: means of new records, from the linear predictors of all parties, each by the coefficients that it has.
+"""Who has which coefficients in the end, and a protocol: means of new records by the coefficients that each party has.
 
 Every passive party sends the linear predictor of its columns to the active one, which adds its own and the intercept.
 No response is needed, and nothing is learnt.
@@ -9,7 +9,8 @@ says as much of its columns as they enter the model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,10 +18,29 @@ from ...federation.deployment.outcome import estimate_at
 from ...federation.folds import ProtocolSpec
 from ...federation.parties import Participant, Party
 from ...federation.roles import roles
-from ...federation.run import Run
+from ...federation.run import PerPlace, Run, per_place
 from ...models.families import FAMILIES
 from ...privacy.accounted_values import Clear
 from ..model import Estimate, PublicFacts
+
+
+def local_part(party: Party, sent: np.ndarray, n_columns: int, epsilon: float) -> Estimate:
+    """What the party was sent: its coefficients and, to the active one, the intercept before them; the rest is nan."""
+    found = np.full(1 + n_columns, np.nan)
+    found[1 + np.asarray(party.columns, dtype=int)] = sent[len(sent) - len(party.columns) :]
+    if len(sent) > len(party.columns):
+        found[0] = sent[0]
+    return Estimate(found, epsilon_claimed=epsilon)
+
+
+def held_parts(run: Run, sent: Mapping[str, np.ndarray]) -> PerPlace[Estimate]:
+    """What every party has of the estimate."""
+    return run.each(run.parties, local_part, per_place(sent), len(run.spec.public.names), run.epsilon)
+
+
+def with_rows(estimate: Estimate, rows: Mapping[str, np.ndarray] | None) -> Estimate:
+    """With the records that it was made of where they came unaligned."""
+    return replace(estimate, rows=None if rows is None else dict(rows))
 
 
 @dataclass(frozen=True)
@@ -47,7 +67,7 @@ class Scores:
     """What the active party has in the end: (n,) linear predictors and means."""
 
     scores: np.ndarray
-    predicted: np.ndarray
+    predictions: np.ndarray
     epsilon_claimed: float = float("inf")
 
 
@@ -73,7 +93,7 @@ def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
     return ModelPart(np.zeros(len(party.columns)), 0.0 if party.role == "active" else None)
 
 
-def _own_predictor(party: Party) -> np.ndarray:
+def local_own_predictor(party: Party) -> np.ndarray:
     """(n,) what the columns of a party add to the linear predictor."""
     part: ModelPart = party.block["part"].item()
     return np.asarray(party.block["X"] @ part.coefficients)
@@ -81,13 +101,13 @@ def _own_predictor(party: Party) -> np.ndarray:
 
 def local_predictor(passive: Party) -> Clear:
     """(n,) linear predictors of a passive party's columns."""
-    return Clear(_own_predictor(passive), units=("features",), owner=passive.name)
+    return Clear(local_own_predictor(passive), units=("features",), owner=passive.name)
 
 
 def local_scores(active: Party, others: tuple[np.ndarray, ...], family: str) -> Scores:
     """Linear predictors of all columns, and the means of the responses."""
     part: ModelPart = active.block["part"].item()
-    total = _own_predictor(active) + part.intercept
+    total = local_own_predictor(active) + part.intercept
     for one in others:
         total = total + one
     return Scores(total, FAMILIES[family].mean(total))

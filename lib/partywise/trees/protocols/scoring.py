@@ -58,11 +58,11 @@ def _are_cuts(array: np.ndarray) -> bool:
 class Scores:
     """What the active party has in the end.
 
-    scores : (n,), log odds where boosting learns classes; predicted : (n,) probabilities of label 1, or numbers
+    scores : (n,), log odds where boosting learns classes; predictions : (n,) probabilities of label 1, or numbers
     """
 
     scores: np.ndarray
-    predicted: np.ndarray
+    predictions: np.ndarray
     epsilon_claimed: float = float("inf")
 
 
@@ -101,16 +101,16 @@ def made_up_part(party: Participant, public: PublicFacts) -> ModelPart:
 
 def local_ensemble(active: Party) -> Ensemble:
     """The trees and tables of the active party."""
-    found: Ensemble = _part(active).ensemble  # type: ignore[assignment]
+    found: Ensemble = local_part(active).ensemble  # type: ignore[assignment]
     return found
 
 
 def local_thresholds(passive: Party) -> tuple[np.ndarray, ...]:
     """The thresholds of a passive party."""
-    return _part(passive).thresholds
+    return local_part(passive).thresholds
 
 
-def _part(party: Party) -> ModelPart:
+def local_part(party: Party) -> ModelPart:
     found: object = party.block[PART].item()
     assert isinstance(found, ModelPart)
     return found

@@ -52,7 +52,9 @@ def placeholders(settings: OwnTables, me: str, rows: Mapping[str, int], folder: 
     return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(common))
 
 
-def new_records(settings: OwnTables, me: str, file: str, folder: Path) -> tuple[tuple[str, ...], np.ndarray]:
+def new_records(
+    settings: OwnTables, me: str, file: str, folder: Path, rows: Mapping[str, int]
+) -> tuple[tuple[str, ...], np.ndarray]:
     """Ids and columns (n, p_k) of records that are scored, from a party's file: a response is neither needed nor read.
 
     DataMissing for what training would refuse but a column without variation, which a few records may have.
@@ -61,6 +63,7 @@ def new_records(settings: OwnTables, me: str, file: str, folder: Path) -> tuple[
     table = read_table(own_content(file, folder), file, settings.text_of(own))
     name = own.id or settings.id
     ascending(table.ids(name), file, name)
+    check_count(len(table.rows), me, file, rows)
     table = complete(table, [one.name for one in own.columns], replace(settings, missing="refuse"))
     columns = list[np.ndarray]()
     for column in own.columns:
