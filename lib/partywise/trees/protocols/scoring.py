@@ -45,6 +45,8 @@ class ModelPart:
             raise ValueError(f"it is not that of the {role} party")
         if self.ensemble is not None:
             check_ensemble(self.ensemble, d, columns)
+            if self.ensemble.outputs != 1:
+                raise ValueError("it has several scores a record, which are not routed apart")
         elif len(self.thresholds) != len(columns) or not all(_are_cuts(one) for one in self.thresholds):
             raise ValueError(f"it has not the thresholds of {len(columns)} columns")
 
