@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 from partywise.experiment.cells import STATUS
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
+from partywise.experiment.plotting.lines import _horizontal
+from partywise.experiment.plotting.style import Look
 from partywise.studies.vertical_glm.study import STUDY
 from pipeline import ROOT
 from relabel import content, relabelled
@@ -199,6 +202,16 @@ def test_a_method_without_a_target_stands_beside_private_ones(cube):
     """It was left out; its 0 is below what a logarithmic axis can show, and its legend says so."""
     figure = STUDY.figures["deviance_by_epsilon"](cube)
     assert figure.legends[0].get_texts()[0].get_text() == "in one place: 0, below the axis"
+
+
+@pytest.mark.parametrize("value", [1e-14, -1.5e-16, 0.0])
+def test_what_rounding_leaves_of_a_loss_does_not_stretch_the_axis(value):
+    figure = Figure()
+    ax = figure.subplots()
+    ax.set_yscale("log")
+    ax.plot([1, 2], [0.2, 1.0])
+    _horizontal(ax, value, Look("exact", "black", "o"), "exact", True)
+    assert ax.lines[-1].get_label() == "exact: 0, below the axis" and ax.get_ylim()[0] > 0.01
 
 
 def test_columns_of_own_tables_have_their_names():

@@ -37,7 +37,7 @@ from .words import PROTECTED
 APART, MARKS = 1.04, 12
 # Points of a line of the fewest and of the most parties; half way between, the usual width.
 THIN, THICK = 0.9, 2.1
-# Below which a difference that should be zero is what floats leave of it.
+# Below which a loss that should be zero is what floats leave of it.
 ROUNDING = 1e-12
 DIMS = {"epsilon": "", "parties": "number of parties"}
 
@@ -272,8 +272,8 @@ def _party_counts(cube: xr.Dataset, cases: Sequence[str]) -> list[int]:
 def _horizontal(ax: Axes, value: float, style: Look, label: str, log: bool) -> None:
     """A value without an epsilon; one that a logarithmic axis cannot hold lies at its lower end, and says so."""
     look_of: Marks = {"color": style.color, "linestyle": style.rule, "linewidth": 1.2}
-    if log and value <= 0:
-        below = compact(0.0 if value > -ROUNDING else value, 2)
+    if log and value < ROUNDING:
+        below = compact(0.0 if abs(value) < ROUNDING else value, 2)
         ax.plot([0, 1], [0, 0], transform=ax.transAxes, label=f"{label}: {below}, below the axis", **look_of)
     else:
         ax.axhline(value, label=label, **look_of)

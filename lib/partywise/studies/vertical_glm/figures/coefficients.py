@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 import xarray as xr
@@ -37,11 +38,11 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
     """
     shown, found, any_errors = example_fits_of(cube, case), [], False
     for method in methods_of(cube, case):
-        targets = shown["example_epsilon"].values[shown["example_method"].values == method]
-        if not len(targets):
+        targets = _targets(cube, case, method)
+        if not targets:
             continue
         values, errors, unit = (
-            example_fit(shown, name, method, float(targets.max()))
+            example_fit(shown, name, method, max(targets))
             for name in ("interval_centres", "coefficient_errors", _unit(cube, case))
         )
         kept = np.isfinite(unit)
@@ -50,6 +51,12 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
             found.append((method, values[kept] / unit[kept], errors[kept] / unit[kept]))
             any_errors |= bool(np.isfinite(errors[kept]).any())
     return found if any_errors else []
+
+
+def _targets(cube: xr.Dataset, case: str, method: str) -> list[float]:
+    """Targets of the example fits of a method."""
+    shown = example_fits_of(cube, case)
+    return list(map(float, shown["example_epsilon"].values[shown["example_method"].values == method]))
 
 
 def _unit(cube: xr.Dataset, case: str) -> str:
@@ -79,9 +86,11 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     rows, marks, half = dict[str, CoefficientRows](), dict[str, Marks](), float(ndtri(0.5 + LEVEL / 2))
     for method, values, errors in _fits(cube, case):
         style = shade(cube, method)
-        marks[method] = {"color": style.color, "marker": style.marker, "label": style.label}
+        target = max(_targets(cube, case, method))
+        label = f"{style.label}, ε = {target:g}" if isfinite(target) else style.label
+        marks[method] = {"color": style.color, "marker": style.marker, "label": label}
         if not _is_converged(cube, case, method):
-            marks[method] |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
+            marks[method] |= {"markerfacecolor": "white", "label": f"{label} (not converged)"}
         rows[method] = CoefficientRows(columns_of(cube, case, len(values)), values, half * errors)
     coefficients(rows, marks=marks, ax=ax)
     whose = {"pooled_errors": "of the pooled fit", "coefficient_errors": "of the method"}[_unit(cube, case)]
