@@ -77,7 +77,7 @@ def _main(words: Sequence[str]) -> int:
     for name in VERBS:
         verbs.add_parser(name, add_help=False)
     data_verb = verbs.add_parser("check-data", help="tables told without a fit, and a configuration drafted for them")
-    data_verb.add_argument("files", nargs="+", help="tables as text, as they come")
+    data_verb.add_argument("files", nargs="+", help="tables as they come: CSV, Parquet or Arrow files")
     data_verb.add_argument("--response", help="column that is explained")
     data_verb.add_argument("--study", help="draft this study alone; by default all that the files suit")
     data_verb.add_argument("--into", type=Path, help="file for the draft; by default it is printed")
