@@ -179,6 +179,11 @@ class Estimator(BaseEstimator):
         """Whether labels may be of more than two classes."""
         return False
 
+    @property
+    def _may_miss(self) -> bool:
+        """Whether cells of X may be missing (NaN)."""
+        return False
+
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks before it fits; it is loaded then."""
         from sklearn.utils import ClassifierTags, RegressorTags, TransformerTags
@@ -193,6 +198,7 @@ class Estimator(BaseEstimator):
         tags.estimator_type = None if self._kind == "transformer" else self._kind
         y = inspect.signature(self.fit).parameters["y"]  # type: ignore[attr-defined]
         tags.target_tags.required = y.default is inspect.Parameter.empty
+        tags.input_tags.allow_nan = self._may_miss
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = self._axes == 2, self._axes == 3
         return tags
 
@@ -416,7 +422,7 @@ class Estimator(BaseEstimator):
                 f"X has the columns {list(given)}: the fit was made with {names.tolist()}; give these in this order, "
                 "X[list(model.feature_names_in_)], or an array where other names mean the same."
             )
-        array = numbers("X", X, ndim, like)
+        array = numbers("X", X, ndim, like, missing=self._may_miss)
         if array.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {array.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
@@ -488,8 +494,11 @@ class Transformer(TransformerMixin, Estimator):
         return np.array([f"{self._column}{place + 1}" for place in range(len(self.components_))], dtype=object)
 
 
-def numbers(name: str, value: ArrayLike, ndim: int, like: str) -> np.ndarray:
-    """A finite float array of so many dimensions; an error that names it otherwise, TypeError for what is no number."""
+def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool = False) -> np.ndarray:
+    """A finite float array of so many dimensions; an error that names it otherwise, TypeError for what is no number.
+
+    missing : whether cells may be NaN
+    """
     if hasattr(value, "toarray"):
         raise TypeError(f"{name} is sparse: give a dense array, {name}.toarray().")
     try:
@@ -506,8 +515,9 @@ def numbers(name: str, value: ArrayLike, ndim: int, like: str) -> np.ndarray:
     if array.ndim != ndim or not array.size:
         more = f" Reshape your data: {name}.reshape(-1, 1) is one column, {name}.reshape(1, -1) one record."
         raise ValueError(f"{name} has shape {array.shape}: give {like}.{more if (array.ndim, ndim) == (1, 2) else ''}")
-    if not np.all(np.isfinite(array)):
-        place = np.argwhere(~np.isfinite(array))[0].tolist()
+    refused = np.isinf(array) if missing else ~np.isfinite(array)
+    if refused.any():
+        place = np.argwhere(refused)[0].tolist()
         labels = getattr(value, "columns", None) if ndim == 2 else None
         column = "" if labels is None else f", column {str(labels[place[1]])!r}"
         raise ValueError(

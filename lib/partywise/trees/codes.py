@@ -7,12 +7,14 @@ are cut by position, as the source's program does: there bin j holds ``[edges[j-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 Ties = Literal["kept", "position"]
+# All finite numbers are at most this.
+LARGEST = float(np.finfo(float).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +24,26 @@ class CodedColumns:
     codes : (n, d) int32, from 0
     sizes : (d,) int, number of codes of each column, whether they occur or not
     thresholds : for each column (size - 1,) floats, left of cut j being ``x <= thresholds[f][j]``; nan where unknown
+    missing : columns whose last code is that of cells that are missing
     """
 
     codes: np.ndarray
     sizes: np.ndarray
     thresholds: tuple[np.ndarray, ...]
+    missing: tuple[int, ...] = ()
+
+    def with_copies(self) -> tuple[CodedColumns, np.ndarray]:
+        """The columns, then those with missing cells once more with these in front; and the number of each.
+
+        A split of the copy sends missing cells left, one of the column itself sends them right.
+        """
+        missing = list(self.missing)
+        last = self.sizes[missing] - 1
+        own = self.codes[:, missing]
+        front = np.where(own == last, 0, own + 1).astype(np.int32)
+        cuts = tuple(np.append(-LARGEST, self.thresholds[column][:-1]) for column in missing)
+        codes, sizes = np.concatenate([self.codes, front], axis=1), np.append(self.sizes, self.sizes[missing])
+        return CodedColumns(codes, sizes, self.thresholds + cuts), np.append(np.arange(len(self.sizes)), missing)
 
 
 def from_codes(codes: np.ndarray, sizes: Sequence[int] | np.ndarray) -> CodedColumns:
@@ -60,9 +77,14 @@ def quantile_bins(X: np.ndarray, bins: int, ties: Ties = "kept") -> CodedColumns
     return _columns(X, lambda x: (_keep if ties == "kept" else _by_position)(x, bins))
 
 
-def public_bins(X: np.ndarray, edges: Sequence[np.ndarray]) -> CodedColumns:
-    """Bins ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, whatever the values are."""
+def public_bins(X: np.ndarray, edges: Sequence[np.ndarray], missing: Sequence[bool] = ()) -> CodedColumns:
+    """Bins ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, whatever the values are.
+
+    In columns that are declared so (``missing``) cells that are missing (NaN) have a code of their own above the bins.
+    """
     columns = [np.searchsorted(cuts, x, side="left") for cuts, x in zip(edges, np.asarray(X, float).T, strict=True)]
+    for place in np.flatnonzero(missing):
+        columns[place][np.isnan(X[:, place])] = len(edges[place]) + 1
     thresholds = tuple(np.array(cuts, dtype=float) for cuts in edges)
     return _stack(columns, len(X), thresholds)
 
@@ -73,7 +95,10 @@ def side_by_side(parts: Sequence[CodedColumns], columns: Sequence[Sequence[int]]
     thresholds = [cuts for part in parts for cuts in part.thresholds]
     codes = np.concatenate([part.codes for part in parts], axis=1)[:, order]
     sizes = np.concatenate([part.sizes for part in parts])[order]
-    return CodedColumns(codes, sizes, tuple(thresholds[place] for place in order))
+    places = [column for group in columns for column in group]
+    ends = np.cumsum([0, *map(len, columns)])
+    missing = sorted(places[end + column] for part, end in zip(parts, ends, strict=False) for column in part.missing)
+    return CodedColumns(codes, sizes, tuple(thresholds[place] for place in order), tuple(missing))
 
 
 def _check_ties(ties: str) -> None:
@@ -82,9 +107,21 @@ def _check_ties(ties: str) -> None:
 
 
 def _columns(X: np.ndarray, code) -> CodedColumns:
-    """Every column by a function that returns its codes and thresholds."""
-    found = [code(x) for x in np.ascontiguousarray(np.asarray(X, dtype=float).T)]
-    return _stack([codes for codes, _ in found], len(X), tuple(thresholds for _, thresholds in found))
+    """Every column by a function that returns its codes and thresholds; missing cells have a code above all others."""
+    rows = np.ascontiguousarray(np.asarray(X, dtype=float).T)
+    missing = tuple(np.flatnonzero(np.isnan(rows).any(axis=1)).tolist())
+    found = [_with_missing(x, code) if column in missing else code(x) for column, x in enumerate(rows)]
+    coded = _stack([codes for codes, _ in found], len(X), tuple(thresholds for _, thresholds in found))
+    return replace(coded, missing=missing) if missing else coded
+
+
+def _with_missing(x: np.ndarray, code) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the cells that are there, and one more for those that are not; all cells may be missing."""
+    known = ~np.isnan(x)
+    own, cuts = code(x[known]) if known.any() else (np.zeros(0, dtype=np.int64), np.zeros(0))
+    codes = np.full(len(x), len(cuts) + 1, dtype=np.int64)
+    codes[known] = own
+    return codes, np.append(cuts, LARGEST)
 
 
 def _stack(columns: Sequence[np.ndarray], n: int, thresholds: tuple[np.ndarray, ...]) -> CodedColumns:

@@ -101,8 +101,10 @@ def _mean_leaf(tree: Tree, points: np.ndarray, place: Mapping[int, int]) -> np.n
 def _mean_value(table: Table) -> float:
     if table.cover is None:
         raise ValueError(f"the table of column {table.feature} has no covers: {REMEDY}.")
-    weights = np.maximum(table.cover, 0.0)
-    return float(np.average(table.values, weights=weights if weights.any() else None))
+    values, weights = table.values, np.maximum(table.cover, 0.0)
+    if table.missing is not None:
+        values, weights = np.append(values, table.missing), np.append(weights, max(table.missing_cover, 0.0))
+    return float(np.average(values, weights=weights if weights.any() else None))
 
 
 def grid_of(edges: np.ndarray) -> np.ndarray:

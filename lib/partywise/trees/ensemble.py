@@ -79,10 +79,19 @@ class Growing:
     trees: tuple[Tree, ...]
     scores: np.ndarray
 
-    def with_tree(self, level: Level, data: CodedColumns, options: TreeOptions, criterion: Criterion) -> Growing:
-        """One tree more, from its closed level."""
+    def with_tree(
+        self,
+        level: Level,
+        data: CodedColumns,
+        options: TreeOptions,
+        criterion: Criterion,
+        names: np.ndarray | None = None,
+    ) -> Growing:
+        """One tree more, from its closed level; names are the numbers of columns some of which are copies."""
         terms = rule_of(options).term(level.totals)
         tree = tree_of(level, leaf_values(level.totals, options, criterion), data.thresholds, terms)
+        if names is not None:
+            tree = of_copies(tree, names)
         return Growing((*self.trees, tree), self.scores + weight_of(options) * tree.value[level.leaf])
 
 
@@ -110,6 +119,10 @@ def grow_trees(
     states, rule, memo = (begin(len(y)),) * outputs, rule_of(options), _Layouts()
     for number, (columns, times) in enumerate(draws):
         own = data(number) if callable(data) else data
+        names = None
+        if own.missing:
+            own, names = memo.copies(own)
+            columns = np.flatnonzero(np.isin(names, columns)).tolist()
         bins, rows = memo.of(own, columns), None if times is None else times > 0
         if outputs == 1:
             sums = [statistics(y, states[0].scores, options, criterion, times)]
@@ -120,7 +133,7 @@ def grow_trees(
             # Where every row has a rank of its own, the program cuts at the value of a row of the node.
             levels = [cut_at_next_row(level, own.codes, own.sizes == len(y)) for level in levels]
         pairs = zip(states, levels, strict=True)
-        states = tuple(state.with_tree(level, own, options, criterion) for state, level in pairs)
+        states = tuple(state.with_tree(level, own, options, criterion, names) for state, level in pairs)
     rounds = zip(*(state.trees for state in states), strict=True)
     return ensemble_of([tree for trees in rounds for tree in trees], options, outputs)
 
@@ -133,12 +146,28 @@ def class_statistics(y: np.ndarray, scores: np.ndarray, options: TreeOptions) ->
     return [(np.ascontiguousarray(a), np.ascontiguousarray(w)) for a, w in zip(g.T, h.T, strict=True)]
 
 
+def of_copies(tree: Tree, names: np.ndarray) -> Tree:
+    """A tree on columns and copies of some, whose missing cells come first, as one of the columns (`with_copies`)."""
+    missing_left = tree.feature >= len(np.unique(names))
+    feature = np.append(names, LEAF)[tree.feature]
+    return replace(tree, feature=feature, cut=tree.cut - missing_left, missing_left=missing_left)
+
+
 class _Layouts:
     """Cells of the last codes that were asked for: most trees use the same."""
 
     def __init__(self) -> None:
+        self._source: CodedColumns | None = None
+        self._copies: tuple[CodedColumns, np.ndarray] | None = None
         self._data: CodedColumns | None = None
         self._bins: Bins | None = None
+
+    def copies(self, data: CodedColumns) -> tuple[CodedColumns, np.ndarray]:
+        """The columns with copies of those with missing cells."""
+        if self._source is not data:
+            self._source, self._copies = data, data.with_copies()
+        assert self._copies is not None
+        return self._copies
 
     def of(self, data: CodedColumns, columns: Sequence[int]) -> Bins:
         if self._bins is None or self._data is not data:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import CertificationError
 from ..federation.account.fit_budget import Budget
 from ..federation.column_estimator import Predictor, check_classes, held_columns, response_of
 from ..federation.estimator import Method, groups_of, labels_of, numbers
@@ -37,6 +38,8 @@ from .protocols import active_only, feature_gathering, label_scattering, local_t
 DECLARED = "declared by the caller of the estimator"
 # What one party can do.
 ALONE = ("pooled", "active_only")
+# What has no bin for missing cells.
+RANKED = ("feature_gathering", "label_scattering")
 # Of the options of the study these ask an evaluator, or score rows that are held out, which a fit has none of.
 EVALUATOR = ("eval_freq", "select_by", "inference")
 
@@ -61,6 +64,9 @@ class VerticalBoosting(Predictor):
         that say so, need those of every passive column.
     public_bounds : sequence of d pairs, optional
         Range of every column, likewise.
+    public_missing : sequence of d bools, optional
+        Columns whose cells may be missing (NaN), likewise: they get one bin more. Tables need it of every passive
+        column with missing cells; others are seen in X.
     parties, random_state, shared_budget
         As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
     active : {"first", "last"}
@@ -122,6 +128,7 @@ class VerticalBoosting(Predictor):
         loss: Criterion = "CrossEntropyLoss",
         public_edges: Sequence[ArrayLike | None] | None = None,
         public_bounds: Sequence[Sequence[float] | None] | None = None,
+        public_missing: Sequence[bool] | None = None,
         active: Literal["first", "last"] = "last",
         importance_type: ImportanceType = "gain",
         parties: int | Sequence[Sequence[int]] = 2,
@@ -132,6 +139,7 @@ class VerticalBoosting(Predictor):
         self.active: Literal["first", "last"] = active
         self.importance_type: ImportanceType = importance_type
         self.loss, self.public_edges, self.public_bounds = loss, public_edges, public_bounds
+        self.public_missing = public_missing
         super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
 
     def fit(
@@ -148,6 +156,8 @@ class VerticalBoosting(Predictor):
         Parameters
         ----------
         X : ndarray of shape (n, d)
+            NaN is a cell that is missing: it goes to the side of each split that gains most, and in tables it has a
+            value of its own. ``feature_gathering`` and ``label_scattering`` refuse it.
         y : ndarray of shape (n,)
             Labels, which ones there are counts as public; numbers with ``loss="RegressionMSELoss"``. More than two
             need a protocol and options that learn them: all protocols but ``label_scattering``, ``algo="xgb"``.
@@ -182,7 +192,7 @@ class VerticalBoosting(Predictor):
         >>> print("{:.2f}, without the other party's columns {:.2f}".format(*scores))
         0.94, without the other party's columns 0.75
         """
-        features = numbers("X", X, 2, "(n, d): records, columns")
+        features = numbers("X", X, 2, "(n, d): records, columns", missing=True)
         response, d = self._response(y, len(features)), features.shape[1]
         parties, active = self._division(parties), active or self.active
         groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
@@ -200,7 +210,14 @@ class VerticalBoosting(Predictor):
         held = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
         classes = len(self.classes_) if self._kind == "classifier" else 2
         public = PublicFacts(self._columns(d), self.loss, classes)
-        self._simulate(held, len(features), rng, public=public, settings=self._settings())
+        found = self._missing(features, [own for party in held if party.role == "passive" for own in party.columns])
+        if any(found):
+            columns = tuple(replace(one, missing=own) for one, own in zip(public.columns, found, strict=True))
+            public = replace(public, columns=columns)
+        estimate: Estimate = self._simulate(held, len(features), rng, public=public, settings=self._settings())
+        if any(found):
+            known = replace(estimate.ensemble, missing=tuple(np.flatnonzero(found).tolist()))
+            self.estimate_ = replace(estimate, ensemble=known)
         self.n_features_in_ = d
         self._keep_names(X)
         self._derive()
@@ -325,6 +342,34 @@ class VerticalBoosting(Predictor):
         options = self._method.options if self._has_protocol else None
         return options is not None and issubclass(options, TreeOptions) and options.many_classes
 
+    @property
+    def _may_miss(self) -> bool:
+        return self._has_protocol and self.protocol not in RANKED
+
+    def _missing(self, X: np.ndarray, passive: Sequence[int]) -> list[bool]:
+        """Whether the cells of each column may be missing: as declared, or seen where that tells nobody anything."""
+        d, declared = X.shape[1], self.public_missing
+        if declared is not None and len(declared) != d:
+            raise ValueError(f"public_missing has {len(declared)} entries for {d} columns: give one a column.")
+        known, found = [False] * d if declared is None else list(map(bool, declared)), np.isnan(X).any(axis=0)
+        column = int(np.argmax(found | known))
+        if not (found | known).any():
+            return known
+        if self.protocol in RANKED:
+            raise ValueError(
+                f"X has missing cells (NaN) in column {column}: protocol={self.protocol!r} has no bin for them; fill "
+                "them, or use 'tables', 'local_tables' or 'pooled'."
+            )
+        if self._options().ties == "position":
+            raise ValueError(f"X has missing cells (NaN) in column {column}: they have no position; use ties='kept'.")
+        hidden = [own for own in passive if found[own] and not known[own]]
+        if hidden and self.protocol not in ALONE:
+            raise CertificationError(
+                f"X has missing cells (NaN) in column {hidden[0]} of a passive party, whose bins must be public: say "
+                "so by public_missing, or fill them."
+            )
+        return [bool(own) for own in found | known]
+
     def _settings(self) -> SimpleNamespace:
         return SimpleNamespace(delta=self.delta)
 
@@ -348,7 +393,15 @@ class VerticalBoosting(Predictor):
         return tuple(_column(j, *both) for j, both in enumerate(zip(*declared, strict=True)))
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
-        return self._fitted_estimate().ensemble.scores(self._records(X, 2, "(n, d): records, columns"))
+        records, ensemble = self._records(X, 2, "(n, d): records, columns"), self._fitted_estimate().ensemble
+        unknown = sorted(set(np.flatnonzero(np.isnan(records).any(axis=0)).tolist()) - set(ensemble.missing))
+        if unknown:
+            raise ValueError(
+                f"X has missing cells (NaN) in column {unknown[0]}, in which the fit had none: fill them, or declare "
+                "the column by public_missing and fit again."
+            )
+        found: np.ndarray = ensemble.scores(records)
+        return found
 
     def _probabilities(self, X: np.ndarray) -> np.ndarray:
         scores = self._scores(X)

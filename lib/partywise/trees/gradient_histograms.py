@@ -33,8 +33,8 @@ class GradientHistograms:
     G : (cells,) sums of gradients g in the bins, feature by feature
     H : (cells, cells) symmetric, sums of hessians h in pairs of bins: margins on its diagonal, 0 elsewhere inside a
         feature; blocks of features of different groups are not read
-    variance : for each feature (size - 1,) the variance of the noise of the sum of G left of every cut, after
-        `fit_tables` has brought the feature's total to ``gradient``
+    variance : for each feature the variance of the noise of the sum of G left of every cut as in `Cuts`, (size - 1,)
+        where no cells are missing, after `fit_tables` has brought the feature's total to ``gradient``
     gradient, hessian : sums of all g and all h, which the active party knows
     n : records
     groups : group of each feature; pairs of features of one group were measured, of other pairs nothing is known
@@ -42,6 +42,7 @@ class GradientHistograms:
         one; 0 where they have not, and margins and pairs count as they are
     squares : sum of all g squared, which the active party knows; None where nothing is to be said of how large effects
         are
+    missing : whether the last bin of a feature is of missing cells; empty where no feature has such a bin
     """
 
     sizes: tuple[int, ...]
@@ -54,18 +55,26 @@ class GradientHistograms:
     groups: tuple[int, ...]
     hessian_variance: tuple[float, ...]
     squares: float | None = None
+    missing: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         cells = sum(self.sizes)
         if self.G.shape != (cells,) or self.H.shape != (cells, cells):
             raise ValueError(f"G and H have shapes {self.G.shape} and {self.H.shape}: sizes={self.sizes} need {cells}.")
-        if tuple(map(len, self.variance)) != tuple(size - 1 for size in self.sizes):
+        if tuple(map(len, self.variance)) != tuple(
+            cut_count(size, own) for size, own in zip(self.sizes, self.may_miss, strict=True)
+        ):
             raise ValueError(f"variance has lengths {tuple(map(len, self.variance))}: give one for each cut.")
         for name in ("groups", "hessian_variance"):
             if len(getattr(self, name)) != len(self.sizes):
                 raise ValueError(
                     f"{name}={getattr(self, name)} must have one entry for each of {len(self.sizes)} features."
                 )
+
+    @property
+    def may_miss(self) -> tuple[bool, ...]:
+        """For each feature whether its last bin is of missing cells."""
+        return self.missing or (False,) * len(self.sizes)
 
     @property
     def noisy(self) -> bool:
@@ -86,12 +95,19 @@ class GradientHistograms:
         return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
 
 
-def even_variance(size: int, variance: float) -> np.ndarray:
-    """(size - 1,) variance of sums left of a cut, where every cell had noise of one variance before the correction.
+def cut_count(size: int, missing: bool) -> int:
+    """Number of cuts of a feature, as in `Cuts`."""
+    return size - 1 + (max(size - 2, 0) if missing else 0)
+
+
+def even_variance(size: int, variance: float, missing: bool = False) -> np.ndarray:
+    """(cuts,) variance of sums left of a cut, where every cell had noise of one variance before the correction.
 
     The sum of j of b cells less j/b of the sum of all: ``variance j (b - j) / b``.
     """
     j = np.arange(1, size)
+    if missing:
+        j = np.append(j, np.arange(2, size))
     return variance * j * (size - j) / size
 
 
@@ -124,21 +140,19 @@ def fit_tables(
         least_hessian=options.least_hessian,
         q=q,
         ridge=ridge(histograms),
+        missing=histograms.missing,
     )
     values, noise = merged_stumps(found, histograms.sizes), noise_of_steps(histograms, options)
-    tables = tuple(
-        Table(
-            column,
-            edges[f],
-            values[f],
-            noise[f],
-            np.diag(measured)[histograms.cells[f]],
-            math.fsum(stump.gain for stump in found if stump.feature == f),
-            sum(stump.feature == f for stump in found),
-        )
-        for f, column in enumerate(columns)
-    )
-    return tables, {"stumps": len(found), "least_eigenvalue": least}
+    tables = list[Table]()
+    for f, column in enumerate(columns):
+        cover, own = np.diag(measured)[histograms.cells[f]], [stump for stump in found if stump.feature == f]
+        known, gain = len(edges[f]) + 1, math.fsum(stump.gain for stump in own)
+        arrays = values[f][:known], noise[f][:known], cover[:known]
+        table = Table(column, edges[f], arrays[0], arrays[1], arrays[2], gain, len(own))
+        if histograms.may_miss[f]:
+            table = replace(table, missing=float(values[f][-1]), missing_cover=float(cover[-1]))
+        tables.append(table)
+    return tuple(tables), {"stumps": len(found), "least_eigenvalue": least}
 
 
 def fit_outputs(
@@ -229,17 +243,18 @@ def noise_of_slopes(histograms: GradientHistograms) -> Callable[[np.ndarray], np
     Of u'N c with a block N of noise for each pair, rows and columns centred: ``|Pu|^2 |Pc|^2``, P centring. Of the
     diagonal: the squares of c left of the cut.
     """
-    cuts, fixed = Cuts.of(histograms.sizes), np.concatenate(histograms.variance)
+    cuts, fixed = Cuts.of(histograms.sizes, histograms.missing), np.concatenate(histograms.variance)
     feature = np.repeat(np.arange(len(histograms.sizes)), histograms.sizes)
     groups, scale = np.array(histograms.groups), HESSIAN_NOISE * np.array(histograms.hessian_variance)
     others = (groups[:, None] == groups) & ~np.eye(len(groups), dtype=bool)
-    length = np.concatenate([even_variance(size, 1.0) for size in histograms.sizes])
+    pairs = zip(histograms.sizes, histograms.may_miss, strict=True)
+    length = np.concatenate([even_variance(size, 1.0, own) for size, own in pairs])
 
     def variance(c: np.ndarray) -> np.ndarray:
         means = np.bincount(feature, c) / histograms.sizes
         squares = (c - means[feature]) ** 2
-        pairs = others @ np.bincount(feature, squares)
-        return fixed + scale[cuts.feature] * (length * pairs[cuts.feature] + cuts.sides(squares)[0])
+        beside = others @ np.bincount(feature, squares)
+        return fixed + scale[cuts.feature] * (length * beside[cuts.feature] + cuts.sides(squares)[0])
 
     return variance if np.any(scale) else lambda c: fixed
 

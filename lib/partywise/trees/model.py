@@ -23,11 +23,13 @@ class Column:
     edges : increasing cuts (b - 1,), bin j being ``(edges[j-1], edges[j]]``, with the argument where they come from;
         None where none are declared
     bounds : declared range (low, high) for maps to integers, values outside are clipped; None where none is declared
+    missing : whether cells may be missing, which then have a bin of their own
     """
 
     name: str
     edges: AccountedValue | None = None
     bounds: AccountedValue | None = None
+    missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class Tree:
     value : (m,) float, of a leaf
     cover : (m,) sum of the hessians of the training records in a node, their number where the method has no hessians;
         None where it is not known
+    missing_left : (m,) whether missing cells go left at a split; None where they go right at all
     gain : (m,) what a split takes from the sum of squares over covers, 0 at a leaf; None where it is not known
     """
 
@@ -79,6 +82,7 @@ class Tree:
     value: np.ndarray
     cover: np.ndarray | None = None
     gain: np.ndarray | None = None
+    missing_left: np.ndarray | None = None
 
     def leaves_of(self, X: np.ndarray) -> np.ndarray:
         """(n,) node in which each row of raw values X (n, d) ends."""
@@ -93,7 +97,10 @@ class Tree:
         moving = np.flatnonzero(self.feature[at] != LEAF)
         while moving.size:
             node = at[moving]
-            goes_left = rows[moving, self.feature[node]] <= limit[node]
+            cells = rows[moving, self.feature[node]]
+            goes_left = cells <= limit[node]
+            if self.missing_left is not None:
+                goes_left |= np.isnan(cells) & self.missing_left[node]
             at[moving] = np.where(goes_left, self.left[node], self.right[node])
             moving = moving[self.feature[at[moving]] != LEAF]
         return at
@@ -110,6 +117,7 @@ class Table:
     gain : what the stumps of the column lowered the loss by, as the released sums have it; None where it is not known
     splits : number of these stumps
     output : number of the score to which it adds
+    missing, missing_cover : value and cover where the cell is missing; None where it may not be
     """
 
     feature: int
@@ -120,10 +128,13 @@ class Table:
     gain: float | None = None
     splits: int = 0
     output: int = 0
+    missing: float | None = None
+    missing_cover: float = 0.0
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """(n,) values at the rows of X (n, d)."""
-        return self.values[np.searchsorted(self.edges, X[:, self.feature], side="left")]
+        found = self.values[np.searchsorted(self.edges, X[:, self.feature], side="left")]
+        return found if self.missing is None else np.where(np.isnan(X[:, self.feature]), self.missing, found)
 
 
 @dataclass(frozen=True)
@@ -133,6 +144,7 @@ class Ensemble:
     base : score before any tree; weight : shrinkage (boosting) or one over the number of trees (forest)
     averaged : whether the trees are a forest, so that fewer of them count more each
     outputs : scores of a record, one for each of more than two classes, else one; trees add to them in turn
+    missing : columns whose cells may be missing
     """
 
     trees: tuple[Tree, ...]
@@ -141,6 +153,7 @@ class Ensemble:
     tables: tuple[Table, ...] = ()
     averaged: bool = False
     outputs: int = 1
+    missing: tuple[int, ...] = ()
 
     def by_output(self) -> tuple[Ensemble, ...]:
         """The model of each score alone."""
@@ -238,6 +251,6 @@ def check_ensemble(ensemble: Ensemble, d: int, known: Collection[int] | None = N
             raise ValueError(
                 f"table {k} has another column, or edges that are not increasing with a value between each"
             )
-        numbers += [*table.edges.tolist(), *table.values.tolist()]
+        numbers += [*table.edges.tolist(), *table.values.tolist(), table.missing or 0.0]
     if not np.all(np.isfinite(numbers)):
         raise ValueError("it holds a number that is not finite")

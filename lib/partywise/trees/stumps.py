@@ -14,6 +14,7 @@ class Stump:
 
     feature : position among the features of the tables
     gain : what it lowers the loss by, less what is charged for noise
+    missing_left : whether the last bin, of missing cells, belongs to the left
     """
 
     feature: int
@@ -21,6 +22,7 @@ class Stump:
     left: float
     right: float
     gain: float
+    missing_left: bool = False
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Cuts:
 
     feature, cut : (c,) feature of a cut and the last bin to its left
     start, split, end : (c,) first cell of the feature, first cell right of the cut, end of the feature's cells
+    missing_left : (c,) whether the last cell of the feature, of missing cells, is on the left all the same
     """
 
     feature: np.ndarray
@@ -36,20 +39,41 @@ class Cuts:
     start: np.ndarray
     split: np.ndarray
     end: np.ndarray
+    missing_left: np.ndarray
 
     @classmethod
-    def of(cls, sizes: Sequence[int]) -> Cuts:
-        """Cuts of features with so many bins each; a feature of one bin has none."""
-        ends = np.cumsum(sizes)
-        feature = np.repeat(np.arange(len(sizes)), np.asarray(sizes) - 1)
-        cut = np.concatenate([np.arange(size - 1) for size in sizes])
+    def of(cls, sizes: Sequence[int], missing: Sequence[bool] = ()) -> Cuts:
+        """Cuts of features with so many bins each; a feature of one bin has none.
+
+        Where the last bin is of missing cells (``missing``), all cuts of the others come twice: with it on the right,
+        as the cut between them and it has it, and then with it on the left.
+        """
+        ends, may_miss = np.cumsum(sizes), missing or (False,) * len(sizes)
+        again = [max(size - 2, 0) if own else 0 for size, own in zip(sizes, may_miss, strict=True)]
+        counts = list(zip(sizes, again, strict=True))
+        feature = np.repeat(np.arange(len(sizes)), [size - 1 + more for size, more in counts])
+        cut = np.concatenate([one for size, more in counts for one in (np.arange(size - 1), np.arange(more))])
+        left = np.repeat(
+            [flag for _ in counts for flag in (False, True)], [k for s, more in counts for k in (s - 1, more)]
+        )
         start = (ends - sizes)[feature]
-        return cls(feature, cut, start, start + cut + 1, ends[feature])
+        return cls(feature, cut, start, start + cut + 1, ends[feature], left)
 
     def sides(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(c,) sums of cells (cells,) left and right of every cut."""
         total = np.concatenate([[0.0], np.cumsum(cells)])
-        return total[self.split] - total[self.start], total[self.end] - total[self.split]
+        left, right = total[self.split] - total[self.start], total[self.end] - total[self.split]
+        if not self.missing_left.any():
+            return left, right
+        moved = np.where(self.missing_left, cells[self.end - 1], 0.0)
+        return left + moved, right - moved
+
+    def cells(self, number: int) -> tuple[slice | np.ndarray, slice | np.ndarray]:
+        """Cells left and right of one cut."""
+        start, split, end = self.start[number], self.split[number], self.end[number]
+        if not self.missing_left[number]:
+            return slice(start, split), slice(split, end)
+        return np.append(np.arange(start, split), end - 1), np.arange(split, end - 1)
 
 
 def boosted_stumps(
@@ -64,6 +88,7 @@ def boosted_stumps(
     least_hessian: float,
     q: float,
     ridge: np.ndarray | float = 0.0,
+    missing: Sequence[bool] = (),
 ) -> tuple[Stump, ...]:
     """Stumps that lower ``G'c + c'Hc / 2 + ridge'c^2 / 2``, one after another, until none gains.
 
@@ -73,7 +98,7 @@ def boosted_stumps(
     lambda) + 1/(H_R + lambda)) / 2``; noise alone gains that with q = 1. The ridge counts among the hessians of leaves,
     but not towards ``least_hessian``. Among equal gains the lowest feature and cut come first.
     """
-    cuts = Cuts.of(sizes)
+    cuts = Cuts.of(sizes, missing)
     left, right = cuts.sides(np.diag(H))
     allowed = (left > least_hessian) & (right > least_hessian)
     penalty = np.broadcast_to(ridge, G.shape)
@@ -92,14 +117,15 @@ def boosted_stumps(
         if not gain[best] > 0:
             break
         values = -eta * on_left[best] * left[best], -eta * on_right[best] * right[best]
-        start, split, end = cuts.start[best], cuts.split[best], cuts.end[best]
-        c[start:split] += values[0]
-        c[split:end] += values[1]
-        slope += H[:, start:split].sum(1) * values[0] + H[:, split:end].sum(1) * values[1]
-        slope[start:split] += penalty[start:split] * values[0]
-        slope[split:end] += penalty[split:end] * values[1]
+        own, rest = cuts.cells(best)
+        c[own] += values[0]
+        c[rest] += values[1]
+        slope += H[:, own].sum(1) * values[0] + H[:, rest].sum(1) * values[1]
+        slope[own] += penalty[own] * values[0]
+        slope[rest] += penalty[rest] * values[1]
         lowered = eta * (1 - eta / 2) * gain[best]
-        found.append(Stump(int(cuts.feature[best]), int(cuts.cut[best]), *map(float, (*values, lowered))))
+        place, left_value, right_value = (int(cuts.feature[best]), int(cuts.cut[best])), *map(float, values)
+        found.append(Stump(*place, left_value, right_value, float(lowered), bool(cuts.missing_left[best])))
     return tuple(found)
 
 
@@ -108,5 +134,7 @@ def merged_stumps(stumps: Sequence[Stump], sizes: Sequence[int]) -> tuple[np.nda
     tables = tuple(np.zeros(size) for size in sizes)
     for stump in stumps:
         tables[stump.feature][: stump.cut + 1] += stump.left
-        tables[stump.feature][stump.cut + 1 :] += stump.right
+        last = len(tables[stump.feature]) - stump.missing_left
+        tables[stump.feature][stump.cut + 1 : last] += stump.right
+        tables[stump.feature][last:] += stump.left
     return tables

@@ -31,6 +31,7 @@ def assemble_histograms(
     columns = sorted(column for share in plan.shares for column in share.columns)
     owner = {column: (k, share) for k, share in enumerate(plan.shares) for column in share.columns}
     sizes = tuple(_size(owner[column][1], column) for column in columns)
+    missing = tuple(owner[column][1].missing[owner[column][1].columns.index(column)] for column in columns)
     starts = dict(zip(columns, np.concatenate(([0], np.cumsum(sizes))).tolist(), strict=False))
     G, H = np.zeros(sum(sizes)), np.zeros((sum(sizes), sum(sizes)))
     for values, share in zip(released, plan.shares, strict=True):
@@ -39,13 +40,14 @@ def assemble_histograms(
         sizes,
         G,
         H,
-        tuple(even_variance(size, plan.sigma**2) for size in sizes),
+        tuple(even_variance(size, plan.sigma**2, own) for size, own in zip(sizes, missing, strict=True)),
         float(g.sum() * GRID),
         float(h.sum() * GRID),
         len(g),
         tuple(owner[column][0] for column in columns),
         tuple((owner[column][1].ratio * plan.sigma) ** 2 for column in columns),
         float(((g * GRID) ** 2).sum()),
+        missing if any(missing) else (),
     )
 
 

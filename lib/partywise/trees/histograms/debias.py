@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
-from ..gradient_histograms import GradientHistograms
+from ..gradient_histograms import GradientHistograms, cut_count
 
 # Sums of strata are scaled to their margins so often.
 RAKINGS = 30
@@ -25,6 +25,7 @@ def debias_histograms(
     g: np.ndarray,
     h: np.ndarray,
     strata: np.ndarray | None = None,
+    missing: tuple[bool, ...] = (),
 ) -> GradientHistograms:
     """Tables over the true codes, from codes (n, d) by randomised response, read where they were released (n, d).
 
@@ -34,7 +35,8 @@ def debias_histograms(
     """
     groups = np.zeros(len(g), dtype=np.int64) if strata is None else strata
     randomisers = [RandomizedResponse(epsilon, size) for size in sizes]
-    found = [_margins(codes[:, f], released[:, f], randomisers[f], g, h) for f in range(len(sizes))]
+    may_miss = missing or (False,) * len(sizes)
+    found = [_margins(codes[:, f], released[:, f], randomisers[f], g, h, may_miss[f]) for f in range(len(sizes))]
     ends = np.cumsum(sizes).tolist()
     cells = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     H = np.zeros((ends[-1], ends[-1]))
@@ -61,6 +63,7 @@ def debias_histograms(
         groups=(0,) * len(sizes),
         hessian_variance=(0.0,) * len(sizes),
         squares=float((g**2).sum()),
+        missing=missing,
     )
 
 
@@ -75,12 +78,17 @@ def nearest_shares(values: np.ndarray, total: float) -> np.ndarray:
 
 
 def _margins(
-    codes: np.ndarray, released: np.ndarray, randomiser: RandomizedResponse, g: np.ndarray, h: np.ndarray
+    codes: np.ndarray,
+    released: np.ndarray,
+    randomiser: RandomizedResponse,
+    g: np.ndarray,
+    h: np.ndarray,
+    missing: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of one feature the sums of g and of h in its bins, and the variance of the former left of every cut."""
     rows, n, k = np.flatnonzero(released), len(g), randomiser.k
     if not rows.size:
-        return np.full(k, g.sum() / k), np.full(k, h.sum() / k), np.full(k - 1, np.inf)
+        return np.full(k, g.sum() / k), np.full(k, h.sum() / k), np.full(cut_count(k, missing), np.inf)
     own = codes[rows]
 
     def estimate_sums(weights: np.ndarray) -> np.ndarray:
@@ -89,18 +97,20 @@ def _margins(
     scale, hessian = n / rows.size, h[rows].sum()
     G, H = scale * estimate_sums(g[rows]), estimate_sums(h[rows]) * (h.sum() / hessian)
     if math.isinf(randomiser.epsilon) and rows.size == n:
-        return G, H, np.zeros(k - 1)
+        return G, H, np.zeros(cut_count(k, missing))
     squares = g[rows] ** 2
     total = float(squares.sum())
     shares = nearest_shares(estimate_sums(squares), total) / total if total > 0 else np.full(k, 1 / k)
     # Records that were not drawn make the excess, each in its own bin.
     G -= (G.sum() - g.sum()) * shares
-    variance = scale**2 * total * _cut_variance(shares, randomiser, rows.size / n)
+    variance = scale**2 * total * _cut_variance(shares, randomiser, rows.size / n, missing)
     return G, nearest_shares(H, h.sum()), variance
 
 
-def _cut_variance(shares: np.ndarray, randomiser: RandomizedResponse, drawn: float) -> np.ndarray:
-    """(k - 1,) variance of the sum left of every cut, for squared gradients that sum to 1 over the drawn records.
+def _cut_variance(
+    shares: np.ndarray, randomiser: RandomizedResponse, drawn: float, missing: bool = False
+) -> np.ndarray:
+    """(cuts,) variance of the sum left of every cut, for squared gradients that sum to 1 over the drawn records.
 
     shares : (k,) of the squared gradients in the true bins; drawn : share of the records that were drawn
 
@@ -109,6 +119,11 @@ def _cut_variance(shares: np.ndarray, randomiser: RandomizedResponse, drawn: flo
     """
     keep, other = randomiser.matrix()[0, :2]
     j, left = np.arange(1, randomiser.k), np.cumsum(shares)[:-1]
+    if missing:
+        j, left = (
+            np.append(j, np.arange(2, randomiser.k)),
+            np.append(left, left[: max(randomiser.k - 2, 0)] + shares[-1]),
+        )
     inside, outside = keep + (j - 1) * other, j * other
     flips = inside * (1 - inside) * left + outside * (1 - outside) * (1 - left)
     return flips / (keep - other) ** 2 + (1 - drawn) * left * (1 - left)

@@ -43,6 +43,7 @@ class FeatureSets:
     columns : global numbers of all passive columns, increasing
     edges : declared cuts of each
     released_features : (n, d) bool, those of each record, as many of every record
+    missing : columns whose cells may be missing, which have a code of their own, the last
     strata : the records by how many features each party releases of them
     epsilon : of one code
     """
@@ -52,11 +53,12 @@ class FeatureSets:
     released_features: np.ndarray
     strata: tuple[Stratum, ...]
     epsilon: float
+    missing: tuple[bool, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Bins of each column."""
-        return tuple(len(cuts.value) + 1 for cuts in self.edges)
+        return tuple(len(cuts.value) + 1 + own for cuts, own in zip(self.edges, self.missing, strict=True))
 
     @property
     def per_record(self) -> int:
@@ -95,9 +97,10 @@ def feature_sets(
     group = records_together(spec)
     released = drawn_features(n, len(columns), features_of(options, epsilon / group, len(columns)), rng_for)
     parts = strata(released, [(name, [columns.index(column) for column in own]) for name, own in groups])
-    least = {name: min(len(edges[column].value) + 1 for column in own) for name, own in groups}
+    missing = {column: spec.public.columns[column].missing for column in columns}
+    least = {name: min(len(edges[column].value) + 1 + missing[column] for column in own) for name, own in groups}
     one = _code_epsilon(parts, least, epsilon, spec.study.delta, group)
-    return FeatureSets(columns, tuple(edges.values()), released, parts, one)
+    return FeatureSets(columns, tuple(edges.values()), released, parts, one, tuple(missing.values()))
 
 
 def drawn_features(n: int, d: int, m: int, rng_for: Callable) -> np.ndarray:

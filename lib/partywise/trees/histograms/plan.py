@@ -44,6 +44,7 @@ class Share:
 
     party : its name; columns : global numbers; edges : cuts of each column, with where they come from
     cells : of its columns; ratio : noise on hessians over noise on gradients
+    missing : whether the cells of a column may be missing, which have a bin of their own, the last
     certificate : of its release; mask_delta : probability with which masks tell neighbours apart
     """
 
@@ -54,6 +55,7 @@ class Share:
     ratio: float
     certificate: SensitivityCertificate
     mask_delta: float
+    missing: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,8 @@ def _share(
 ) -> Share:
     """gradients : largest sum of the absolute gradients of a record."""
     edges = tuple(edges for column in columns if (edges := facts.columns[column].edges) is not None)
-    cells = Cells(tuple(len(one.value) + 1 for one in edges))
+    missing = tuple(facts.columns[column].missing for column in columns)
+    cells = Cells(tuple(len(one.value) + 1 + own for one, own in zip(edges, missing, strict=True)))
     # A record moves two cells of every pair by its gradient; masks are uniform on 2^(bits + 40) integers.
     moved = group * len(columns) * (len(columns) - 1) * math.ceil(gradients * 2.0**32)
-    return Share(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS))
+    return Share(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS), missing)

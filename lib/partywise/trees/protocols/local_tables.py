@@ -29,7 +29,7 @@ from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
 from ..codes import public_bins
-from ..gradient_histograms import fit_outputs
+from ..gradient_histograms import cut_count, fit_outputs
 from ..histograms.debias import debias_histograms
 from ..histograms.feature_sets import FeatureSets, feature_sets
 from ..model import ColumnGroups, Ensemble, Estimate, TreeSpec
@@ -47,7 +47,8 @@ def local_randomised_codes(passive: Party, train: np.ndarray, plan: FeatureSets,
     """Codes of the drawn features of every training record, one after another, by randomised response."""
     places, released = plan.places(passive.columns), plan.of(passive.columns)
     edges = [plan.edges[place] for place in places]
-    codes = public_bins(passive.block["X"][train], [cuts.value for cuts in edges]).codes
+    missing = [plan.missing[place] for place in places]
+    codes = public_bins(passive.block["X"][train], [cuts.value for cuts in edges], missing).codes
     if math.isinf(plan.epsilon):
         return Clear(codes[released].astype(plan.code_type), units=("features",), owner=passive.name)
     # The address of the noise keeps the first name of the message, so that no number moves.
@@ -120,11 +121,11 @@ def active_model(
         own = np.zeros((len(codes), len(columns)), dtype=np.int64)
         own[plan.of(columns)] = message
         codes[:, plan.places(columns)] = own
-    histograms = [
-        debias_histograms(codes, plan.released_features, plan.sizes, plan.epsilon, *own) for own in statistics
-    ]
+    missing: tuple[bool, ...] = plan.missing if any(plan.missing) else ()
+    shape = codes, plan.released_features, plan.sizes, plan.epsilon
+    histograms = [debias_histograms(*shape, g, h, quarters, missing) for g, h, quarters in statistics]
     # With one feature a record nothing is known of pairs: fewer cuts must win by chance.
-    cuts = sum(plan.sizes) - len(plan.sizes)
+    cuts = sum(map(cut_count, plan.sizes, plan.missing))
     q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
     tables, numbers = fit_outputs(histograms, spec.options, plan.columns, [edges.value for edges in plan.edges], q=q)
     return replace(ensemble, tables=tables), numbers

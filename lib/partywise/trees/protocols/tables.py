@@ -87,7 +87,7 @@ def local_sums(
 ) -> tuple[Cipher, int]:
     """The sums of all public cells, packed, and how many additions they took."""
     share = plan.share(passive.name)
-    codes = public_bins(passive.block["X"][train], [one.value for one in share.edges]).codes
+    codes = public_bins(passive.block["X"][train], [one.value for one in share.edges], share.missing).codes
     packed, additions, n = list[Cipher](), 0, len(codes)
     for output in range(plan.outputs):
         own = take(records, np.arange(output * n, (output + 1) * n))
