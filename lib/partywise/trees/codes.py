@@ -83,7 +83,7 @@ def public_bins(X: np.ndarray, edges: Sequence[np.ndarray], missing: Sequence[bo
     In columns that are declared so (``missing``) cells that are missing (NaN) have a code of their own above the bins.
     """
     columns = [np.searchsorted(cuts, x, side="left") for cuts, x in zip(edges, np.asarray(X, float).T, strict=True)]
-    for place in np.flatnonzero(missing):
+    for place in np.flatnonzero(missing).tolist():
         columns[place][np.isnan(X[:, place])] = len(edges[place]) + 1
     thresholds = tuple(np.array(cuts, dtype=float) for cuts in edges)
     return _stack(columns, len(X), thresholds)
