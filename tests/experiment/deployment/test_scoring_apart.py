@@ -201,6 +201,14 @@ def test_parties_with_parts_of_two_fits_are_refused_and_so_are_other_records(fit
         ({"score": {"shop": "new.csv"}}, "give a file of shop, bank"),
         ({"score": {"shop": "new.csv", "bank": "fresh.csv", "dealer": "x.csv"}}, "give a file of shop, bank"),
         ({"rows": 1}, "network.rows is 1"),
+        (
+            {
+                "mode": "release",
+                "unprotected_units": ["label", "features"],
+                "budget": {"epsilon": 1.0, "delta": 1e-5, "unit": "features"},
+            },
+            "no budget covers them",
+        ),
         ({"fits": "grid", "method": "", "epsilon": None}, "score is given beside fits"),
     ],
 )

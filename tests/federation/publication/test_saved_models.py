@@ -38,6 +38,7 @@ FITS: dict[str, tuple[type[Estimator], dict, str]] = {
         {"epsilon": 2.0, "public_edges": EDGES, "cipher": "sized", "loss": "RegressionMSELoss", "residual_bound": 3.0},
         "numbers",
     ),
+    "three classes": (pw.VerticalBoosting, {"epsilon": 2.0, "public_edges": EDGES, "cipher": "sized"}, "three"),
     "local_tables": (pw.VerticalBoosting, {"epsilon": 2.0, "public_edges": EDGES}, "labels"),
     "feature_gathering": (pw.VerticalBoosting, {}, "labels"),
     "label_scattering": (pw.VerticalBoosting, {"cipher": "sized"}, "labels"),
@@ -66,6 +67,7 @@ FITS: dict[str, tuple[type[Estimator], dict, str]] = {
 }
 PROTOCOL = {
     "tables of numbers": "tables",
+    "three classes": "tables",
     "reference of slices": "reference",
     "certified sums": "certified",
     "published rows": "published",
@@ -74,6 +76,7 @@ PROTOCOL = {
 RESPONSES = {
     "labels": (NUMBER > 0).astype(float),
     "words": np.where(NUMBER > 0, "yes", "no"),
+    "three": np.array(["high", "low", "middle"])[np.digitize(NUMBER, [-0.4, 0.4])],
     "numbers": NUMBER,
     "curves": CURVES[:, 0],
     "none": None,

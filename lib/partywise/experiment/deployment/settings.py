@@ -308,6 +308,11 @@ def _scoring_plan(network: Network, plan: Plan, holders: tuple[str, ...]) -> Pla
             f"their owners of those that trained, without any noise; name {' and '.join(open_units)} in "
             f"{KEY}.unprotected_units if all of you agree to that, or leave it out."
         )
+    if network.budget is not None:
+        raise ConfigError(
+            f"{KEY}.budget is given beside score: scores of new records have no noise, so that no budget covers them; "
+            "leave it out, and give the new records an account of their own (--account)."
+        )
     protocol = replace(method.protocol, fit=Lazy(address), release=NO_NOISE)
     return replace(plan, methods={**plan.methods, method.label: replace(method, protocol=protocol)})
 
