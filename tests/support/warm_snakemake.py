@@ -79,6 +79,7 @@ def serve() -> None:
 def _call(request: Mapping[str, Any]) -> None:
     """What ``python -m snakemake`` does in its folder, then the end of this process."""
     code = 1
+    atexit._clear()
     for number, name, mode in ((0, os.devnull, os.O_RDONLY), (1, request["stdout"], os.O_WRONLY | os.O_CREAT)):
         os.dup2(os.open(name, mode), number)
     os.dup2(os.open(request["stderr"], os.O_WRONLY | os.O_CREAT), 2)
@@ -96,6 +97,8 @@ def _call(request: Mapping[str, Any]) -> None:
     except BaseException:
         traceback.print_exc()
     finally:
+        # What is kept for the next plan is written at the end of a process.
+        atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
