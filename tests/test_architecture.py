@@ -24,13 +24,13 @@ LAYERS = (
     ("federation",),
     ("datasets", "attacks", "alignment"),
     ("audits",),
-    ("functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"),
+    ("functional", "glm", "inverse_regression", "linear", "logistic", "pca", "survival", "trees"),
     ("experiment",),
     ("plot",),
     ("studies",),
     ("__main__", "check_data", "face", "scoring"),
 )
-METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"}
+METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "survival", "trees"}
 NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
 # Modules of some rooms in which something is `Any`, and why nothing else says what it is.
 UNTYPED = {

@@ -1,0 +1,78 @@
+"""Intervals and bands of a released survival curve that count the noise of privacy beside that of sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from .curves import LARGEST_HAZARD, Curve, hazards
+from .tables import Table
+
+DRAWS = 2000
+# Variance of a count that rounds a uniform number, which the noise of a whole-number release carries beside its own.
+ROUNDING_VARIANCE = 1 / 12
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Lower and upper survival (J,) at the edges after the first."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def covers(self, survival: np.ndarray) -> np.ndarray:
+        """Which of the values (J,) it holds."""
+        return (self.lower <= survival) & (survival <= self.upper)
+
+
+def log_survival_covariance(table: Table, *, noise: bool = True) -> np.ndarray:
+    """Covariance (J, J) of log S at the edges after the first, by the delta method over cells, of a single group.
+
+    The multinomial of n records, and the noise of the released cells unless ``noise`` is False.
+    """
+    found = hazards(table)
+    h = np.clip(found.hazards, 0, LARGEST_HAZARD)
+    steps = h / (found.at_risk * (1 - h))
+    sums = np.cumsum(steps)
+    bins = table.bins
+    j, k = np.arange(bins)[:, None], np.arange(bins)[None, :]
+    by_event = sums[np.minimum(j, k)] - (k <= j) / (found.at_risk * (1 - h))[None, :]
+    by_censored = np.where(k <= j, (sums - steps / 2)[None, :], sums[:, None])
+    gradient = np.hstack([by_event, by_censored, sums[:, None]])
+    shares = np.maximum(table.cells[0], 0) / table.size
+    mean = gradient @ shares
+    covariance = table.size * ((gradient * shares) @ gradient.T - np.outer(mean, mean))
+    if not noise or table.sd == 0:
+        return covariance
+    if table.records is not None:
+        gradient = gradient - gradient.mean(axis=1, keepdims=True)
+    return covariance + (table.sd**2 + ROUNDING_VARIANCE) * gradient @ gradient.T
+
+
+def pointwise(curve: Curve, covariance: np.ndarray, level: float = 0.95) -> Band:
+    """Intervals of which each holds the true survival at its edge with probability ``level``."""
+    return _log_log(curve, covariance, float(ndtri((1 + level) / 2)))
+
+
+def simultaneous(curve: Curve, covariance: np.ndarray, rng: np.random.Generator, level: float = 0.95) -> Band:
+    """A band that holds the true survival at all edges with probability ``level``: largest deviations are drawn."""
+    sd = np.sqrt(np.diag(covariance))
+    scale = np.where(sd > 0, sd, 1)
+    correlation = covariance / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    largest = np.abs(rng.standard_normal((DRAWS, len(sd))) @ root.T).max(axis=1)
+    return _log_log(curve, covariance, float(np.quantile(largest, level)))
+
+
+def _log_log(curve: Curve, covariance: np.ndarray, factor: float) -> Band:
+    """S^exp(+- factor se / |log S|); where S is 1, from exp(-factor se) to 1."""
+    survival, se = curve.survival[1:], np.sqrt(np.diag(covariance))
+    log = np.log(survival)
+    whole = log == 0
+    spread = np.exp(factor * se / np.where(whole, 1, np.abs(log)))
+    lower = np.where(whole, np.exp(-factor * se), survival**spread)
+    return Band(lower, np.where(whole, 1.0, survival ** (1 / spread)))

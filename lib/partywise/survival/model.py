@@ -1,0 +1,106 @@
+"""What everyone may know before a survival analysis, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from ..federation.folds import ProtocolSpec
+from .certified.scores import Model, Terms
+from .curves import Curve
+from .exact import RankTest, StepCurve
+from .tables import Table
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFacts:
+    """What everyone knows before data are seen.
+
+    records : n, of all clients together
+    horizon : tau, in the unit of the times; never the largest time, which is a record
+    covariates : p; groups : A, of which records are in one each
+    radius : R, longest scaled covariates
+    edges : of the cells, where they are not of equal width; from 0 to the horizon
+    natural_sizes : records of each natural client; empty where blocks are dealt among any number of clients
+    """
+
+    records: int
+    horizon: float
+    covariates: int = 0
+    groups: int = 1
+    radius: float = 1.0
+    edges: tuple[float, ...] = ()
+    natural_sizes: tuple[int, ...] = ()
+
+    def sizes(self, clients: int) -> tuple[int, ...]:
+        """Records n_k of each of so many clients.
+
+        Raises
+        ------
+        ValueError
+            If the clients are natural ones, and others in number; or there are more than records.
+        """
+        if self.natural_sizes:
+            if clients != len(self.natural_sizes):
+                raise ValueError(f"n_parties is {clients}: there are {len(self.natural_sizes)} clients of their own.")
+            return self.natural_sizes
+        if not 1 <= clients <= self.records:
+            raise ValueError(f"n_parties is {clients}: it must lie in 1..{self.records}, the number of records.")
+        ends = [-(-k * self.records // clients) for k in range(clients + 1)]
+        return tuple(after - before for before, after in pairwise(ends))
+
+    def __post_init__(self) -> None:
+        if not 0 < self.horizon < float("inf"):
+            raise ValueError(f"horizon={self.horizon!r} must be positive and finite: give a public end of follow-up.")
+        if self.edges:
+            edges = np.asarray(self.edges, dtype=float)
+            if len(edges) < 2 or edges[0] != 0 or edges[-1] != self.horizon or not np.all(np.diff(edges) > 0):
+                raise ValueError(f"edges={list(self.edges)} must increase from 0 to the horizon, {self.horizon:g}.")
+
+
+class SurvivalStudy(Protocol):
+    """Constants of a study: delta of every certified total."""
+
+    @property
+    def delta(self) -> float: ...
+
+
+Options = TypeVar("Options", covariant=True)
+SurvivalSpec = ProtocolSpec[Options, SurvivalStudy, object, PublicFacts]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What every protocol of survival analysis returns; what it does not have is None.
+
+    epsilon_claimed : the target of private protocols; nan where the source claims no number
+    clients : how many there were
+    curves : of each group (A,), released or exact
+    table : the released cells
+    log_rank : of groups 0 and 1, where there are two
+    coefficients, covariance : log hazard ratios (p,) of the scaled covariates, and their covariance (p, p) over records
+        and noise
+    path : (T + 1, p) coefficients after each round
+    model, terms : released baseline and coefficients, and the bins that they are of
+    numbers : further scalars of the fit
+    """
+
+    epsilon_claimed: float = float("nan")
+    clients: int = 1
+    curves: tuple[Curve | StepCurve, ...] = ()
+    table: Table | None = None
+    log_rank: RankTest | None = None
+    coefficients: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+    path: np.ndarray | None = None
+    model: Model | None = None
+    terms: Terms | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+
+    @property
+    def standard_errors(self) -> np.ndarray | None:
+        """Of the coefficients (p,)."""
+        return None if self.covariance is None else np.sqrt(np.diag(self.covariance))

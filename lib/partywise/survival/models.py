@@ -1,0 +1,70 @@
+"""The generator of survival data: Weibull hazards that differ by client, with clipped normal and binary covariates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .records import Records
+
+# Coefficients of the six covariates; moderate effects are half of them.
+STRONG = (0.5, -0.4, 0.3, 0.0, 0.6, -0.3)
+# Beyond which a normal covariate is cut off.
+REACH = 2.0
+
+
+@dataclass(frozen=True)
+class Weibull:
+    """Of n records at blocks of equal size with a baseline each.
+
+    coefficients : log hazard ratios (p,) of the covariates as they are drawn; the first p // 2 normal, clipped to
+        [-2, 2], the others indicators
+    shape : of the Weibull hazard; baselines : its factor by block; censoring : mean of the exponential censoring time
+    correlation : rho, between any two of the normal variables behind the covariates
+    horizon : tau, where follow-up ends
+    hazard_ratio : of group 1 against group 0, where there are two groups; None: one group
+    """
+
+    coefficients: Sequence[float] = STRONG
+    shape: float = 1.3
+    baselines: Sequence[float] = (1.0, 0.8, 1.25)
+    censoring: float = 2.5
+    correlation: float = 0.3
+    horizon: float = 2.0
+    hazard_ratio: float | None = None
+
+    @property
+    def centre(self) -> np.ndarray:
+        """Public centre (p,) of the covariates."""
+        p = len(self.coefficients)
+        return np.where(np.arange(p) < p // 2, 0.0, 0.5)
+
+    @property
+    def half_width(self) -> np.ndarray:
+        """Public half width (p,)."""
+        p = len(self.coefficients)
+        return np.where(np.arange(p) < p // 2, REACH, 0.5)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Records:
+        """n records with raw covariates; those of a block are neighbours."""
+        p = len(self.coefficients)
+        common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, p))
+        normal = np.sqrt(self.correlation) * common + np.sqrt(1 - self.correlation) * own
+        covariates = np.where(np.arange(p) < p // 2, np.clip(normal, -REACH, REACH), normal > 0)
+        groups = np.zeros(n, dtype=int) if self.hazard_ratio is None else rng.integers(2, size=n)
+        predictor = covariates @ np.asarray(self.coefficients, dtype=float)
+        if self.hazard_ratio is not None:
+            predictor = predictor + groups * np.log(self.hazard_ratio)
+        blocks = np.asarray(self.baselines, dtype=float)[np.arange(n) * len(self.baselines) // n]
+        event = (rng.exponential(size=n) / (blocks * np.exp(predictor))) ** (1 / self.shape)
+        censored = rng.exponential(self.censoring, size=n)
+        times = np.minimum(np.minimum(event, censored), self.horizon)
+        return Records(times, (event <= censored) & (event <= self.horizon), covariates, groups)
+
+    def survival(self, times: np.ndarray, group: int = 0) -> np.ndarray:
+        """True survival (m,) of a group without covariates at times (m,), the mean over blocks."""
+        ratio = self.hazard_ratio if self.hazard_ratio is not None and group == 1 else 1.0
+        blocks = np.asarray(self.baselines, dtype=float)
+        return np.exp(-ratio * blocks[:, None] * np.asarray(times, dtype=float)[None, :] ** self.shape).mean(axis=0)

@@ -1,0 +1,202 @@
+"""Options of the protocols of survival analysis; standard library only, checked before any job starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum, isclose
+from typing import Annotated, Literal, final
+
+from ..checks import CheckedFields, Count, Natural, Positive, Range, Share, check_fields, check_unread_options
+
+Noise = Literal["shared", "local", "central"]
+
+
+@dataclass(frozen=True)
+class NoisyOptions:
+    """Sums over the records of all clients, released with noise.
+
+    noise : ``shared``, each client adds a share of the noise and nobody is trusted with it; ``local``, each noises its
+        own sum; or ``central``, an assumed secure aggregation adds it once
+    colluders : clients that may join what they know so that epsilon holds against them (at most all but one); only
+        ``shared`` reads it
+    relation : of neighbours: ``replace_one`` (the number of records is public) or ``add_remove``
+    """
+
+    noise: Noise = "shared"
+    colluders: Natural = 1
+    relation: Literal["replace_one", "add_remove"] = "replace_one"
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.noise != "shared":
+            check_unread_options(self, ("colluders",), "noise 'shared'")
+
+    @property
+    def shares_noise(self) -> bool:
+        """Whether each client adds a share of the noise."""
+        return self.noise == "shared"
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data beside the server."""
+        return ("aggregator",) if self.noise == "central" else ()
+
+    def noise_factor(self, clients: int) -> float:
+        """K', variance of the noise of a sum in units of that of one release for all of K clients."""
+        if self.noise == "central":
+            return 1.0
+        if self.noise == "local":
+            return float(clients)
+        return clients / (clients - min(self.colluders, clients - 1))
+
+
+@final
+@dataclass(frozen=True)
+class TableOptions(NoisyOptions):
+    """One noisy table of cells: curves, bands, restricted means and the log-rank test.
+
+    bins : of equal width; None: so many as public numbers recommend
+    """
+
+    bins: Annotated[int, Range(2)] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.relation == "add_remove" and self.bins is None:
+            raise ValueError("bins is None: with relation 'add_remove' no number of records is public; give bins.")
+
+
+@final
+@dataclass(frozen=True)
+class ScoresOptions(NoisyOptions):
+    """Cox regression: the table, then rounds of noisy scores.
+
+    shares : of the squared Gaussian-DP parameter, what the table and each round take; they sum to 1
+    bins : of the table, a multiple of ``merge_count``, of which so many make a bin of the scores
+    stop : C, the cumulative hazard at which a record's follow-up is ended; None: by public numbers, 1 or 1.5
+    curvature : weight of the released curvature beside the scores; level : of the residual
+    """
+
+    shares: tuple[Share, ...] = (0.2, 0.13, 0.22, 0.45)
+    bins: Annotated[int, Range(2)] = 24
+    merge_count: Count = 3
+    stop: Positive | None = None
+    curvature: Positive = 0.25
+    level: Positive = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.relation == "add_remove":
+            raise ValueError(
+                "relation is 'add_remove': scores are released for a public number of records; leave it out."
+            )
+        if len(self.shares) < 2 or not isclose(fsum(self.shares), 1, abs_tol=1e-9):
+            raise ValueError(
+                f"shares is {list(self.shares)}: give one for the table and one for each round, which sum to 1."
+            )
+        if self.bins % self.merge_count:
+            raise ValueError(f"bins is {self.bins}: give a multiple of merge_count, {self.merge_count}.")
+
+
+@final
+@dataclass(frozen=True)
+class ReferenceOptions(CheckedFields):
+    """All records together, in the clear: Kaplan-Meier, log-rank test and Cox regression.
+
+    ties : by Efron or by Breslow
+    """
+
+    ties: Literal["efron", "breslow"] = "efron"
+
+    uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class RiskSetsOptions(CheckedFields):
+    """Exact sums over risk sets at every event time, opened at the server: as published, nothing is protected.
+
+    ties : by Efron or by Breslow
+    """
+
+    ties: Literal["efron", "breslow"] = "breslow"
+
+    uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class PiecewiseOptions(CheckedFields):
+    """Exact sums over public bins, opened at the server: no event time crosses, and nothing is protected.
+
+    bins : of equal width
+    """
+
+    bins: Annotated[int, Range(1)] = 8
+
+    uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class NoisyGradientOptions(CheckedFields):
+    """FDPCox: Cox regression by noisy gradient steps.
+
+    variant : ``interactive``, clients send noisy gradients of their own partial likelihoods; ``federated``, from a new
+        batch at each step; or ``central``, an assumed aggregation has all records together
+    sensitivity : ``published``, the printed bound at coefficients of 0, for all steps and all clients that of the last
+        client; or ``bound``, the proved one at the coefficients of each step
+    steps : T; None: as in the code, 20 log(C_z^2 n / p^2)
+    step : length; c_beta : C_beta, longest coefficients; c_z : C_z, to which the longest covariates are scaled
+    cutoff : events up to and including it count; None: the horizon
+    """
+
+    variant: Literal["interactive", "federated", "central"] = "central"
+    sensitivity: Literal["published", "bound"] = "published"
+    steps: Count | None = None
+    step: Positive = 0.5
+    c_beta: Positive = 3.0
+    c_z: Positive = 1.0
+    cutoff: Positive | None = None
+
+    uses_epsilon = True
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Places without data beside the server."""
+        return ("aggregator",) if self.variant == "central" else ()
+
+
+@final
+@dataclass(frozen=True)
+class NoisedTimesOptions(CheckedFields):
+    """vantage6: event times with noise from a fixed seed, then exact event tables.
+
+    noise : ``poisson``, ``gaussian`` with ``snr``, or ``none``; seed : of every call, 0 by default as published
+    """
+
+    noise: Literal["poisson", "gaussian", "none"] = "poisson"
+    seed: Natural = 0
+    snr: Positive | None = None
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.snr is None) == (self.noise == "gaussian"):
+            raise ValueError(f"snr is {self.snr}: noise 'gaussian' needs it, and it alone reads it.")
+
+
+@final
+@dataclass(frozen=True)
+class EncryptedHistogramOptions(CheckedFields):
+    """NVFlare: histograms of times added under encryption, whose sum every client decrypts.
+
+    width : of a bin, in the unit of the times
+    """
+
+    width: Positive = 7.0
+
+    uses_epsilon = False

@@ -1,0 +1,233 @@
+"""Protocol: Cox regression by noisy gradient steps.
+
+Source: R package FDPCox of arXiv 2508.19640 (state c74cb18); as published, or with the noise that can be proved.
+
+What is protected: each record, against the server.  As published the noise is that of the bound at coefficients of 0,
+and the ledger certifies what the largest allowed coefficients leave of it.  Trust, ``central``: an assumed aggregation
+sees all records; else nobody.
+
+Message               from, to                     payload
+records in shares     clients, aggregator          ``central`` alone
+coefficients, by step server, who sends gradients  made of the releases so far
+gradient, by step     clients or aggregator,       `Release` (p)
+                      server
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...federation.cipher import Cipher
+from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted_values import AccountedValue, Public
+from ...privacy.accounting.calibration import gdp_mu
+from ...privacy.ledger.event import Event
+from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.release import Release, announcement
+from ...privacy.statistics.bounded import Bounded, sum_certificate
+from ...privacy.strata import cell_of
+from ...randomness import Rng
+from ..model import Estimate, PublicFacts
+from ..options import NoisyGradientOptions
+from ..published.gradient_cox import (
+    SortedRecords,
+    central_sd,
+    client_weights,
+    default_steps,
+    federated_sd,
+    project,
+    proved_sensitivity,
+    published_sensitivity,
+)
+from ..records import Records, pool
+from .common import SERVER, local_rows
+
+AFTER = "follows from what was released"
+ROW = frozenset({"label", "features"})
+MECHANISM = "gaussian"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows before the fit.
+
+    sizes : of the clients; epsilon, delta : of the target
+    """
+
+    options: NoisyGradientOptions
+    facts: PublicFacts
+    sizes: tuple[int, ...]
+    epsilon: float
+    delta: float
+
+    @property
+    def scale(self) -> float:
+        """By which scaled covariates are multiplied, so that the longest have length C_z."""
+        return self.options.c_z / self.facts.radius
+
+    @property
+    def cutoff(self) -> float:
+        """Events up to and including it count."""
+        return self.facts.horizon if self.options.cutoff is None else self.options.cutoff
+
+    @cached_property
+    def steps(self) -> int:
+        """T."""
+        n = self.facts.records
+        return self.options.steps or default_steps(n, self.facts.covariates, self.options.c_z)
+
+    def records_behind(self, size: int) -> int:
+        """Records behind one gradient of a client (or of all) of this size."""
+        if self.options.variant == "federated":
+            return max(size // self.steps, 1)
+        return size
+
+    def sensitivity(self, size: int, norm: float) -> float:
+        """How far one record moves a gradient at coefficients of this norm: proved."""
+        return proved_sensitivity(self.records_behind(size), norm, self.options.c_z)
+
+    def sd(self, size: int, norm: float) -> float:
+        """Standard deviation of the noise of one step."""
+        options = self.options
+        if math.isinf(self.epsilon):
+            return 0.0
+        if options.sensitivity == "bound":
+            mu = float(gdp_mu(self.epsilon, self.delta))
+            spent = 1 if options.variant == "federated" else self.steps
+            return self.sensitivity(size, norm) * math.sqrt(spent) / mu
+        # One scalar for all clients: that of the last one's n, at coefficients of 0.
+        last = sum(self.sizes) if options.variant == "central" else self.sizes[-1]
+        bound = published_sensitivity(self.records_behind(last), 0.0, options.c_z)
+        if options.variant == "federated":
+            return federated_sd(bound, self.epsilon, self.delta)
+        return central_sd(bound, self.steps, self.epsilon, self.delta)
+
+    def bounded(self, gradient: np.ndarray, size: int, norm: float, stratum: str) -> Bounded:
+        """A gradient with its proved sensitivity; as published over all coefficients that are allowed."""
+        most = norm if self.options.sensitivity == "bound" else self.options.c_beta
+        certificate = sum_certificate(self.sensitivity(size, most), "mean partial likelihood, C_beta", "row", ROW)
+        return Bounded(gradient, certificate, stratum)
+
+    def announcements(self) -> tuple[Event, ...]:
+        """What all steps will cost each client, whose records lie at the aggregation: at the largest coefficients."""
+        size, most = sum(self.sizes), self.options.c_beta
+        certificate = self.bounded(np.zeros(self.facts.covariates), size, most, "*").certificate
+        sd = self.sd(size, most if self.options.sensitivity == "bound" else 0.0)
+        mu, knows = certificate.value / sd if sd else math.inf, (AGGREGATOR,)
+        return tuple(
+            announcement(certificate, {"mu": mu}, MECHANISM, f"gradient {step}", trust_model="central", knows=knows)
+            for step in range(self.steps)
+        )
+
+
+def gradient_of(records: Records, plan: Plan, coefficients: np.ndarray, step: int) -> np.ndarray:
+    """Gradient (p,) of the records behind a step: all of them, or its own batch."""
+    own = Records(records.times, records.events, records.covariates * plan.scale)
+    if plan.options.variant == "federated":
+        size = plan.records_behind(len(records))
+        rows = slice(step * size, (step + 1) * size)
+        own = Records(own.times[rows], own.events[rows], own.covariates[rows])
+    return SortedRecords.of(own, plan.cutoff).gradient(coefficients)
+
+
+def local_gradient(client: Party, at: np.ndarray, plan: Plan, step: int, rng_for: Rng) -> Release:
+    """The client's noisy gradient."""
+    records = local_rows(client)
+    norm, size = float(np.linalg.norm(at)), len(records)
+    # A batch is in no other step, but which records are in it is not public.
+    bounded = plan.bounded(gradient_of(records, plan, at, step), size, norm, cell_of("clients", client.name))
+    rng = rng_for("gradient", client.name, step)
+    name = f"gradient {step} of {client.name}"
+    return Gaussian(sigma=plan.sd(size, norm))(bounded, rng, owner=client.name, release_id=name)
+
+
+def local_matrix(client: Party) -> np.ndarray:
+    """The client's records as one matrix (n, 2 + p)."""
+    own = local_rows(client)
+    return np.column_stack([own.times, own.events, own.covariates])
+
+
+def central_gradient(
+    matrices: Sequence[np.ndarray], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
+) -> tuple[Release, ...]:
+    """The noisy gradient of all records together: computed inside the aggregation."""
+    records = pool([Records(one[:, 0], one[:, 1].astype(bool), one[:, 2:]) for one in matrices])
+    norm, size = float(np.linalg.norm(at)), len(records)
+    bounded = plan.bounded(gradient_of(records, plan, at, step), size, norm, "*")
+    mechanism = Gaussian(sigma=plan.sd(size, norm))
+    name, knows = f"gradient {step}", (AGGREGATOR,)
+    rng = rng_for("gradient", AGGREGATOR, step)
+    return (mechanism(bounded, rng, release_id=name, trust_model="central", knows=knows),)
+
+
+def server_coefficients(trail: np.ndarray, parts: Sequence[AccountedValue]) -> Public:
+    """The coefficients of the next step."""
+    return Public(trail[-1], because=AFTER, made_of=tuple(parts))
+
+
+def server_start(p: int) -> np.ndarray:
+    """Coefficients of 0, the only row of the trail (1, p)."""
+    return np.zeros((1, p))
+
+
+def server_step(trail: np.ndarray, gradients: Sequence[np.ndarray], weights: np.ndarray, plan: Plan) -> np.ndarray:
+    """The trail with the coefficients of one more step."""
+    moved = trail[-1] + plan.options.step * (weights @ np.asarray(gradients))
+    return np.vstack([trail, project(moved, plan.options.c_beta)])
+
+
+def server_central(trail: np.ndarray, released: Sequence[Sequence[np.ndarray]], plan: Plan) -> np.ndarray:
+    """The same from the one gradient of the aggregation."""
+    ((gradient,),) = released
+    return server_step(trail, [gradient], np.ones(1), plan)
+
+
+def server_answer(trail: np.ndarray, plan: Plan) -> Estimate:
+    """Coefficients of the scaled covariates; the package gives no standard errors."""
+    size = sum(plan.sizes) if plan.options.variant == "central" else plan.sizes[-1]
+    return Estimate(
+        plan.epsilon,
+        len(plan.sizes),
+        coefficients=trail[-1] * plan.scale,
+        path=trail * plan.scale,
+        numbers={"iterations": plan.steps, "noise_sd": plan.sd(size, 0.0), "times_sent": 0},
+    )
+
+
+def fit(run: Run) -> Estimate:
+    """T noisy gradient steps from 0."""
+    facts: PublicFacts = run.spec.public
+    if facts.covariates == 0:
+        raise ValueError(
+            "covariates is 0: gradient steps fit their log hazard ratios; take another protocol for curves."
+        )
+    sizes = facts.sizes(len(run.parties))
+    plan = Plan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
+    central = plan.options.variant == "central"
+    weights = client_weights(np.asarray(sizes), min(run.epsilon, 1e6), facts.covariates)
+    senders: tuple[Party | str, ...] = (AGGREGATOR,) if central else run.parties
+    shares: list[tuple[Cipher, ...]] = []
+    if central:
+        run.charge(run.parties, *plan.announcements())
+        shares = shared_once(run, [(run.parties, "records in shares", local_matrix, ())])
+    trail, names, at = run.at(SERVER, server_start, facts.covariates), list[str](), np.zeros(facts.covariates)
+    for step in range(plan.steps):
+        name = f"gradient {step}"
+        if step:
+            parts = run.received(SERVER, *names)
+            at = run.broadcast(SERVER, senders, f"coefficients {step}", server_coefficients, trail, parts)
+        if central:
+            found = sums_of_shares(run, shares, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
+            trail = run.at(SERVER, server_central, trail, found, plan)
+        else:
+            gradients = run.gather(run.parties, SERVER, name, local_gradient, at, plan, step, run.rng_for)
+            trail = run.at(SERVER, server_step, trail, gradients, weights, plan)
+        names.append(name)
+    return run.at(SERVER, server_answer, trail, plan)

@@ -1,0 +1,55 @@
+"""Protocol without privacy: clients send their records in the clear, and the server fits all of them together.
+
+The reference of every comparison: Kaplan-Meier curves, the log-rank test of two groups and Cox regression, of the
+records until the horizon.
+
+Message   from, to          payload
+records   clients, server   `Clear` of rows: times, events, covariates, groups
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted_values import Clear
+from ..exact import Ties, cox, event_table, event_times
+from ..model import Estimate, PublicFacts
+from ..options import ReferenceOptions
+from ..records import Records, pool
+from .common import SERVER, curves_of, local_rows
+
+
+def local_records(client: Party) -> Clear:
+    """The client's records as they are."""
+    own = local_rows(client)
+    return Clear([own.times, own.events, own.covariates, own.groups], units=("row",), owner=client.name)
+
+
+def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: Ties) -> Estimate:
+    """The fit of all records together."""
+    all_ = pool([Records(*one) for one in sent])
+    times = event_times(all_)
+    found = curves_of([event_table(all_.of_group(group), times) for group in range(facts.groups)])
+    numbers: dict[str, float | int | bool | str | None] = {"times_sent": len(all_)}
+    if facts.covariates == 0:
+        return Estimate(clients=len(sent), curves=found.curves, log_rank=found.log_rank, numbers=numbers)
+    fitted = cox(all_.until(facts.horizon), ties)
+    return Estimate(
+        clients=len(sent),
+        curves=found.curves,
+        log_rank=found.log_rank,
+        coefficients=fitted.coefficients,
+        covariance=fitted.covariance,
+        numbers=numbers | {"iterations": fitted.steps},
+    )
+
+
+def fit(run: Run) -> Estimate:
+    """Records in the clear."""
+    options: ReferenceOptions = run.spec.options
+    sent = run.gather(run.parties, SERVER, "records", local_records)
+    return run.at(SERVER, server_fit, sent, run.spec.public, options.ties)

@@ -1,0 +1,69 @@
+"""Records of a survival study: how long each was followed, whether the event came, covariates and group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """n records.
+
+    times : (n,) follow-up, at least 0, in the unit of the horizon
+    events : (n,) bool, True where the event ended the follow-up
+    covariates : (n, p), scaled; without any (n, 0)
+    groups : (n,) int, which of the public groups a record is in; all 0 by default
+    """
+
+    times: np.ndarray
+    events: np.ndarray
+    covariates: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
+    groups: np.ndarray = field(default_factory=lambda: np.empty(0, int))
+
+    def __post_init__(self) -> None:
+        n = len(self.times)
+        if self.covariates.size == 0:
+            object.__setattr__(self, "covariates", np.empty((n, 0)))
+        if self.groups.size == 0:
+            object.__setattr__(self, "groups", np.zeros(n, int))
+        lengths = {len(self.times), len(self.events), len(self.covariates), len(self.groups)}
+        if len(lengths) > 1:
+            raise ValueError(
+                f"times, events, covariates and groups have {sorted(lengths)} rows; they must be equally long."
+            )
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def until(self, horizon: float) -> Records:
+        """The same records, followed no longer than to the horizon: later events are not seen."""
+        seen = self.events & (self.times <= horizon)
+        return Records(np.minimum(self.times, horizon), seen, self.covariates, self.groups)
+
+    def of_group(self, group: int) -> Records:
+        """The records of one group."""
+        chosen = self.groups == group
+        return Records(self.times[chosen], self.events[chosen], self.covariates[chosen], self.groups[chosen])
+
+
+def pool(parts: Sequence[Records]) -> Records:
+    """The records of several clients, in their order."""
+    return Records(
+        np.concatenate([part.times for part in parts]),
+        np.concatenate([part.events for part in parts]),
+        np.concatenate([part.covariates for part in parts]),
+        np.concatenate([part.groups for part in parts]),
+    )
+
+
+def scale(covariates: np.ndarray, centre: np.ndarray, half_width: np.ndarray, radius: float) -> np.ndarray:
+    """Covariates (n, p) in units of public half widths, cut off at 1 and shrunk to a length of at most ``radius``.
+
+    Nothing here is computed from the records, so that one record moves its own row alone.
+    """
+    boxed = np.clip((covariates - centre) / half_width, -1, 1)
+    lengths = np.linalg.norm(boxed, axis=1, keepdims=True)
+    return boxed * np.minimum(1, radius / np.maximum(lengths, np.finfo(float).tiny))

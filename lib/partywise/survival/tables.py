@@ -1,0 +1,126 @@
+"""The certified table: every record is in one of a few public cells, whose counts are released with noise.
+
+A record has the event in bin j, is censored in bin j, or is still followed at the horizon: one of 2 J + 1 cells of its
+group.  Replacing a record moves two counts by one, so that the l2 sensitivity is the root of 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .exact import bins_of
+from .records import Records
+
+Relation = Literal["replace_one", "add_remove"]
+# Bins that the rule may choose.
+FEWEST, MOST = 4, 64
+
+
+def equal_edges(horizon: float, bins: int) -> np.ndarray:
+    """Edges (J + 1,) of bins of equal width from 0 to the horizon; the last one is the horizon exactly."""
+    edges = horizon * np.arange(bins + 1) / bins
+    edges[-1] = horizon
+    return edges
+
+
+def chosen_bins(records: int, mu: float, noise_factor: float = 1.0) -> int:
+    """Number of bins by public numbers alone: about as wide as makes discretisation and noise alike.
+
+    J = (n mu / (4 sqrt(2 K')))^(2/3), between 4 and 64, where K' (``noise_factor``) is the variance of the noise in
+    units of that of one release for all: K where each of K clients adds its own.
+    """
+    return int(np.clip(np.rint((records * mu / (4 * np.sqrt(2 * noise_factor))) ** (2 / 3)), FEWEST, MOST))
+
+
+def cell_counts(records: Records, edges: np.ndarray, groups: int = 1) -> np.ndarray:
+    """Counts (A, 2 J + 1): events by bin, censored records by bin, and those still followed at the last edge."""
+    bins, horizon = len(edges) - 1, edges[-1]
+    seen = records.events & (records.times <= horizon)
+    followed = (records.times > horizon) | ((records.times == horizon) & ~seen)
+    cells = np.where(followed, 2 * bins, bins_of(np.minimum(records.times, horizon), edges) + bins * ~seen)
+    size = 2 * bins + 1
+    return np.bincount(records.groups * size + cells, minlength=groups * size).reshape(groups, size)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Released counts of cells, after the correction of their sum where n is public.
+
+    cells : (A, 2 J + 1) noisy counts; edges : (J + 1,)
+    sd : of the noise of a cell, of all clients together; 0 without noise
+    records : n, where it is public (``replace_one``); None under ``add_remove``
+    """
+
+    cells: np.ndarray
+    edges: np.ndarray
+    sd: float
+    records: int | None
+
+    @property
+    def bins(self) -> int:
+        """J."""
+        return len(self.edges) - 1
+
+    @property
+    def size(self) -> float:
+        """n, or what is released of it; at least 1."""
+        if self.records is not None and len(self.cells) == 1:
+            return float(self.records)
+        return max(float(np.maximum(self.cells, 0).sum()), 1.0)
+
+    def group(self, group: int) -> Table:
+        """The table of one group, whose size is not public among several."""
+        return Table(self.cells[[group]], self.edges, self.sd, self.records if len(self.cells) == 1 else None)
+
+    @property
+    def events(self) -> np.ndarray:
+        """Noisy events d (A, J) by bin."""
+        return self.cells[:, : self.bins]
+
+    @property
+    def censorings(self) -> np.ndarray:
+        """Noisy censored records c (A, J) by bin."""
+        return self.cells[:, self.bins : -1]
+
+    @property
+    def at_start(self) -> np.ndarray:
+        """Noisy records N (A, J) that are followed into each bin."""
+        left = self.events + self.censorings
+        return np.cumsum(left[:, ::-1], axis=1)[:, ::-1] + self.cells[:, -1:]
+
+    @property
+    def determined_bins(self) -> int:
+        """Bins, from the first on, whose number at risk stands out of its noise in every group."""
+        remaining = np.sqrt(2 * np.arange(self.bins, 0, -1) + 1)
+        clear = (self.at_start >= 3 * self.sd * remaining).all(axis=0)
+        return int(np.flatnonzero(clear)[-1]) + 1 if clear.any() else 0
+
+
+def correct_sum(cells: np.ndarray, edges: np.ndarray, sd: float, records: int | None) -> Table:
+    """The table of released counts: where n is public, what their sum lacks is shared among all cells."""
+    noisy = np.asarray(cells, float)
+    if records is not None:
+        noisy = noisy + (records - noisy.sum()) / noisy.size
+    return Table(noisy, edges, sd, records)
+
+
+def merge(table: Table, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Events and censored records (J / count,) of a single group, summed over ``count`` neighbouring bins.
+
+    Raises
+    ------
+    ValueError
+        If the number of bins is no multiple of ``count``.
+    """
+    if table.bins % count:
+        raise ValueError(f"{table.bins} bins cannot be merged by {count}: take a multiple of it.")
+    return table.events[0].reshape(-1, count).sum(axis=1), table.censorings[0].reshape(-1, count).sum(axis=1)
+
+
+def add_counts(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum of the counts of several clients."""
+    return np.sum(parts, axis=0)

@@ -1,0 +1,102 @@
+"""Runs of survival protocols on drawn records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partywise.federation.folds import Fold, Spec
+from partywise.federation.parties import Party
+from partywise.federation.run import Run, simulate
+from partywise.federation.secure_streams import addresses_of
+from partywise.survival.model import Estimate, PublicFacts
+from partywise.survival.models import Weibull
+from partywise.survival.records import Records, pool, scale
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants of a study."""
+
+    delta: float = 1e-5
+    unit: str = "row"
+
+
+def scaled(weibull: Weibull, n: int, seed: int) -> Records:
+    """Records of a generator, with scaled covariates."""
+    drawn = weibull.draw(n, np.random.default_rng(seed))
+    p = drawn.covariates.shape[1]
+    covariates = scale(drawn.covariates, weibull.centre, weibull.half_width, np.sqrt(p))
+    return Records(drawn.times, drawn.events, covariates, drawn.groups)
+
+
+def clients_of(records: Records, count: int) -> list[Party]:
+    """The records in neighbouring blocks, dealt to so many clients."""
+    parts = np.array_split(np.arange(len(records)), count)
+    return [
+        Party(
+            f"client {number}",
+            "client",
+            {
+                "times": records.times[rows],
+                "events": records.events[rows],
+                "covariates": records.covariates[rows],
+                "groups": records.groups[rows],
+            },
+        )
+        for number, rows in enumerate(parts, 1)
+    ]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a run left behind."""
+
+    estimate: Estimate
+    run: Run
+
+    def total(self, delta: float = 1e-5) -> Any:
+        """What the worst coalition learnt."""
+        return self.run.channel.ledger.worst_total(self.run.names, "row", delta)
+
+    def bytes_of(self, name: str) -> list[int]:
+        """Sizes of the messages whose names begin so."""
+        return [row["bytes"] for row in self.run.channel.transcript() if row["name"].startswith(name)]
+
+
+def run_of(
+    records: Records,
+    options: Any,
+    clients: int = 3,
+    epsilon: float = np.inf,
+    rng: Any = 1,
+    horizon: float = 2.0,
+    **kept: Any,
+) -> Run:
+    """A run on the records, which has not begun."""
+    parties = clients_of(records, clients)
+    p = records.covariates.shape[1]
+    facts = PublicFacts(
+        records=len(records),
+        natural_sizes=tuple(len(party.block["times"]) for party in parties),
+        horizon=horizon,
+        covariates=p,
+        groups=int(records.groups.max(initial=0)) + 1,
+        radius=float(np.sqrt(max(p, 1))),
+    )
+    constants = Constants()
+    places = ("server", *getattr(options, "places", ()))
+    spec = Spec(options, constants, constants, facts)
+    fold = Fold(np.zeros(len(records), dtype=int), 0, 1)
+    return Run(parties, epsilon=epsilon, fold=fold, rng_for=addresses_of(rng), spec=spec, extra=places, **kept)
+
+
+def fit(program: Any, records: Records, options: Any, *given: Any, **named: Any) -> Done:
+    """A run of a protocol on the records."""
+    run = run_of(records, options, *given, **named)
+    return Done(simulate(program, run), run)
+
+
+__all__ = ["Constants", "Done", "clients_of", "fit", "pool", "run_of", "scaled"]

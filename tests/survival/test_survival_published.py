@@ -1,0 +1,162 @@
+"""Published systems: gradients beside brute force, proved bounds beside pairs, what is sent beside the formulas."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from forked import forked
+from partywise.federation.place_checks import PlacedRun, together
+from partywise.federation.run import Run
+from partywise.survival import exact
+from partywise.survival.models import STRONG, Weibull
+from partywise.survival.options import EncryptedHistogramOptions, NoisedTimesOptions, NoisyGradientOptions
+from partywise.survival.protocols import encrypted_histogram, noised_times, noisy_gradient
+from partywise.survival.published import gradient_cox, histograms
+from partywise.survival.published import noised_times as noised
+from partywise.survival.records import Records
+from survival_driver import fit, run_of, scaled
+
+MODERATE = Weibull(coefficients=tuple(b / 2 for b in STRONG))
+
+
+@pytest.fixture(scope="module")
+def records() -> Records:
+    """Moderate effects; times in days, two years long."""
+    drawn = scaled(MODERATE, 300, seed=31)
+    return Records(np.ceil(drawn.times * 365), drawn.events, drawn.covariates)
+
+
+def by_hand(records: Records, coefficients: np.ndarray, cutoff: float) -> np.ndarray:
+    """The gradient record by record, in sorted order."""
+    order = np.argsort(records.times, kind="stable")
+    z, found = records.covariates[order], np.zeros(records.covariates.shape[1])
+    for place, row in enumerate(order):
+        if records.events[row] and records.times[row] <= cutoff:
+            weights = np.exp(z[place:] @ coefficients)
+            found += z[place] - weights @ z[place:] / weights.sum()
+    return found / len(records)
+
+
+def test_the_gradient_is_that_of_a_risk_set_for_each_event(records):
+    at = np.linspace(-0.5, 0.5, 6)
+    for cutoff in (200.0, 1e9):
+        found = gradient_cox.SortedRecords.of(records, cutoff).gradient(at)
+        np.testing.assert_allclose(found, by_hand(records, at, cutoff), atol=1e-13)
+
+
+def test_the_proved_sensitivity_is_come_close_to_and_never_exceeded():
+    """Early events with z = u, late ones with -u: the last record turned from -u to u; and random pairs."""
+    rng, largest = np.random.default_rng(3), 0.0
+    for number in range(300):
+        n, norm = int(rng.integers(5, 200)), float(rng.choice([0.0, 0.5, 1.0, 3.0]))
+        u = rng.standard_normal(3)
+        u /= np.linalg.norm(u)
+        times = np.sort(rng.random(n))
+        early = max(n // 20, 1)
+        z = np.where(np.arange(n)[:, None] < early, u, -u) if number % 2 else rng.choice([-1.0, 1.0], (n, 1)) * u
+        other = z.copy()
+        other[-1] = -z[-1]
+        at = norm * u * (1 if number % 3 else -1)
+        one, two = (
+            gradient_cox.SortedRecords.of(Records(times, np.ones(n, dtype=bool), rows), 2.0).gradient(at)
+            for rows in (z, other)
+        )
+        bound = gradient_cox.proved_sensitivity(n, norm)
+        moved = float(np.linalg.norm(one - two))
+        assert moved <= bound * (1 + 1e-9)
+        largest = max(largest, moved / bound)
+    assert largest > 0.7
+    assert gradient_cox.proved_sensitivity(2982, 0.0) / gradient_cox.published_sensitivity(2982, 0.0) == pytest.approx(
+        1.297, abs=0.001
+    )
+
+
+WAYS = [
+    (noisy_gradient.fit, NoisyGradientOptions(variant=variant, sensitivity=sensitivity, steps=12))
+    for variant in ("central", "interactive", "federated")
+    for sensitivity in ("published", "bound")
+] + [
+    (noised_times.fit, NoisedTimesOptions()),
+    (noised_times.fit, NoisedTimesOptions(noise="gaussian", snr=10.0, seed=4)),
+    (noised_times.fit, NoisedTimesOptions(noise="none")),
+    (encrypted_histogram.fit, EncryptedHistogramOptions()),
+]
+
+
+@pytest.mark.parametrize(("program", "options"), WAYS)
+def test_all_ways_to_run_are_one(records, program, options):
+    def fresh() -> Run:
+        return run_of(records, options, 3, 4.0)
+
+    def described(estimate, run: Run) -> tuple[object, ...]:
+        shown = estimate.coefficients if estimate.coefficients is not None else estimate.curves[0].values
+        return shown.tobytes(), run.channel.transcript(), run.channel.ledger.digest
+
+    plain, checked, apart = fresh(), fresh(), fresh()
+    expected = described(program(plain), plain)
+    assert described(together([program(PlacedRun(checked))]), checked) == expected
+    assert described(forked(program, apart), apart) == expected
+
+
+@pytest.mark.parametrize("variant", ["central", "interactive"])
+def test_what_is_certified_is_the_target_with_the_proved_bound_and_far_above_as_published(records, variant):
+    kept = fit(noisy_gradient.fit, records, NoisyGradientOptions(variant=variant, sensitivity="bound", steps=8), 1, 3.0)
+    assert kept.total().epsilon_certified == pytest.approx(3.0, rel=1e-3)
+    printed = fit(noisy_gradient.fit, records, NoisyGradientOptions(variant=variant, steps=8), 1, 3.0)
+    assert printed.total().epsilon_certified > 50 and printed.estimate.epsilon_claimed == 3.0
+
+
+def test_without_noise_the_steps_go_to_the_pooled_fit(records):
+    done = fit(noisy_gradient.fit, records, NoisyGradientOptions(steps=4000, step=2.0, c_beta=50.0, cutoff=1e9), 3)
+    pooled = exact.cox(records, "breslow")
+    off = (done.estimate.coefficients - pooled.coefficients) / pooled.standard_errors
+    # Tied events have risk sets of their own there, in the order of the records.
+    assert np.abs(off).max() < 0.05
+
+
+def test_noised_times_are_those_of_the_generator_of_the_seed(records):
+    drawn = noised.add_noise(records.times, "poisson", 0)
+    np.testing.assert_array_equal(drawn, np.random.RandomState(0).poisson(records.times))
+    np.testing.assert_array_equal(noised.add_noise(records.times[:40], "poisson", 0), drawn[:40])
+    with pytest.raises(ValueError, match="snr"):
+        noised.add_noise(records.times, "gaussian", 0)
+    with pytest.raises(ValueError, match="snr"):
+        NoisedTimesOptions(noise="gaussian")
+
+
+def test_without_noise_the_tables_give_the_pooled_curve_and_bytes_are_those_of_times_and_tables(records):
+    done = fit(noised_times.fit, records, NoisedTimesOptions(noise="none"))
+    times = exact.event_times(records)
+    pooled = exact.kaplan_meier(exact.event_table(records, times))
+    np.testing.assert_allclose(done.estimate.curves[0].at(times), pooled.values, atol=1e-12)
+    union = len(np.unique(records.times))
+    rows = np.array_split(np.arange(300), 3)
+    assert done.bytes_of("times") == [8 * len(np.unique(records.times[r])) for r in rows]
+    assert done.bytes_of("tables") == [32 * union] * 3
+    assert math.isinf(done.total().epsilon_certified)
+
+
+def test_histograms_give_the_curve_of_rounded_times_and_their_bytes(records):
+    done = fit(encrypted_histogram.fit, records, EncryptedHistogramOptions())
+    weeks = Records(np.ceil(records.times / 7) * 7, records.events)
+    times = exact.event_times(weeks)
+    pooled = exact.kaplan_meier(exact.event_table(weeks, times))
+    np.testing.assert_allclose(done.estimate.curves[0].at(times), pooled.values, atol=1e-12)
+    bins = int(np.ceil(records.times.max() / 7))
+    assert done.bytes_of("largest bin") == [8] * 3 and done.bytes_of("histograms") == [16 * (bins + 1)] * 3
+    assert done.bytes_of("sum") == [16 * (bins + 1)] * 3
+    assert math.isinf(done.total().epsilon_certified)
+    sizes = {row["kind"] for row in done.run.channel.transcript() if row["name"] == "histograms"}
+    assert sizes == {"cipher"}
+
+
+def test_a_client_reads_the_others_who_are_alone_in_a_cell(records):
+    parts = np.array_split(np.arange(300), 3)
+    own = [Records(records.times[r], records.events[r]) for r in parts]
+    bins = int(np.ceil(records.times.max() / 7))
+    total = np.sum([histograms.histograms(one, 7.0, bins) for one in own], axis=0)
+    others = total - histograms.histograms(own[0], 7.0, bins)
+    assert histograms.alone(own[0], 7.0, total) == int((others == 1).sum()) > 0
