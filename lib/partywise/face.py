@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .privacy.statistics.records import clipped_coefficients
     from .randomness import Streams, stream
     from .scoring import load
+    from .survival.estimator import FederatedCox, FederatedKaplanMeier
     from .trees.estimator import VerticalBoosting
 
 __all__ = [
@@ -55,6 +56,8 @@ __all__ = [
     "Clear",
     "DiscreteGaussian",
     "Event",
+    "FederatedCox",
+    "FederatedKaplanMeier",
     "FunctionalBoosting",
     "Gaussian",
     "Geometric",
@@ -132,6 +135,7 @@ HOMES = {
     "privacy.statistics.records": ("clipped_coefficients",),
     "randomness": ("Streams", "stream"),
     "scoring": ("load",),
+    "survival.estimator": ("FederatedCox", "FederatedKaplanMeier"),
     "trees.estimator": ("VerticalBoosting",),
 }
 HOME = {name: home for home, names in HOMES.items() for name in names}

@@ -99,11 +99,11 @@ LABELS = (np.median(Y) < Y).astype(int)
 
 
 def test_every_estimator_of_tables_is_tried():
-    """Curves are arrays of three axes, which no frame holds."""
+    """Curves are arrays of three axes, which no frame holds; fits of durations have tests of their own."""
     known = {
         name for name in dir(pw) if isinstance(getattr(pw, name), type) and issubclass(getattr(pw, name), Estimator)
     }
-    assert set(TABLES) == known - {"FunctionalBoosting", "Estimator"}
+    assert set(TABLES) == known - {"FunctionalBoosting", "Estimator", "FederatedCox", "FederatedKaplanMeier"}
 
 
 @pytest.mark.parametrize("name", TABLES)

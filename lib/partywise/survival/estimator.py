@@ -1,0 +1,556 @@
+"""Kaplan-Meier curves and Cox regression over clients, as estimators with the names that lifelines' users know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtrc, ndtri
+
+from ..checks import positive
+from ..federation.account.fit_budget import Budget
+from ..federation.estimator import Estimator, Method, groups_of, numbers, vector
+from ..federation.parties import Party, split_rows
+from ..federation.secure_streams import Randomness
+from ..randomness import stream
+from .bands import Band, log_survival_covariance, pointwise, simultaneous
+from .certified.scores import survival
+from .curves import Curve
+from .exact import RankTest, StepCurve
+from .model import Estimate, PublicFacts
+from .options import (
+    EncryptedHistogramOptions,
+    NoisedTimesOptions,
+    NoisyGradientOptions,
+    PiecewiseOptions,
+    ReferenceOptions,
+    RiskSetsOptions,
+    ScoresOptions,
+    TableOptions,
+)
+from .protocols import (
+    encrypted_histogram,
+    noised_times,
+    noisy_gradient,
+    piecewise,
+    reference,
+    risk_sets,
+    scores,
+    table,
+)
+from .records import scale
+
+# Address of the draws of largest deviations, which read no data.
+BANDS = 2000
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants that every protocol reads."""
+
+    delta: float
+    rows_per_user: int | None = None
+
+
+class SurvivalEstimator(Estimator):
+    """What both estimators share: records with a duration and an event, divided among clients."""
+
+    unit = "row"
+    estimate_: Estimate
+
+    def __sklearn_tags__(self) -> NoReturn:
+        """They are no estimators of scikit-learn: a fit takes durations and events."""
+        raise AttributeError(f"{type(self).__name__} takes durations and events, which scikit-learn knows nothing of.")
+
+    def _fit(
+        self,
+        durations: ArrayLike,
+        event_observed: ArrayLike | None,
+        covariates: np.ndarray,
+        group: np.ndarray,
+        parties: int | Sequence[Sequence[int]] | None,
+        rng: Randomness | None,
+        facts: PublicFacts,
+    ) -> Estimate:
+        times, events = checked_follow_up(durations, event_observed)
+        n, given = len(times), self._division(parties)
+        held = [list(rows) for rows in groups_of(given, n, split_rows)]
+        arrays = {"times": times, "events": events, "covariates": covariates, "groups": group}
+        clients = [
+            Party(f"client {k + 1}", "client", {name: array[rows] for name, array in arrays.items()})
+            for k, rows in enumerate(held)
+        ]
+        public = replace(facts, natural_sizes=tuple(len(rows) for rows in held))
+        found: Estimate = self._simulate(clients, n, rng, public=public, settings=Settings(self.delta))
+        return found
+
+
+def checked_follow_up(durations: ArrayLike, event_observed: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+    """Durations (n,) and events (n,) bool; ValueError for what is none."""
+    times = numbers("durations", durations, 1, "(n,), one a record")
+    if (times < 0).any():
+        raise ValueError("durations holds negative values: count time from the start of follow-up.")
+    events = np.ones(len(times)) if event_observed is None else vector("event_observed", event_observed, len(times))
+    if not np.isin(events, (0, 1)).all():
+        raise ValueError("event_observed holds values other than 0 and 1 (or False and True): 1 is an event.")
+    return times, events.astype(bool)
+
+
+def checked_horizon(horizon: float | None) -> float:
+    """A public end of follow-up; ValueError where it is missing or no positive number."""
+    if horizon is None:
+        raise ValueError("horizon is missing: give a public end of follow-up; the largest duration is a record.")
+    positive(horizon=horizon)
+    return float(horizon)
+
+
+class FederatedKaplanMeier(SurvivalEstimator):
+    """Survival curves of clients that hold different persons, with the log-rank test of two groups.
+
+    Parameters
+    ----------
+    protocol : {"table", "reference", "piecewise", "risk_sets", "noised_times", "encrypted_histogram"}
+        Certified by one noisy table; all records together; or as published, which protects nothing.
+    epsilon : float, optional
+        Of the table, for one record. inf: no noise; refused by the others.
+    delta : float
+        Of every epsilon.
+    horizon : float
+        Public end of follow-up, in the unit of the durations.
+    groups : sequence, optional
+        The public groups; by default one.
+    edges : sequence of float, optional
+        Public edges of the cells, from 0 to the horizon; by default equal widths.
+    parties, random_state, shared_budget
+        As in `Estimator`; ``parties`` and ``rng`` of a fit come before those given here.
+    **options
+        Fields of the protocol's dataclass in `partywise.survival.options`, such as ``noise`` and ``bins``.
+
+    Attributes
+    ----------
+    timeline : ndarray of shape (m,)
+        Times at which the curves are given: the edges, or of an exact curve its event times.
+    survival_function_, cumulative_hazard_ : ndarray of shape (A, m)
+        Of each group.
+    confidence_interval_, confidence_band_ : ndarray of shape (A, m, 2), or None
+        Of survival, 95 %: at each time, and for all times together; over records and noise.
+    event_table_ : ndarray of shape (A, 2 J + 1), or None
+        Released counts: events and censored records by cell, and those still followed at the horizon.
+    median_survival_time_ : list of float or None
+        Of each group; None where more than half survive the horizon.
+    logrank_ : RankTest or None
+        Of two groups: `statistic`, `p_value`.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``row``.
+
+    Notes
+    -----
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record of a client.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> durations = pw.stream(1, "durations").exponential(size=3000)
+    >>> model = pw.FederatedKaplanMeier(epsilon=1.0, horizon=2.0, parties=3, random_state=7).fit(durations)
+    >>> print(f"{model.predict([1.0])[0, 0]:.2f}")  # exp(-1) = 0.37
+    0.36
+    """
+
+    methods: ClassVar[Mapping[str, Method]] = {
+        "table": Method(TableOptions, table.fit, extra=("server",)),
+        "reference": Method(ReferenceOptions, reference.fit, extra=("server",)),
+        "piecewise": Method(PiecewiseOptions, piecewise.fit, extra=("server",)),
+        "risk_sets": Method(RiskSetsOptions, risk_sets.fit, extra=("server",)),
+        "noised_times": Method(NoisedTimesOptions, noised_times.fit, extra=("server",)),
+        "encrypted_histogram": Method(EncryptedHistogramOptions, encrypted_histogram.fit, extra=("server",)),
+    }
+
+    def __init__(
+        self,
+        protocol: str = "table",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        horizon: float | None = None,
+        groups: Sequence[object] | None = None,
+        edges: Sequence[float] | None = None,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
+        **options: object,
+    ) -> None:
+        self.horizon, self.groups, self.edges = horizon, groups, edges
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
+
+    def fit(
+        self,
+        durations: ArrayLike,
+        event_observed: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        *,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        rng: Randomness | None = None,
+    ) -> FederatedKaplanMeier:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        durations : array of shape (n,)
+            At least 0.
+        event_observed : array of shape (n,), optional
+            1 where the duration ended in an event; by default everywhere.
+        group : array of shape (n,), optional
+            One of ``groups`` each.
+        parties : int or sequence of sequences of int
+            How many clients hold the rows in contiguous runs, or the rows of each.
+        rng : int, numpy.random.Generator, Streams or SecureStreams
+            Source of all noise.
+
+        Raises
+        ------
+        ValueError
+            For negative or missing durations, events other than 0 and 1, a group that is not among ``groups``, a
+            missing horizon, or edges that do not go from 0 to it.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> rng = pw.stream(1, "durations")
+        >>> arm = rng.integers(2, size=4000)
+        >>> durations = rng.exponential(1 / (1 + 0.5 * arm))
+        >>> model = pw.FederatedKaplanMeier(epsilon=2.0, horizon=2.0, groups=[0, 1])
+        >>> model.fit(durations, group=arm, parties=2, rng=7).logrank_.p_value < 0.001
+        True
+        """
+        horizon = checked_horizon(self.horizon)
+        n = len(np.atleast_1d(np.asarray(durations)))
+        known: list[object] = [0] if self.groups is None else list(self.groups)
+        if (group is None) != (self.groups is None):
+            raise ValueError("group and groups go together: give the public groups, and the group of each record.")
+        codes = np.zeros(n, dtype=int) if group is None else _codes(vector("group", group, n), known)
+        edges = tuple(map(float, self.edges or ()))
+        facts = PublicFacts(records=n, horizon=horizon, groups=len(known), edges=edges)
+        found = self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
+        first = found.curves[0]
+        self.timeline = first.edges if isinstance(first, Curve) else first.times
+        self.survival_function_ = np.stack([curve.at(self.timeline) for curve in found.curves])
+        with np.errstate(divide="ignore"):
+            self.cumulative_hazard_ = -np.log(self.survival_function_)
+        self.event_table_ = None if found.table is None else found.table.cells
+        self.confidence_interval_ = self._bands(together=False)
+        self.confidence_band_ = self._bands(together=True)
+        self.median_survival_time_ = [_median(curve) for curve in found.curves]
+        self.logrank_: RankTest | None = found.log_rank
+        return self
+
+    def _bands(self, *, together: bool) -> np.ndarray | None:
+        """Ends (A, m, 2) of intervals or bands."""
+        found = self.estimate_
+        if found.table is None:
+            return None
+        rows = []
+        for number, curve in enumerate(found.curves):
+            assert isinstance(curve, Curve)
+            covariance = log_survival_covariance(found.table.group(number))
+            rng = stream(BANDS, "largest deviations")
+            band: Band = simultaneous(curve, covariance, rng) if together else pointwise(curve, covariance)
+            rows.append(np.column_stack([np.append(1.0, band.lower), np.append(1.0, band.upper)]))
+        return np.stack(rows)
+
+    def predict(self, times: ArrayLike) -> np.ndarray:
+        """Survival (A, m) of each group.
+
+        Parameters
+        ----------
+        times : array of shape (m,)
+            Up to the horizon.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> durations = pw.stream(1, "durations").exponential(size=3000)
+        >>> model = pw.FederatedKaplanMeier(epsilon=1.0, horizon=2.0, parties=3, random_state=7).fit(durations)
+        >>> model.predict([0.0, 2.0]).round(2)  # exp(-2) = 0.14
+        array([[1.  , 0.14]])
+        """
+        asked = numbers("times", times, 1, "(m,)")
+        return np.stack([curve.at(asked) for curve in self._fitted_estimate().curves])
+
+    def restricted_mean_survival_time(self, t: float | None = None) -> np.ndarray:
+        """Mean survival time (A,) of each group until an end.
+
+        Parameters
+        ----------
+        t : float, optional
+            The end; by default the horizon.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> durations = pw.stream(1, "durations").exponential(size=3000)
+        >>> model = pw.FederatedKaplanMeier(epsilon=1.0, horizon=2.0, parties=3, random_state=7).fit(durations)
+        >>> model.restricted_mean_survival_time().round(2)  # 1 - exp(-2) = 0.86
+        array([0.86])
+        """
+        end = checked_horizon(self.horizon if t is None else t)
+        curves = self._fitted_estimate().curves
+        return np.array([c.restricted_mean(end) if isinstance(c, Curve) else c.integral(end) for c in curves])
+
+
+class FederatedCox(SurvivalEstimator):
+    """Log hazard ratios of clients that hold different persons.
+
+    Parameters
+    ----------
+    protocol : {"scores", "reference", "piecewise", "risk_sets", "noisy_gradient"}
+        Certified by noisy scores; all records together; exact sums that are opened; or gradient steps as published.
+    epsilon, delta, horizon, parties, random_state, shared_budget
+        As of `FederatedKaplanMeier`.
+    centre, scale : array of shape (p,), optional
+        Public centre and half width of each covariate, beyond which it is cut off; required where noise is calibrated.
+    radius : float, optional
+        To which scaled covariates are shrunk; by default the root of their number, so that none is.
+    **options
+        Fields of the protocol's dataclass in `partywise.survival.options`.
+
+    Attributes
+    ----------
+    params_, hazard_ratios_, standard_errors_ : ndarray of shape (p,)
+        Of the covariates as given; errors over records and noise, nan where the protocol has none.
+    variance_matrix_ : ndarray of shape (p, p)
+    confidence_intervals_ : ndarray of shape (p, 2)
+        95 %.
+    baseline_cumulative_hazard_, baseline_survival_ : ndarray of shape (B + 1,), or None
+        At ``timeline``, of a record with covariates at their centres.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``row``.
+
+    Notes
+    -----
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record of a client.  Where the
+    released events do not stand out of their noise, nothing is estimated and all of these are nan.
+
+    Examples
+    --------
+    >>> import partywise as pw
+    >>> rng = pw.stream(1, "durations")
+    >>> X = rng.uniform(-1, 1, size=(4000, 2))
+    >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+    >>> model = pw.FederatedCox(epsilon=4.0, horizon=2.0, centre=[0, 0], scale=[1, 1], parties=3, random_state=7)
+    >>> model.fit(X, durations).params_.round(1)  # log 2 = 0.7 and 0, with standard errors of 0.04
+    array([0.6, 0. ])
+    """
+
+    methods: ClassVar[Mapping[str, Method]] = {
+        "scores": Method(ScoresOptions, scores.fit, extra=("server",)),
+        "reference": Method(ReferenceOptions, reference.fit, extra=("server",)),
+        "piecewise": Method(PiecewiseOptions, piecewise.fit, extra=("server",)),
+        "risk_sets": Method(RiskSetsOptions, risk_sets.fit, extra=("server",)),
+        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, extra=("server",)),
+    }
+
+    def __init__(
+        self,
+        protocol: str = "scores",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        horizon: float | None = None,
+        centre: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+        radius: float | None = None,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        random_state: Randomness | None = None,
+        shared_budget: Budget | None = None,
+        **options: object,
+    ) -> None:
+        self.horizon, self.centre, self.scale, self.radius = horizon, centre, scale, radius
+        super().__init__(protocol, epsilon, delta, parties, random_state, shared_budget, options)
+
+    def fit(
+        self,
+        X: ArrayLike,
+        durations: ArrayLike,
+        event_observed: ArrayLike | None = None,
+        *,
+        parties: int | Sequence[Sequence[int]] | None = None,
+        rng: Randomness | None = None,
+    ) -> FederatedCox:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : array of shape (n, p)
+        durations, event_observed, parties, rng
+            As of `FederatedKaplanMeier.fit`.
+
+        Raises
+        ------
+        ValueError
+            For what `FederatedKaplanMeier.fit` refuses; a centre or scale that is missing where noise is calibrated,
+            of another length, or not positive.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> rng = pw.stream(1, "durations")
+        >>> X = rng.uniform(-1, 1, size=(4000, 1))
+        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> model = pw.FederatedCox("reference", horizon=2.0).fit(X, durations, parties=3, rng=7)
+        >>> model.hazard_ratios_.round(1)
+        array([2.])
+        """
+        frame, X = X, numbers("X", X, 2, "(n, p): records, covariates")
+        n, p = X.shape
+        vector("durations", durations, n)
+        horizon, options = checked_horizon(self.horizon), self._options()
+        centre, half_width = self._public_scale(p, required=options.uses_epsilon)
+        radius = float(np.sqrt(p)) if self.radius is None else float(self.radius)
+        positive(radius=radius)
+        # Without public scales nothing is cut off: what is fitted exactly needs none.
+        scaled = scale(X, centre, half_width, radius) if self.centre is not None else X
+        facts = PublicFacts(records=n, horizon=horizon, covariates=p, radius=radius)
+        found = self._fit(durations, event_observed, scaled, np.zeros(n, dtype=int), parties, rng, facts)
+        nothing = np.full(p, np.nan)
+        coefficients = nothing if found.coefficients is None else found.coefficients / half_width
+        covariance = np.full((p, p), np.nan) if found.covariance is None else found.covariance
+        self.variance_matrix_ = covariance / np.outer(half_width, half_width)
+        self.params_, self.hazard_ratios_ = coefficients, np.exp(coefficients)
+        self.standard_errors_ = np.sqrt(np.diag(self.variance_matrix_))
+        reach = float(ndtri((1 + LEVEL) / 2)) * self.standard_errors_
+        self.confidence_intervals_ = np.column_stack([coefficients - reach, coefficients + reach])
+        self.timeline = self.baseline_cumulative_hazard_ = self.baseline_survival_ = None
+        if found.model is not None and found.terms is not None:
+            self.timeline = found.terms.edges
+            steps = found.terms.width * np.exp(found.model.log_hazards)
+            self.baseline_cumulative_hazard_ = np.append(0.0, np.cumsum(steps))
+            self.baseline_survival_ = np.exp(-self.baseline_cumulative_hazard_)
+        self.n_features_in_ = p
+        self._keep_names(frame)
+        return self
+
+    def _public_scale(self, p: int, *, required: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Centre and half width (p,), 0 and 1 where none is given or needed."""
+        if (self.centre is None) != (self.scale is None):
+            raise ValueError("centre and scale go together: give the public centre and half width of each covariate.")
+        if self.centre is None or self.scale is None:
+            if required:
+                raise ValueError(
+                    f"centre is missing: protocol={self.protocol!r} adds noise for public bounds; give centre and "
+                    "scale, the public centre and half width of each covariate."
+                )
+            return np.zeros(p), np.ones(p)
+        centre, half_width = (np.asarray(one, dtype=float) for one in (self.centre, self.scale))
+        for name, one in (("centre", centre), ("scale", half_width)):
+            if one.shape != (p,) or not np.isfinite(one).all():
+                raise ValueError(f"{name} has shape {one.shape}: give {p} finite numbers, one for each covariate.")
+        if not (half_width > 0).all():
+            raise ValueError(f"scale={half_width.tolist()} must be positive.")
+        return centre, half_width
+
+    def summary(self) -> str:
+        """Coefficients, hazard ratios, standard errors, z, p-values and 95 % intervals, and what the fit cost.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> rng = pw.stream(1, "durations")
+        >>> X = rng.uniform(-1, 1, size=(4000, 1))
+        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> model = pw.FederatedCox(epsilon=4.0, horizon=2.0, centre=[0], scale=[1], parties=3, random_state=7)
+        >>> print(model.fit(X, durations).summary().splitlines()[0])
+        epsilon 4 at delta 1e-05, for one row
+        """
+        self._fitted_estimate()
+        spent = self.privacy_
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        with np.errstate(invalid="ignore"):
+            z = self.params_ / self.standard_errors_
+        heads = ("coef", "exp(coef)", "se", "z", "p", "lower", "upper")
+        rows = [
+            f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}",
+            "",
+            f"{'':12}" + " ".join(f"{head:>10}" for head in heads),
+        ]
+        columns = (self.params_, self.hazard_ratios_, self.standard_errors_, z, chdtrc(1, z**2))
+        for number, values in enumerate(zip(*columns, *self.confidence_intervals_.T, strict=True)):
+            rows.append(f"{str(names[number])[:12]:12}" + " ".join(f"{value:10.4g}" for value in values))
+        return "\n".join(rows)
+
+    def _scale_records(self, X: ArrayLike) -> np.ndarray:
+        records = self._records(X, 2, "(n, p)")
+        centre, half_width = self._public_scale(records.shape[1], required=False)
+        return (records - centre) / half_width
+
+    def predict_partial_hazard(self, X: ArrayLike) -> np.ndarray:
+        """exp(z'b) (n,), against a record with covariates at their centres.
+
+        Parameters
+        ----------
+        X : array of shape (n, p)
+            Records with the covariates of the fit.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> rng = pw.stream(1, "durations")
+        >>> X = rng.uniform(-1, 1, size=(4000, 1))
+        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> model = pw.FederatedCox("reference", horizon=2.0, parties=3, random_state=7).fit(X, durations)
+        >>> model.predict_partial_hazard([[1.0]]).round(1)
+        array([2.])
+        """
+        half_width = self._public_scale(self.n_features_in_, required=False)[1]
+        return np.asarray(np.exp(self._scale_records(X) @ (self.params_ * half_width)))
+
+    def predict_survival_function(self, X: ArrayLike, times: ArrayLike) -> np.ndarray:
+        """Survival (n, m) of records at times.
+
+        Parameters
+        ----------
+        X : array of shape (n, p)
+            Records with the covariates of the fit.
+        times : array of shape (m,)
+            Up to the horizon.
+
+        Raises
+        ------
+        ValueError
+            Where no baseline was released.
+
+        Examples
+        --------
+        >>> import partywise as pw
+        >>> rng = pw.stream(1, "durations")
+        >>> X = rng.uniform(-1, 1, size=(4000, 1))
+        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> model = pw.FederatedCox(epsilon=8.0, horizon=2.0, centre=[0], scale=[1], parties=3, random_state=7)
+        >>> model.fit(X, durations).predict_survival_function([[0.0]], [1.0]).round(1)  # exp(-0.5) = 0.6
+        array([[0.6]])
+        """
+        found: Estimate = self._fitted_estimate()
+        if found.model is None or found.terms is None:
+            raise ValueError(f"protocol={self.protocol!r} released no baseline: fit with protocol='scores'.")
+        return survival(found.model, self._scale_records(X), numbers("times", times, 1, "(m,)"), found.terms)
+
+
+def _codes(group: np.ndarray, known: list[object]) -> np.ndarray:
+    """Numbers (n,) of the groups; ValueError for one that is not public."""
+    codes = np.full(len(group), -1)
+    for number, one in enumerate(known):
+        codes[group == one] = number
+    if (codes < 0).any():
+        raise ValueError(f"group holds a value that is not among groups={known}: declare every group.")
+    return codes
+
+
+def _median(curve: Curve | StepCurve) -> float | None:
+    """The first time at which survival is one half or less."""
+    if isinstance(curve, Curve):
+        return curve.median
+    below = np.flatnonzero(curve.values <= 0.5)
+    return float(curve.times[below[0]]) if len(below) else None

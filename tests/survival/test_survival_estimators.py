@@ -1,0 +1,170 @@
+"""Both estimators: what they give, in the units that were given, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import partywise as pw
+from partywise.survival import exact
+from partywise.survival.models import STRONG, Weibull
+from partywise.survival.records import Records, scale
+
+WEIBULL = Weibull(coefficients=tuple(b / 2 for b in STRONG))
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Records:
+    """Raw covariates."""
+    return WEIBULL.draw(2000, np.random.default_rng(5))
+
+
+def cox(protocol: str = "scores", **given: object) -> pw.FederatedCox:
+    """An estimator with the public facts of the generator."""
+    given = {"horizon": 2.0, "centre": WEIBULL.centre, "scale": WEIBULL.half_width, "parties": 3} | given
+    return pw.FederatedCox(protocol, **given)
+
+
+def test_exact_protocols_give_the_fit_in_the_units_that_were_given(drawn):
+    for protocol in ("reference", "risk_sets", "piecewise"):
+        ties = {"ties": "efron"} if protocol == "risk_sets" else {}
+        bare = pw.FederatedCox(protocol, horizon=2.0, parties=3, **ties).fit(
+            drawn.covariates, drawn.times, drawn.events, rng=1
+        )
+        scaled = cox(protocol, **ties).fit(drawn.covariates, drawn.times, drawn.events, rng=1)
+        np.testing.assert_allclose(bare.params_, scaled.params_, atol=1e-8)
+        np.testing.assert_allclose(bare.standard_errors_, scaled.standard_errors_, atol=1e-8)
+        pooled = exact.cox(drawn)
+        if protocol != "piecewise":
+            np.testing.assert_allclose(bare.params_, pooled.coefficients, atol=1e-8)
+        assert np.isinf(bare.privacy_.epsilon_certified) and np.isnan(bare.epsilon_claimed_)
+
+
+def test_a_certified_fit_costs_its_epsilon_and_covers_the_truth(drawn):
+    model = cox(epsilon=4.0).fit(drawn.covariates, drawn.times, drawn.events, rng=3)
+    assert model.privacy_.epsilon_certified == pytest.approx(4.0, abs=1e-9)
+    truth = np.asarray(WEIBULL.coefficients)
+    inside = (model.confidence_intervals_[:, 0] <= truth) & (truth <= model.confidence_intervals_[:, 1])
+    assert inside.sum() >= 5
+    np.testing.assert_allclose(model.hazard_ratios_, np.exp(model.params_))
+    lines = model.summary().splitlines()
+    assert "epsilon 4" in lines[0] and "exp(coef)" in lines[2] and len(lines) == 3 + 6
+    risk = model.predict_partial_hazard(drawn.covariates[:5])
+    np.testing.assert_allclose(risk, np.exp((drawn.covariates[:5] - WEIBULL.centre) @ model.params_))
+    curves = model.predict_survival_function(drawn.covariates[:5], [0.0, 1.0, 2.0])
+    assert curves.shape == (5, 3) and (curves[:, 0] == 1).all() and (np.diff(curves, axis=1) < 0).all()
+    at_centre = model.predict_survival_function(WEIBULL.centre[None], model.timeline)
+    np.testing.assert_allclose(at_centre[0], model.baseline_survival_)
+
+
+def test_nothing_is_estimated_where_the_events_do_not_stand_out():
+    few = WEIBULL.draw(30, np.random.default_rng(1))
+    model = cox(epsilon=0.5).fit(few.covariates, few.times, few.events, rng=3)
+    assert np.isnan(model.params_).all() and model.baseline_survival_ is None
+
+
+def test_curves_have_intervals_bands_medians_and_a_test_of_two_groups():
+    two = Weibull(coefficients=(), hazard_ratio=1.6)
+    drawn = two.draw(4000, np.random.default_rng(7))
+    model = pw.FederatedKaplanMeier(epsilon=1.0, horizon=2.0, groups=["control", "treated"], parties=4)
+    names = np.array(["control", "treated"])[drawn.groups]
+    model.fit(drawn.times, drawn.events, names, rng=2)
+    truth = np.stack([two.survival(model.timeline, group) for group in (0, 1)])
+    inside = (model.confidence_interval_[..., 0] <= truth) & (truth <= model.confidence_interval_[..., 1])
+    assert inside.mean() > 0.85
+    assert (model.confidence_band_[..., 0] <= model.confidence_interval_[..., 0] + 1e-12).all()
+    assert model.logrank_.p_value < 1e-4 and model.event_table_.shape == (2, 2 * (len(model.timeline) - 1) + 1)
+    medians = [two.survival(np.array([m]), g)[0] for g, m in enumerate(model.median_survival_time_)]
+    np.testing.assert_allclose(medians, 0.5, atol=0.05)
+    assert model.restricted_mean_survival_time().shape == (2,) and model.privacy_.epsilon_certified < 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("protocol", ["reference", "piecewise", "risk_sets", "noised_times", "encrypted_histogram"])
+def test_exact_and_published_curves_come_without_bands(protocol):
+    drawn = Weibull(coefficients=()).draw(300, np.random.default_rng(7))
+    days = np.ceil(drawn.times * 365)
+    model = pw.FederatedKaplanMeier(protocol, horizon=730.0, parties=3).fit(days, drawn.events, rng=1)
+    assert model.confidence_band_ is None and model.logrank_ is None
+    known = exact.kaplan_meier(exact.event_table(Records(days, drawn.events), np.unique(days[drawn.events])))
+    assert abs(model.predict([365.0])[0, 0] - known.at(np.array([365.0]))[0]) < 0.05
+
+
+def test_a_release_comes_from_the_operating_system():
+    drawn = Weibull(coefficients=()).draw(400, np.random.default_rng(7))
+    given = {"epsilon": 2.0, "horizon": 2.0, "parties": 3}
+    one, two = (pw.FederatedKaplanMeier(**given).fit(drawn.times, rng=pw.SecureStreams(1)) for _ in range(2))
+    assert {row.sampler for row in one.ledger_.rows if row.mu} == {"secure"}
+    assert not np.array_equal(one.event_table_, two.event_table_)
+
+
+TIMES = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "fitted", "words"),
+    [
+        ({}, {}, "horizon is missing"),
+        ({"horizon": -1.0}, {}, "horizon"),
+        ({"horizon": 2.0}, {"durations": -TIMES}, "negative"),
+        ({"horizon": 2.0}, {"durations": np.array([1.0, np.nan])}, "not finite"),
+        ({"horizon": 2.0}, {"event_observed": [0, 1, 2, 1]}, "0 and 1"),
+        ({"horizon": 2.0}, {"event_observed": [0, 1]}, "entries"),
+        ({"horizon": 2.0}, {"group": [0, 1, 0, 1]}, "group and groups"),
+        ({"horizon": 2.0, "groups": [0, 1]}, {"group": [0, 1, 2, 1]}, "declare every group"),
+        ({"horizon": 2.0, "edges": [0.0, 1.0]}, {}, "0 to the horizon"),
+        ({"horizon": 2.0, "edges": [0.0, 2.0, 1.0, 2.0]}, {}, "must increase"),
+        ({"horizon": 2.0, "bins": 1}, {}, "bins"),
+        ({"horizon": 2.0, "relation": "add_remove"}, {}, "give bins"),
+        ({"horizon": 2.0, "parties": 9}, {}, "parties"),
+    ],
+)
+def test_curves_refuse_what_they_cannot_use_and_say_what_to_do(given, fitted, words):
+    given = {"epsilon": 1.0, "parties": 2} | given
+    with pytest.raises(ValueError, match=words):
+        pw.FederatedKaplanMeier(**given).fit(**({"durations": TIMES} | fitted), rng=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"centre": None}, "go together"),
+        ({"centre": None, "scale": None}, "centre is missing"),
+        ({"centre": [0.0]}, "centre has shape"),
+        ({"scale": np.zeros(6)}, "must be positive"),
+        ({"radius": 0.0}, "radius"),
+        ({"shares": (0.5, 0.4)}, "sum to 1"),
+        ({"horizon": None}, "horizon is missing"),
+        ({"relation": "add_remove"}, "add_remove"),
+    ],
+)
+def test_cox_refuses_what_it_cannot_use_and_says_what_to_do(drawn, given, words):
+    with pytest.raises(ValueError, match=words):
+        cox(**({"epsilon": 1.0} | given)).fit(drawn.covariates, drawn.times, drawn.events, rng=1)
+
+
+def test_published_steps_have_no_standard_errors(drawn):
+    model = cox("noisy_gradient", epsilon=3.0, steps=20).fit(drawn.covariates, drawn.times, drawn.events, rng=1)
+    assert np.isfinite(model.params_).all() and np.isnan(model.standard_errors_).all()
+    assert model.privacy_.epsilon_certified > 3.0 == model.epsilon_claimed_
+    with pytest.raises(ValueError, match="no baseline"):
+        model.predict_survival_function(drawn.covariates[:1], [1.0])
+
+
+def test_scaling_uses_public_numbers_alone():
+    X = np.array([[3.0, -8.0], [0.5, 0.5]])
+    scaled = scale(X, np.array([0.0, 0.0]), np.array([1.0, 2.0]), 1.0)
+    np.testing.assert_allclose(np.linalg.norm(scaled[0]), 1.0)
+    np.testing.assert_allclose(scaled[1], [0.5, 0.25])
+
+
+def test_names_of_covariates_are_kept_and_compared(drawn):
+    frame = pd.DataFrame(drawn.covariates, columns=list("abcdef"))
+    model = cox("reference").fit(frame, drawn.times, drawn.events, rng=1)
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    assert "a " in model.summary().splitlines()[3]
+    np.testing.assert_array_equal(
+        model.predict_partial_hazard(frame[:3]), model.predict_partial_hazard(frame[:3].values)
+    )
+    with pytest.raises(ValueError, match="give these in this order"):
+        model.predict_partial_hazard(frame[list("bacdef")])
