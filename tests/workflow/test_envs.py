@@ -26,6 +26,8 @@ MODULES = {"nacl": "pynacl", "netCDF4": "netcdf4", "mpl_toolkits": "matplotlib"}
 BACKENDS = {"xarray": "netcdf4"}
 # Keys that pairs of parties agree on are real in releases alone, which need the extra `network`.
 RELEASES = {"cryptography"}
+# What they import is for whoever asks: frames of a notebook, and own tables in Parquet, whose error says what to install.
+ON_DEMAND = ("glm/results.py", "privacy/ledger/frames.py", "datasets/own/arrow.py")
 # The rule whose script runs in each environment.
 STEPS = {"data": "fetch", "generate": "generate", "fit": "fit", "collect": "collect", "figure": "figure"}
 
@@ -54,7 +56,7 @@ def imported(step: str) -> set[str]:
     """Distributions that the script of a step imports, with the library modules and study parts behind it."""
     script = ROOT / "scripts" / f"{STEPS[step]}.py"
     roots = set(script_roots(script)) | study_roots(step)
-    files = [script, *closure(roots).values()]
+    files = [path for path in (script, *closure(roots).values()) if not path.as_posix().endswith(ON_DEMAND)]
     found = set()
     for path in files:
         for node in executed(ast.parse(path.read_text())):

@@ -200,3 +200,4 @@ class EncryptedHistogramOptions(CheckedFields):
     width: Positive = 7.0
 
     uses_epsilon = False
+    places = ("aggregator",)

@@ -182,6 +182,10 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         "glm/noisy_statistics/blocks.py",
         # Of a length that is made of the radii and the range of the response, whose parents the draw names.
         "glm/noisy_statistics/moment_plan.py",
+        # Of a cell for each record; and of the longest contribution, a function of public terms.
+        "survival/certified/whole.py",
+        # Of n, of a public length, and of the norm of coefficients that were released or are bounded.
+        "survival/protocols/noisy_gradient.py",
         # Of radii and a Gram matrix that are AccountedValue and whose parents the draw names.
         "functional/protocols/aggregation.py",
     }

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...privacy.mechanisms.release import Release
 from ..cipher import Cipher
 from ..parties import Party
+from ..payloads import Payload
 from ..roles import parts_of
 from ..run import Place, Run
 
@@ -36,8 +36,8 @@ def local_share(party: Party, local_values: Callable[..., object], *values: obje
 
 
 def assumed_releases(
-    releases: Callable[..., tuple[Release, ...]], shares: Sequence[Sequence[Cipher]], *values: object
-) -> tuple[Release, ...]:
+    releases: Callable[..., tuple[Payload, ...]], shares: Sequence[Sequence[Cipher]], *values: object
+) -> tuple[Payload, ...]:
     """What leaves the functionality, made of what the shares of all parties hide."""
     opened = [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
     return releases(*opened, *values)
@@ -53,7 +53,7 @@ def sums_of_shares(
     shares: Sequence[tuple[Cipher, ...]],
     receiver: Place,
     names: tuple[str, ...],
-    releases: Callable[..., tuple[Release, ...]],
+    releases: Callable[..., tuple[Payload, ...]],
     *values: object,
 ) -> tuple[tuple[np.ndarray, ...], ...]:
     """Noisy sums, at one receiver, of what was shared once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 
 import numpy as np
@@ -20,7 +20,7 @@ from ...privacy.accounted_values import AccountedValue
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.integer import MECHANISM, IntegerGaussian
 from ...privacy.mechanisms.release import Release, announcement
-from ...privacy.statistics.whole import Whole, whole
+from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..exact import EventTable, kaplan_meier, log_rank
@@ -132,15 +132,7 @@ def local_integers(client: Party, statistic: Whole) -> np.ndarray:
 
 def local_release(client: Party, statistic: Whole, name: str, mu: float, rng_for: Rng) -> Release:
     """A client's own sum with noise of its own: clients are disjoint, so that their number does not enter."""
-    own = whole(
-        statistic.integers,
-        statistic.squares,
-        statistic.step,
-        statistic.certificate.source,
-        relation=statistic.certificate.relation,
-        stratum=cell_of("clients", client.name),
-        clip_share=statistic.clip_share,
-    )
+    own = replace(statistic, stratum=cell_of("clients", client.name))
     rng = rng_for("noise", name, client.name)
     return IntegerGaussian(mu=mu)(own, rng, owner=client.name, release_id=f"{name} of {client.name}")
 
@@ -149,8 +141,7 @@ def central_release(
     integers: Sequence[np.ndarray], total: Whole, mu: float, name: str, rng_for: Rng
 ) -> tuple[Release, ...]:
     """The sum with its noise: computed inside the aggregation."""
-    added = np.sum(integers, axis=0)
-    pooled = whole(added, total.squares, total.step, total.certificate.source, relation=total.certificate.relation)
+    pooled = replace(total, integers=np.sum(integers, axis=0))
     rng = rng_for("noise", name, AGGREGATOR)
     mechanism = IntegerGaussian(mu=mu)
     return (mechanism(pooled, rng, release_id=name, trust_model="central", knows=(AGGREGATOR,)),)
