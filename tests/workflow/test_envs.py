@@ -26,7 +26,7 @@ MODULES = {"nacl": "pynacl", "netCDF4": "netcdf4", "mpl_toolkits": "matplotlib"}
 BACKENDS = {"xarray": "netcdf4"}
 # Keys that pairs of parties agree on are real in releases alone, which need the extra `network`.
 RELEASES = {"cryptography"}
-# What they import is for whoever asks: frames of a notebook, and own tables in Parquet, whose error says what to install.
+# What they import is for whoever asks: frames of a notebook, own tables in Parquet, whose error says what to install.
 ON_DEMAND = ("glm/results.py", "privacy/ledger/frames.py", "datasets/own/arrow.py")
 # The rule whose script runs in each environment.
 STEPS = {"data": "fetch", "generate": "generate", "fit": "fit", "collect": "collect", "figure": "figure"}
