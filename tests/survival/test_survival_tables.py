@@ -108,6 +108,9 @@ def test_the_restricted_mean_is_the_integral_of_the_curve_and_the_median_where_i
     grid = np.linspace(0, 3.3, 400_001)
     assert curve.restricted_mean(3.3) == pytest.approx(np.trapezoid(curve.at(grid), grid), rel=1e-9)
     assert curve.median is not None and curve.at(np.array([curve.median])) == pytest.approx(0.5)
+    for value in (0.0, 1.0):
+        with pytest.raises(ValueError, match="must lie in"):
+            curve.quantile(value)
     assert curve.quantile(0.1) is None and Curve(EDGES, np.ones(4), 0).median is None
 
 

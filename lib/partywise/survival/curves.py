@@ -65,7 +65,9 @@ class Curve:
         return self.quantile(0.5)
 
     def quantile(self, survival: float) -> float | None:
-        """The first time at which survival is down to a given value."""
+        """The first time at which survival is down to a value in (0, 1); ValueError for another one."""
+        if not 0 < survival < 1:
+            raise ValueError(f"survival={survival!r} of a quantile must lie in (0, 1).")
         below = np.flatnonzero(self.survival <= survival)
         if not len(below):
             return None
