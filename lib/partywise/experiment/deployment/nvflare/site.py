@@ -123,6 +123,7 @@ class PartyExecutor(Executor):  # type: ignore[misc]
                 config=file,
                 me=me,
                 data=None,
+                model=None,
                 site=root / own.data / POLICY,
                 certificates=certificates,
                 into=root / own.into / result_name(config, file),
