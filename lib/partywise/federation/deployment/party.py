@@ -82,8 +82,11 @@ def run_party(
         deadline=deadline,
     )
     again = journal is not None and journal.goes_on
+    # Of an earlier start; what is said in this one counts for nothing until all have heard each other.
+    agreed, met = journal is not None and journal.is_agreed, False
     try:
         session.begin()
+        met = True
         for number, program in enumerate(programs):
             ended = f"run {number} ended"
             if journal is not None and journal.is_chosen(ended):
@@ -100,7 +103,7 @@ def run_party(
         # Of a job that ends for all at once everybody keeps what it has: some have met, and others not.
         goes_on = bool(session.id or again or isinstance(error, JobEndedError))
         # Nobody has begun without this party: it need not be the one that the others met.
-        anew = _is_second_hello(error) and not (session.id or (journal is not None and journal.is_agreed))
+        anew = _is_second_hello(error) and not (met or agreed)
         over = session.watch.over or anew or not goes_on or not _is_passing(error)
         # What went wrong here may tell of data: it stays here.
         own = own_error(me)
