@@ -44,11 +44,6 @@ class Curve:
         """Survival at times between 0 and the horizon."""
         return np.exp(np.interp(times, self.edges, np.log(self.survival)))
 
-    @property
-    def cumulative_hazard(self) -> np.ndarray:
-        """-log S at the edges (J + 1,)."""
-        return -np.log(self.survival)
-
     def restricted_mean(self, end: float) -> float:
         """Mean survival time up to ``end``: the integral of the curve, exactly."""
         edges = np.append(self.edges[self.edges < end], end)

@@ -8,13 +8,14 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
 from ..federation.estimator import Estimator, Method, groups_of, numbers, vector
 from ..federation.parties import Party, split_rows
 from ..federation.secure_streams import Randomness
+from ..models.intervals import Intervals
 from ..randomness import stream
 from .bands import Band, log_survival_covariance, pointwise, simultaneous
 from .certified.scores import survival
@@ -45,7 +46,6 @@ from .records import scale
 
 # Address of the draws of largest deviations, which read no data.
 BANDS = 2000
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -421,8 +421,9 @@ class FederatedCox(SurvivalEstimator):
         self.variance_matrix_ = covariance / np.outer(half_width, half_width)
         self.params_, self.hazard_ratios_ = coefficients, np.exp(coefficients)
         self.standard_errors_ = np.sqrt(np.diag(self.variance_matrix_))
-        reach = float(ndtri((1 + LEVEL) / 2)) * self.standard_errors_
-        self.confidence_intervals_ = np.column_stack([coefficients - reach, coefficients + reach])
+        bounds = Intervals(coefficients, self.standard_errors_).bounds()
+        assert bounds is not None
+        self.confidence_intervals_ = bounds
         self.timeline = self.baseline_cumulative_hazard_ = self.baseline_survival_ = None
         if found.model is not None and found.terms is not None:
             self.timeline = found.terms.edges

@@ -6,7 +6,6 @@ group.  Replacing a record moves two counts by one, so that the l2 sensitivity i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -119,8 +118,3 @@ def merge(table: Table, count: int) -> tuple[np.ndarray, np.ndarray]:
     if table.bins % count:
         raise ValueError(f"{table.bins} bins cannot be merged by {count}: take a multiple of it.")
     return table.events[0].reshape(-1, count).sum(axis=1), table.censorings[0].reshape(-1, count).sum(axis=1)
-
-
-def add_counts(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum of the counts of several clients."""
-    return np.sum(parts, axis=0)

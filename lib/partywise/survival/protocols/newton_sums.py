@@ -19,14 +19,13 @@ from ...federation.payloads import Payload
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted_values import AccountedValue, Clear
 from ...privacy.mechanisms.release import derive
-from ..exact import WeightedSums, partial_likelihood
+from ..exact import TOLERANCE, WeightedSums, partial_likelihood
 from ..model import Estimate
 from ..records import Records
 from .common import SERVER, local_rows
 
-# Newton steps, and the largest gain of the log likelihood that ends them, as a share of it.
+# Newton steps.
 LIMIT = 25
-TOLERANCE = 1e-20
 
 # What a client sums at coefficients: over risk sets, over exposure_times in bins, over tied events.
 LocalSums = Callable[[Records, np.ndarray, np.ndarray], WeightedSums]
