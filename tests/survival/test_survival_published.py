@@ -101,7 +101,7 @@ def test_all_ways_to_run_are_one(records, program, options):
     assert described(forked(program, apart), apart) == expected
 
 
-@pytest.mark.parametrize("variant", ["central", "interactive"])
+@pytest.mark.parametrize("variant", ["central", "interactive", "federated"])
 def test_what_is_certified_is_the_target_with_the_proved_bound_and_far_above_as_published(records, variant):
     kept = fit(noisy_gradient.fit, records, NoisyGradientOptions(variant=variant, sensitivity="bound", steps=8), 1, 3.0)
     assert kept.total().epsilon_certified == pytest.approx(3.0, rel=1e-3)

@@ -100,8 +100,8 @@ class Plan:
             return 0.0
         if options.sensitivity == "bound":
             mu = float(gdp_mu(self.epsilon, self.delta))
-            spent = 1 if options.variant == "federated" else self.steps
-            return self.sensitivity(size, norm) * math.sqrt(spent) / mu
+            # Batches are not public cells, so that the ledger adds up all steps, federated ones too.
+            return self.sensitivity(size, norm) * math.sqrt(self.steps) / mu
         # One scalar for all clients: that of the last one's n, at coefficients of 0.
         last = sum(self.sizes) if options.variant == "central" else self.sizes[-1]
         bound = published_sensitivity(self.records_behind(last), 0.0, options.c_z)
