@@ -1,0 +1,83 @@
+"""Masks of secure aggregation in Flower (``flwr`` 1.42.0), restated: 32-bit seed in, masked integers out.
+
+A key of 256 bits is folded to 32 bits before it becomes a mask (issue 7522 and pull request 7570 of its repository, of
+July 2026). Here the seed is given: no key is folded. Another version may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .flower import Arrays, Generator
+
+# Defaults of the workflow (``server/workflow/secure_aggregation/secaggplus_workflow.py``): clip of an entry, range of
+# an integer, range of a sum, and the number of examples that weighs 1.
+RANGE, LEVELS, MODULUS, EXAMPLES = 8.0, 1 << 22, 1 << 32, 1000.0
+
+
+def mask(seed: int, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
+    """Integers below 2^32 - 1 of a Mersenne twister with a 32-bit seed, for arrays of the given shapes.
+
+    Source: ``common/secure_aggregation/secaggplus_utils.py:83-100``.
+    """
+    generator = np.random.RandomState(seed)
+    return [np.asarray(generator.randint(0, MODULUS - 1, shape, dtype=np.int64)) for shape in shapes]
+
+
+def quantise(parameters: Arrays, examples: float, rng: Generator) -> list[np.ndarray]:
+    """A weight and the weighted parameters as integers, each rounded up or down at random.
+
+    Parameters
+    ----------
+    parameters : sequence of ndarray
+    examples : float
+        Their share of 1,000 is the weight, in steps of 2^-22.
+    rng : Generator or RandomState
+        Rounds: x becomes floor(x) with probability ceil(x) - x.
+
+    Returns
+    -------
+    list of ndarray
+        The weight (1,), then arrays as given of integers in [0, 2^22], which stand for [-8, 8].
+
+    Notes
+    -----
+    Source: ``client/mod/secure_aggregation/secaggplus_mod.py:444-466``, ``common/secure_aggregation/quantization.py``.
+    """
+    weight = round(examples / EXAMPLES * LEVELS)
+    integers = [np.array([weight])]
+    for array in parameters:
+        scaled = (np.clip(array * (weight / LEVELS), -RANGE, RANGE) + RANGE) * (LEVELS / (2 * RANGE))
+        upper = np.ceil(scaled).astype(np.int32)
+        integers.append(upper - (rng.random(upper.shape) < upper - scaled).astype(np.int32))
+    return integers
+
+
+def secure_masks(integers: Arrays, *, private: int, pairs: Sequence[tuple[int, bool]]) -> list[np.ndarray]:
+    """What a client sends: integers plus its private mask, plus or minus the mask of each pair, modulo 2^32.
+
+    Parameters
+    ----------
+    integers : sequence of ndarray
+    private : int
+        32-bit seed of the mask that the server removes in every honest round.
+    pairs : sequence of (int, bool)
+        Seed of the pair, and whether this client has the larger identifier, which adds; the other one subtracts.
+
+    Returns
+    -------
+    list of ndarray
+        Of integers in [0, 2^32).
+
+    Notes
+    -----
+    Source: ``client/mod/secure_aggregation/secaggplus_mod.py:468-490``.
+    """
+    shapes = [array.shape for array in integers]
+    masked = [array + noise for array, noise in zip(integers, mask(private, shapes), strict=True)]
+    for seed, larger in pairs:
+        sign = 1 if larger else -1
+        masked = [array + sign * noise for array, noise in zip(masked, mask(seed, shapes), strict=True)]
+    return [array % MODULUS for array in masked]
