@@ -18,6 +18,12 @@ Generator = np.random.Generator | np.random.RandomState
 Arrays = Sequence[np.ndarray]
 # Of the adaptive layer (dp_adaptive_clipping.py:44-60): first clip, target share, rate of the exponent.
 FIRST_CLIP, TARGET, RATE = 0.1, 0.5, 0.2
+# Defaults eta, b1, b2 and tau of optimisers of the server (serverapp/strategy/fedadam.py, fedadagrad.py, fedyogi.py).
+OPTIMISERS = {
+    "FedAdam": (0.1, 0.9, 0.99, 1e-3),
+    "FedAdagrad": (0.1, 0.0, 0.0, 1e-3),
+    "FedYogi": (0.01, 0.9, 0.99, 1e-3),
+}
 
 
 def length(update: Arrays) -> float:
@@ -196,6 +202,20 @@ def weighted_mean(replies: Sequence[Arrays], weights: Sequence[float]) -> list[n
     for reply, share in zip(replies[1:], shares[1:], strict=True):
         mean = [total + array * share for total, array in zip(mean, reply, strict=True)]
     return mean
+
+
+def optimiser_step(optimiser: str, change: np.ndarray) -> np.ndarray:
+    """First step of a server optimiser with its defaults, eta m / (sqrt(v) + tau), from the mean change d of a round.
+
+    m = (1 - b1) d and v = (1 - b2) d^2; ``FedAdam`` also corrects eta for the bias of both as in a second step
+    (``serverapp/strategy/fedadam.py:103-128``, ``fedadagrad.py:141-153``, ``fedyogi.py:147-163``).
+    """
+    eta, first, second, tau = OPTIMISERS[optimiser]
+    moment, spread = (1 - first) * change, (1 - second) * change**2
+    if optimiser == "FedAdam":
+        eta = eta * np.sqrt(1 - np.power(second, 2.0)) / (1 - np.power(first, 2.0))
+    step: np.ndarray = eta * moment / (np.sqrt(spread) + tau)
+    return step
 
 
 def _clip_replies(sent: Arrays, replies: Sequence[Arrays], bound: float) -> tuple[list[list[np.ndarray]], list[float]]:
