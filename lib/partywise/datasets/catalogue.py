@@ -1,13 +1,13 @@
 """Which public data are used and where they are: package, version, member and SHA-256 of each, pinned in a file.
 
 What is public of the tables and curves in it stands beside the pin: `partywise.datasets.descriptions` and
-`partywise.datasets.curves.descriptions` read that.
+`partywise.datasets.curves.descriptions` read that, and studies what no other study has.
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class Resource:
 
 
 def _resource(entry: dict[str, Any]) -> Resource:
-    pin = {key: value for key, value in entry.items() if key not in ("tables", "curves")}
+    pin = {one.name: entry[one.name] for one in fields(Resource)}
     return Resource(**pin | {"members": tuple(Member(**member) for member in entry["members"])})
 
 

@@ -1,0 +1,154 @@
+"""The cases of the study: one replicate each, generated or dealt from a shipped table."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from ...datasets.fetch import read_files
+from ...datasets.loaders.party_tables.frames import read_frame
+from ...datasets.reading import require
+from ...randomness import Rng
+from ...survival.models import STRONG, Weibull
+from ...survival.records import scale
+from .data import DEALT, SurvivalData
+from .settings import CaseSettings, DatasetSettings, GeneratedSettings
+from .tables import RESOURCE, TABLES, Choice, Part
+
+# Times at which true survival is kept, in parts of the horizon: all usual edges are among them.
+TRUE_TIMES = 192
+
+
+def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
+    """New records."""
+    factor = {"strong": 1.0, "moderate": 0.5}[settings.effects]
+    effects = tuple(factor * value for value in STRONG) if settings.covariates else ()
+    weibull = Weibull(coefficients=effects, hazard_ratio=settings.hazard_ratio)
+    drawn = weibull.draw(settings.n, rng_for("records"))
+    known = np.linspace(0, weibull.horizon, TRUE_TIMES + 1)
+    groups = range(max(len(settings.groups), 1))
+    truth = [] if settings.covariates else [weibull.survival(known, group) for group in groups]
+    return of_records(
+        settings,
+        drawn.times,
+        drawn.events,
+        drawn.covariates,
+        weibull.centre,
+        weibull.half_width,
+        groups=drawn.groups,
+        names=np.array([f"x{j + 1}" for j in range(len(effects))], dtype=str),
+        truth=np.asarray(effects) * weibull.half_width,
+        true_times=known if truth else np.zeros(0),
+        true_survival=np.array(truth) if truth else np.zeros((0, 0)),
+    )
+
+
+def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
+    """The records of a table in a new order, or those of natural clients as they are."""
+    table = settings.table
+    times, events, covariates, sizes = read_table(settings.dataset, Path(resources))
+    if table.rows_per_user is not None or settings.natural_clients:
+        rows = np.arange(len(times))
+    else:
+        rows = rng_for("deal").permutation(len(times))[: settings.n]
+    chosen = table.covariates if settings.covariates else ()
+    return of_records(
+        settings,
+        times[rows],
+        events[rows],
+        covariates[rows, : len(chosen)],
+        np.array([one.centre for one in chosen]),
+        np.array([one.half_width for one in chosen]),
+        names=np.array([one.name for one in chosen], dtype=str),
+        sizes=np.array(sizes) if settings.natural_clients else DEALT,
+    )
+
+
+def of_records(
+    settings: CaseSettings,
+    times: np.ndarray,
+    events: np.ndarray,
+    covariates: np.ndarray,
+    centre: np.ndarray,
+    half_width: np.ndarray,
+    *,
+    names: np.ndarray,
+    groups: np.ndarray | None = None,
+    sizes: np.ndarray = DEALT,
+    truth: np.ndarray | None = None,
+    true_times: np.ndarray | None = None,
+    true_survival: np.ndarray | None = None,
+) -> SurvivalData:
+    """A replicate of raw covariates (n, p), which are scaled by public numbers."""
+    scaled = scale(covariates, centre, half_width, settings.longest)
+    moved = np.abs(scaled - (covariates - centre) / half_width).max(axis=1, initial=0.0) > 1e-12
+    nothing = np.zeros(0)
+    return SurvivalData(
+        times=times,
+        events=events,
+        covariates=scaled,
+        groups=np.zeros(len(times), dtype=int) if groups is None else groups,
+        sizes=sizes,
+        names=names,
+        half_width=half_width,
+        clip_mask=moved,
+        edges=np.asarray(settings.edges, dtype=float),
+        truth=nothing if truth is None else truth,
+        true_times=nothing if true_times is None else true_times,
+        true_survival=np.zeros((0, 0)) if true_survival is None else true_survival,
+        horizon=float(settings.end),
+        radius=float(settings.longest),
+        client_names=settings.natural_clients,
+        group_names=getattr(settings, "groups", ()),
+    )
+
+
+@lru_cache(maxsize=2)
+def read_table(dataset: str, resources: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, ...]]:
+    """Times (n,), events (n,) and raw covariates (n, p) of all parts of a table, and the records of each part."""
+    contents, _, _ = read_files(RESOURCE, resources / RESOURCE)
+    parts = [_part(part, read_frame(contents[part.file], part.file)) for part in TABLES[dataset].parts]
+    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    return joined[0], joined[1], joined[2], tuple(len(times) for times, _, _ in parts)
+
+
+def _part(part: Part, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Times, events and raw covariates of one file."""
+    kept = np.ones(len(frame[part.times[0]]), dtype=bool) if part.only is None else matching_rows(part.only, frame)
+    happened = np.stack([np.isin(as_text(frame[name]), part.event_levels) for name in part.events])
+    times = np.stack([np.asarray(frame[name], dtype=float) for name in part.times])
+    # The first kind of event that came; the last time where none did.
+    first = np.where(happened.any(axis=0), happened.argmax(axis=0), len(times) - 1)
+    covariates = [np.zeros((len(kept), 0))]
+    for one in part.covariates:
+        if one.choice is not None:
+            values = matching_rows(one.choice, frame).astype(float)
+        else:
+            values = np.asarray(frame[one.read_from], dtype=float)
+            values = np.log(values) if one.log else np.log1p(values) if one.log1p else values
+        covariates.append(values[:, None])
+    at, seen, raw = times[first, np.arange(len(kept))], happened.any(axis=0), np.concatenate(covariates, axis=1)
+    require(int(kept.sum()) == part.rows, f"{part.file} has {int(kept.sum())} records where {part.rows} are expected")
+    return at[kept], np.asarray(seen)[kept], raw[kept]
+
+
+def as_text(column: np.ndarray) -> np.ndarray:
+    """Entries as text, whole numbers without a point."""
+    if column.dtype.kind in "if":
+        return np.array([f"{value:g}" for value in column.tolist()])
+    return column.astype(str)
+
+
+def matching_rows(choice: Choice, frame: dict[str, np.ndarray]) -> np.ndarray:
+    """Which rows (n,) of a file have one of the entries."""
+    column = frame[choice.column]
+    if choice.levels:
+        return np.isin(as_text(column), choice.levels)
+    numbers = np.asarray(column, dtype=float)
+    low = -np.inf if choice.above is None else choice.above
+    high = np.inf if choice.at_most is None else choice.at_most
+    with np.errstate(invalid="ignore"):
+        found = np.asarray((numbers > low) & (numbers <= high))
+    return found | np.isnan(numbers) if choice.missing else found

@@ -1,0 +1,110 @@
+"""What a replicate of the study is, what everyone knows of it, and who holds what: neighbouring blocks of records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...survival.exact import CoxFit, StepCurve, cox, event_table, event_times, kaplan_meier, nelson_aalen
+from ...survival.model import PublicFacts
+from ...survival.records import Records
+
+# The sizes of no natural clients.
+DEALT = np.zeros(0, dtype=int)
+
+
+@dataclass(frozen=True)
+class SurvivalData:
+    """One replicate: records in the order in which clients hold them.
+
+    times, events, groups : (n,); covariates : (n, p), scaled
+    sizes : (K,) records of natural clients, (0,) where blocks are dealt; client_names : what these are called
+    group_names : (A,) where there are several; names : (p,) of the covariates
+    half_width : (p,) of the covariates, by which raw log hazard ratios differ from scaled ones
+    clip_mask : (n,) bool, records whose covariates were clipped or shrunk; only an evaluator reads it
+    horizon, radius, edges : as of `PublicFacts`
+    truth : (p,) true log hazard ratios of the scaled covariates, (0,) where unknown
+    true_survival : (A, m) true survival at ``true_times`` (m,), both empty where unknown
+    """
+
+    times: np.ndarray
+    events: np.ndarray
+    covariates: np.ndarray
+    groups: np.ndarray
+    sizes: np.ndarray
+    names: np.ndarray
+    half_width: np.ndarray
+    clip_mask: np.ndarray
+    edges: np.ndarray
+    truth: np.ndarray
+    true_times: np.ndarray
+    true_survival: np.ndarray
+    horizon: float
+    radius: float
+    client_names: tuple[str, ...] = ()
+    group_names: tuple[str, ...] = ()
+
+    @property
+    def n_groups(self) -> int:
+        """A."""
+        return max(len(self.group_names), 1)
+
+    @cached_property
+    def records(self) -> Records:
+        """All records."""
+        return Records(self.times, self.events.astype(bool), self.covariates, self.groups)
+
+    @cached_property
+    def follow_up(self) -> Records:
+        """All records until the horizon."""
+        return self.records.until(self.horizon)
+
+    @cached_property
+    def pooled_curves(self) -> tuple[StepCurve, ...]:
+        """Kaplan-Meier of each group."""
+        return tuple(kaplan_meier(event_table(own, event_times(own))) for own in self._groups)
+
+    @cached_property
+    def pooled_hazards(self) -> tuple[StepCurve, ...]:
+        """Nelson-Aalen of each group."""
+        return tuple(nelson_aalen(event_table(own, event_times(own))) for own in self._groups)
+
+    @property
+    def _groups(self) -> list[Records]:
+        return [self.follow_up.of_group(group) for group in range(self.n_groups)]
+
+    @cached_property
+    def pooled_fit(self) -> CoxFit:
+        """Cox regression of all records until the horizon, ties by Efron."""
+        return cox(self.follow_up)
+
+    def public(self) -> PublicFacts:
+        """The part of the data set that is public."""
+        return PublicFacts(
+            records=len(self.times),
+            horizon=self.horizon,
+            covariates=self.covariates.shape[1],
+            groups=self.n_groups,
+            radius=self.radius,
+            edges=tuple(map(float, self.edges)),
+            natural_sizes=tuple(map(int, self.sizes)),
+        )
+
+
+def split(data: SurvivalData, n_parties: int, spec: object, settings: object) -> list[Party]:
+    """Neighbouring blocks of records at so many clients, or the natural clients."""
+    ends = np.cumsum(data.public().sizes(n_parties))[:-1]
+    names = data.client_names or tuple(f"client {k + 1}" for k in range(n_parties))
+    arrays = {"times": data.times, "events": data.events.astype(bool), "covariates": data.covariates}
+    parts = {name: np.split(array, ends) for name, array in (arrays | {"groups": data.groups}).items()}
+    return [Party(name, "client", {key: parts[key][number] for key in parts}) for number, name in enumerate(names)]
+
+
+def folds(data: SurvivalData, n_folds: int, settings: object) -> np.ndarray:
+    """All records train: every comparison is with the fit of all of them."""
+    if n_folds != 1:
+        raise ValueError(f"n_folds is {n_folds}: nothing is held out, so there is 1 fold.")
+    return np.zeros(len(data.times), dtype=int)

@@ -1,0 +1,71 @@
+"""Log hazard ratios with intervals that count the noise of privacy, beside the pooled ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.select import plan_behind, title
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
+from ....experiment.plotting.style import BLACK, empty, heading, legend_below, look, panels
+from ..tables import TABLES
+
+NONE = "No log hazard ratio is shown in this configuration."
+FACTOR = 1.959963984540054
+
+
+def hazard_ratios(cube: xr.Dataset) -> Figure:
+    """Log hazard ratios of scaled covariates with 95 % intervals, first replicate: a panel for each case. Of several
+    targets the one nearest to 2. Black: the pooled Cox regression, which nobody sees.
+    """
+    cases = (
+        [case for case in cases_of(cube, "coefficient_rms") if _targets(cube, case)] if "ratio_error" in cube else []
+    )
+    if not cases:
+        return empty(NONE)
+    figure, axes = panels(1, len(cases), 3.8, 3.4)
+    for ax, case in zip(axes, cases, strict=True):
+        found, lines = example_fits_of(cube, case), _targets(cube, case)
+        rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
+        for label, target in lines:
+            style = look(cube, label)
+            if not rows:
+                known = np.isfinite(example_fit(found, "ratio_pooled", label, target))
+                rows.append(("pooled, no privacy", BLACK, *_pair(found, "ratio_pooled", label, target)))
+            rows.append((f"{style.label}, ε = {target:g}", style.color, *_pair(found, "ratio", label, target)))
+        places = np.arange(known.sum())[::-1]
+        for number, (words, color, ratio, error) in enumerate(rows):
+            at = places + 0.3 - 0.6 * number / max(len(rows) - 1, 1)
+            ax.errorbar(ratio[known], at, xerr=FACTOR * error[known], fmt="o", markersize=3, color=color, label=words)
+        ax.axvline(0, color=BLACK, linewidth=0.6)
+        ax.set_yticks(places, _names(cube, case, int(known.sum())))
+        ax.set_xlabel("log hazard ratio, half width of the covariate")
+        ax.set_title(title(cube, "case", case))
+    legend_below(figure, axes, 3)
+    heading(figure, "Log hazard ratios with 95 % intervals, first replicate")
+    return figure
+
+
+def _pair(found: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """Log hazard ratios and their standard errors."""
+    return example_fit(found, name, method, epsilon), example_fit(found, f"{name}_error", method, epsilon)
+
+
+def _names(cube: xr.Dataset, case: str, count: int) -> list[str]:
+    """Names of the covariates of a case."""
+    dataset = getattr(plan_behind(cube).cases[case].settings, "dataset", None)
+    return [one.name for one in TABLES[dataset].covariates] if dataset else [f"x{j + 1}" for j in range(count)]
+
+
+def _targets(cube: xr.Dataset, case: str) -> list[tuple[str, float]]:
+    """Methods of a case with noise-aware standard errors, each with its target nearest to 2."""
+    found, kept = example_fits_of(cube, case), []
+    for method in methods_of(cube, case):
+        own = found["example_method"].values == method
+        finite = [e for e in found["example_epsilon"].values[own].tolist() if np.isfinite(e)]
+        if finite:
+            epsilon = min(finite, key=lambda e: abs(np.log(e / 2)))
+            if np.isfinite(example_fit(found, "ratio_error", method, epsilon)).any():
+                kept.append((method, epsilon))
+    return kept

@@ -1,0 +1,165 @@
+"""All scalars of one cell: distances from the pooled curve and fit, what intervals cover, what crossed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...randomness import stream
+from ...survival.bands import Band, log_survival_covariance, pointwise, simultaneous
+from ...survival.certified.scores import LARGEST_PREDICTOR
+from ...survival.curves import Curve
+from ...survival.exact import StepCurve, exposure_times
+from ...survival.model import Estimate
+from .data import SurvivalData
+from .measures import SurvivalExamples, SurvivalMeasures
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from .study import Spec
+
+POINTS, SHOWN = 500, 100
+LEVEL = 0.05
+# Address of the draws of largest deviations, which read no data.
+BANDS = 2000
+
+
+def metrics(
+    estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+) -> SurvivalMeasures:
+    """Scalars of one fit."""
+    found = estimate_measures(estimate, train, spec) | _curve_errors(estimate, data) | _covered_curves(estimate, data)
+    if estimate.coefficients is not None:
+        found |= _coefficient_errors(estimate.coefficients, estimate, data)
+    if data.covariates.shape[1]:
+        found |= SurvivalMeasures(
+            clip_share=float(np.mean(data.clip_mask)), stopped_share=_stopped_share(estimate, data)
+        )
+    return found
+
+
+def estimate_measures(
+    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+) -> SurvivalMeasures:
+    """What follows from the estimate and public facts, without a record."""
+    found, facts = SurvivalMeasures.of(estimate.numbers), spec.public
+    sizes = facts.sizes(estimate.clients)  # type: ignore[attr-defined]
+    noise = getattr(spec.options, "noise", "shared")
+    found |= SurvivalMeasures(n_protected=max(sizes) if noise == "local" else sum(sizes))
+    if estimate.log_rank is not None:
+        test = estimate.log_rank
+        p_value = test.p_value
+        found |= SurvivalMeasures(
+            logrank=test.statistic, logrank_p=p_value, rejected=None if p_value is None else p_value < LEVEL
+        )
+    widths = [np.mean(band.upper - band.lower) / 2 for band in released_bands(estimate, together=False)]
+    return found | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
+
+
+def released_bands(estimate: Estimate, *, together: bool) -> list[Band]:
+    """Of each released curve its intervals, or its simultaneous band: from what was released alone."""
+    if estimate.table is None:
+        return []
+    bands = []
+    for group, curve in enumerate(estimate.curves):
+        assert isinstance(curve, Curve)
+        covariance = log_survival_covariance(estimate.table.group(group))
+        rng = stream(BANDS, "largest deviations")
+        bands.append(simultaneous(curve, covariance, rng) if together else pointwise(curve, covariance))
+    return bands
+
+
+def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
+    """Largest distances from the pooled curves, and that of the restricted mean."""
+    if not estimate.curves:
+        return SurvivalMeasures()
+    times = np.linspace(0, data.horizon, POINTS)
+    survival, hazard, mean = 0.0, 0.0, 0.0
+    pairs = zip(estimate.curves, data.pooled_curves, data.pooled_hazards, strict=True)
+    for curve, pooled, cumulative in pairs:
+        own = curve.at(times)
+        survival = max(survival, float(np.abs(own - pooled.at(times)).max()))
+        with np.errstate(divide="ignore"):
+            hazard = max(hazard, float(np.abs(-np.log(own) - cumulative.at(times)).max()))
+        restricted = _restricted_mean(curve, data.horizon)
+        mean = max(mean, abs(restricted - pooled.integral(data.horizon)))
+    return SurvivalMeasures(
+        km_error=survival, cumulative_hazard_error=hazard if np.isfinite(hazard) else None, rmst_error=mean
+    )
+
+
+def _restricted_mean(curve: Curve | StepCurve, end: float) -> float:
+    return curve.restricted_mean(end) if isinstance(curve, Curve) else curve.integral(end)
+
+
+def _covered_curves(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
+    """Coverage of true survival at the edges, where it is known."""
+    if estimate.table is None or not len(data.true_times):
+        return SurvivalMeasures()
+    edges = estimate.table.edges[1:]
+    truths = [np.interp(edges, data.true_times, truth) for truth in data.true_survival]
+    single, together = (released_bands(estimate, together=both) for both in (False, True))
+    return SurvivalMeasures(
+        curve_coverage=float(np.mean([b.covers(t).mean() for b, t in zip(single, truths, strict=True)])),
+        band_coverage=bool(np.all([b.covers(t).all() for b, t in zip(together, truths, strict=True)])),
+    )
+
+
+def _coefficient_errors(coefficients: np.ndarray, estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
+    """Distances from the pooled log hazard ratios, and coverage of the true ones."""
+    if not np.all(np.isfinite(coefficients)):
+        return SurvivalMeasures(diverged=True)
+    pooled = data.pooled_fit
+    off = (coefficients - pooled.coefficients) / pooled.standard_errors
+    rms = float(np.sqrt(np.mean(off**2)))
+    none = float(np.sqrt(np.mean((pooled.coefficients / pooled.standard_errors) ** 2)))
+    length = float(pooled.coefficients @ pooled.coefficients)
+    found = SurvivalMeasures(
+        coefficient_rms=rms,
+        coefficient_largest=float(np.abs(off).max()),
+        squared_error=float(np.sum((coefficients - pooled.coefficients) ** 2)) / length,
+        worse_than_zero=rms > none,
+    )
+    errors = estimate.standard_errors
+    if len(data.truth) and errors is not None:
+        found |= SurvivalMeasures(
+            coverage=float(np.mean(np.abs(coefficients - data.truth) <= 1.959963984540054 * errors))
+        )
+    return found
+
+
+def _stopped_share(estimate: Estimate, data: SurvivalData) -> float | None:
+    """Share of records whose fitted cumulative hazard reaches C before their time."""
+    model, terms = estimate.model, estimate.terms
+    if model is None or terms is None:
+        return None
+    predictors = np.clip(data.covariates @ model.coefficients, -LARGEST_PREDICTOR, LARGEST_PREDICTOR)
+    hazards = exposure_times(data.follow_up.times, terms.edges) @ np.exp(model.log_hazards) * np.exp(predictors)
+    return float(np.mean(hazards > terms.stopped_at))
+
+
+def example_fits(estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: object) -> SurvivalExamples:
+    """Curves with their bands on 100 times, and log hazard ratios with their standard errors."""
+    times = np.linspace(0, data.horizon, SHOWN)
+    found = SurvivalExamples(curve_time=times, curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]))
+    if estimate.curves:
+        found |= SurvivalExamples(curve_survival=np.stack([curve.at(times) for curve in estimate.curves]))
+    bands = released_bands(estimate, together=True)
+    if bands and estimate.table is not None:
+        edges = estimate.table.edges
+        found |= SurvivalExamples(
+            curve_lower=np.stack([np.interp(times, edges, np.append(1.0, band.lower)) for band in bands]),
+            curve_upper=np.stack([np.interp(times, edges, np.append(1.0, band.upper)) for band in bands]),
+        )
+    if not data.covariates.shape[1]:
+        return found
+    pooled = _pooled(data)
+    found |= SurvivalExamples(ratio_pooled=pooled[0], ratio_pooled_error=pooled[1])
+    if estimate.coefficients is not None and estimate.standard_errors is not None:
+        found |= SurvivalExamples(ratio=estimate.coefficients, ratio_error=estimate.standard_errors)
+    return found
+
+
+def _pooled(data: SurvivalData) -> tuple[np.ndarray, np.ndarray]:
+    return data.pooled_fit.coefficients, data.pooled_fit.standard_errors

@@ -1,0 +1,83 @@
+"""Federated survival analysis: curves, tests and hazard ratios between hospitals, as published and as certified.
+
+Sources: published systems of federated survival analysis, whose documents ``register`` has.  Data, split, metrics and
+figures are named here and live with their numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ...checks import CheckedFields, Delta
+from ...errors import ConfigError
+from ...experiment.study import NO_NOISE, Figure, Protocol, Source, Study
+from ...survival.options import PiecewiseOptions, ReferenceOptions, RiskSetsOptions, ScoresOptions, TableOptions
+from .measures import SurvivalExamples, SurvivalMeasures
+from .settings import DatasetSettings, GeneratedSettings
+
+if TYPE_CHECKING:
+    from ...experiment.plan import Plan
+
+
+@dataclass(frozen=True)
+class Spec(CheckedFields):
+    """Constants of the study.
+
+    delta : of every epsilon; unit : ``user`` are all records of one person
+    """
+
+    delta: Delta = 1e-5
+    unit: Literal["row", "user"] = "row"
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    plan.require_persons()
+    for name, case in plan.cases.items():
+        where, settings = f"studies.federated_survival.cases.{name}.grid", case.settings
+        for count in case.parties:
+            if settings.natural_clients and count != len(settings.natural_clients):
+                raise ConfigError(
+                    f"{where}.parties is {count}: the case has the clients {', '.join(settings.natural_clients)}; "
+                    f"give {len(settings.natural_clients)}."
+                )
+        if case.folds != 1:
+            raise ConfigError(f"{where}.folds is {case.folds}: nothing is held out, so it must be 1.")
+        for label in case.methods:
+            options = plan.methods[label].options
+            if isinstance(options, ScoresOptions) and settings.n_covariates == 0:
+                raise ConfigError(f"{where}.methods lists {label}: scores need covariates, and the case has none.")
+            if isinstance(options, ScoresOptions) and (settings.edges or settings.groups):
+                what = "edges" if settings.edges else "groups"
+                raise ConfigError(
+                    f"{where}.methods lists {label}: scores have bins of equal width and one group; leave {what} out."
+                )
+            if settings.edges and getattr(options, "bins", None) not in (None, 8):
+                raise ConfigError(f"{where}.methods lists {label} with bins: the case has edges; give one of them.")
+
+
+STUDY = Study(
+    __name__,
+    title="Federated survival analysis",
+    references="Published systems of federated survival analysis (docs/federated_survival.md)",
+    spec=Spec,
+    sources={"generated": Source(GeneratedSettings), "dataset": Source(DatasetSettings)},
+    methods={
+        "reference": Protocol(ReferenceOptions, extra=("server",), release=NO_NOISE),
+        "piecewise": Protocol(PiecewiseOptions, extra=("server",), release=NO_NOISE),
+        "risk_sets": Protocol(RiskSetsOptions, extra=("server",), release=NO_NOISE),
+        "table": Protocol(TableOptions, extra=("server",)),
+        "scores": Protocol(ScoresOptions, extra=("server",)),
+    },
+    measures=SurvivalMeasures,
+    examples=SurvivalExamples,
+    data_class="SurvivalData",
+    figures={
+        "survival_curves": Figure("curves"),
+        "survival_error": Figure("errors"),
+        "hazard_ratio_error": Figure("errors"),
+        "hazard_ratios": Figure("ratios"),
+    },
+    check=check,
+)
