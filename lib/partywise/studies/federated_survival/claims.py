@@ -1,0 +1,125 @@
+"""What published systems of federated survival analysis claim about privacy, or let out without a word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from ...checks import Count, Positive, Range
+from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.study import Lazy
+
+
+@dataclass(frozen=True)
+class FollowUpSettings(ClaimSettings):
+    """Records with a time, an event and p covariates of length 1 at most; the horizon is 1."""
+
+    p: Annotated[int, Range(1)] = 3
+
+
+@dataclass(frozen=True)
+class GradientSettings(FollowUpSettings):
+    """A run of noisy gradient steps.
+
+    steps : T; c_beta : longest coefficients; paths : realised ones of which the least loss is taken
+    """
+
+    steps: Count = 300
+    c_beta: Positive = 3.0
+    paths: Count = 20
+
+
+@dataclass(frozen=True)
+class PropensitySettings(FollowUpSettings):
+    """One step on one batch: C is 1, the multiplier that of the whole plan.
+
+    multiplier : of the noise
+    """
+
+    multiplier: Positive = 1.0
+
+
+_LEAKS = "partywise.studies.federated_survival.leaks:"
+_NEIGHBOURS = "partywise.studies.federated_survival.neighbours:"
+
+
+def _form(message: str, function: str) -> Mechanism:
+    return Mechanism(message, Lazy(_LEAKS + function))
+
+
+_TABLE = _form("cells", "cells")
+_SCORES = _form("scores", "scores")
+_TIMES = Claim(
+    name="event_times",
+    document="exact_cox",
+    title="event times and tables in the clear",
+    remedy="noisy table of public cells",
+    states="free",
+    settings=FollowUpSettings,
+    generate=Lazy(_NEIGHBOURS + "another_time"),
+    published=_form("event times", "event_times_exposure"),
+    correction=_TABLE,
+)
+
+CLAIMS = (
+    Claim(
+        name="cox_gradient",
+        document="fdpcox",
+        title="noisy Cox gradients - bound at 0 - n {n}",
+        remedy="noisy scores of a stopped model",
+        settings=GradientSettings,
+        generate=Lazy(_NEIGHBOURS + "opposite_risk_sets"),
+        published=_form("gradients", "published_gradients"),
+        correction=_SCORES,
+    ),
+    Claim(
+        name="propensity_noise",
+        document="fedeca",
+        title="propensity model - noise of a public seed",
+        remedy="noise that nobody knows",
+        settings=PropensitySettings,
+        generate=Lazy(_NEIGHBOURS + "opposite_labels"),
+        published=_form("gradient", "seeded_gradient"),
+        correction=_form("gradient", "secret_gradient"),
+    ),
+    Claim(
+        name="risk_set_sums",
+        document="exact_cox",
+        title="sums over risk sets in the clear",
+        remedy="noisy scores of a stopped model",
+        states="free",
+        settings=FollowUpSettings,
+        generate=Lazy(_NEIGHBOURS + "another_record"),
+        published=_form("sums", "risk_set_sums"),
+        correction=_SCORES,
+    ),
+    _TIMES,
+    replace(
+        _TIMES,
+        name="published_curve",
+        title="Kaplan-Meier curve printed with 4 decimals",
+        published=_form("curve", "printed_curve"),
+    ),
+    replace(
+        _TIMES,
+        name="survival_sensitivity",
+        title="noise of order 1 over n on survival",
+        states="epsilon",
+        generate=Lazy(_NEIGHBOURS + "last_at_risk"),
+        published=_form("survival", "noisy_survival"),
+    ),
+    replace(
+        _TIMES,
+        name="histogram_sum",
+        document="nvflare_km",
+        title="sum of histograms at every client",
+        published=_form("sum", "histogram_sum"),
+    ),
+    replace(
+        _TIMES,
+        name="seeded_times",
+        document="vantage6_km",
+        title="event times with noise of a fixed seed",
+        published=_form("times", "seeded_times"),
+    ),
+)
