@@ -34,6 +34,7 @@ METHODS = {"filters", "functional", "glm", "inverse_regression", "linear", "logi
 NUMERICS = METHODS | {"models", "alignment", "audits", "attacks", "datasets"}
 # Modules of some rooms in which something is `Any`, and why nothing else says what it is.
 UNTYPED = {
+    "studies.federated_survival.tables": "blocks of a TOML file",
     "alignment.identifiers": "identifiers as a user gives them, which are checked here",
     "audits.replay": "contents of messages and keys, whatever a protocol sends",
     "datasets.catalogue": "blocks of a TOML file",

@@ -7,7 +7,7 @@ import numpy as np
 from partywise.audits.exposure import Exposure, Task
 from partywise.audits.pairs import ClearPair, GaussianPair
 from partywise.audits.worlds import AuditData, World
-from partywise.experiment.claims import Claim, ClaimSettings, Mechanism
+from partywise.experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from partywise.experiment.study import Lazy
 from partywise.privacy.accounted_values import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
@@ -42,7 +42,7 @@ def with_noise(task: Task) -> Exposure:
 
 CLAIM = Claim(
     name="toy_sum",
-    document="toy",
+    document=Document("toy", "toy"),
     title="sum of {n} numbers",
     remedy="noise",
     states="free",

@@ -39,6 +39,14 @@ class ClaimSettings(CheckedFields):
 
 
 @dataclass(frozen=True)
+class Document:
+    """A source: its key in claims and register, and its title, of the signs that a text flag takes."""
+
+    key: str
+    title: str
+
+
+@dataclass(frozen=True)
 class Mechanism:
     """One form of a mechanism.
 
@@ -63,7 +71,7 @@ class Claim(Source):
     and an ordinary one.
 
     name : what the configuration calls it, as ``source`` of a case of the audit
-    document : number of the seed
+    document : the source that states it
     title : template over the settings, of letters, digits, blanks and ``. - +``, as text flags of a cube take them
     remedy : what corrects it
     published, correction : the mechanism as the document has it, and as it should be (None: no mechanism corrects it)
@@ -74,7 +82,7 @@ class Claim(Source):
     """
 
     name: str
-    document: str
+    document: Document
     title: str
     remedy: str
     published: Mechanism
@@ -128,4 +136,4 @@ def all_claims() -> Mapping[str, Claim]:
             if claim.name in found:
                 raise ValueError(f"name is {claim.name!r} in {module}: another claim has it; names must differ.")
             found[claim.name] = claim
-    return dict(sorted(found.items(), key=lambda item: item[1].document))
+    return dict(sorted(found.items(), key=lambda item: item[1].document.key))

@@ -103,7 +103,7 @@ def test_the_main_figure_draws_what_the_cube_holds(cube):
     (ax,) = figure.axes
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [line.label for line in published_lines(cube)]
     shown = {text.get_text() for text in ax.texts}
-    assert {"claimed", "certified", "audited ≥", "recovered", "001  sliced inverse regression"} <= shown
+    assert {"claimed", "certified", "audited ≥", "recovered", "001 sliced inverse regression"} <= shown
     assert {"100% → 0%", "100%"} <= shown
     certified = f"{bad.epsilon_certified:,.0f}"
     assert certified in shown and "∞" in shown and "free" in shown

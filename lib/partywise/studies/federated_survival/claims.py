@@ -6,8 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...checks import Count, Positive, Range
-from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
+
+FDPCOX = Document("fdpcox", "FDPCox - noisy Cox gradients")
+NVFLARE = Document("nvflare_km", "NVFlare - Kaplan-Meier under encryption")
+VANTAGE6 = Document("vantage6_km", "vantage6 - Kaplan-Meier with noised times")
+EXACT_COX = Document("exact_cox", "WebDISCO - exact federated Cox")
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,6 @@ class GradientSettings(FollowUpSettings):
     paths: Count = 20
 
 
-@dataclass(frozen=True)
-class PropensitySettings(FollowUpSettings):
-    """One step on one batch: C is 1, the multiplier that of the whole plan.
-
-    multiplier : of the noise
-    """
-
-    multiplier: Positive = 1.0
-
-
 _LEAKS = "partywise.studies.federated_survival.leaks:"
 _NEIGHBOURS = "partywise.studies.federated_survival.neighbours:"
 
@@ -51,7 +46,7 @@ _TABLE = _form("cells", "cells")
 _SCORES = _form("scores", "scores")
 _TIMES = Claim(
     name="event_times",
-    document="exact_cox",
+    document=EXACT_COX,
     title="event times and tables in the clear",
     remedy="noisy table of public cells",
     states="free",
@@ -64,7 +59,7 @@ _TIMES = Claim(
 CLAIMS = (
     Claim(
         name="cox_gradient",
-        document="fdpcox",
+        document=FDPCOX,
         title="noisy Cox gradients - bound at 0 - n {n}",
         remedy="noisy scores of a stopped model",
         settings=GradientSettings,
@@ -73,18 +68,8 @@ CLAIMS = (
         correction=_SCORES,
     ),
     Claim(
-        name="propensity_noise",
-        document="fedeca",
-        title="propensity model - noise of a public seed",
-        remedy="noise that nobody knows",
-        settings=PropensitySettings,
-        generate=Lazy(_NEIGHBOURS + "opposite_labels"),
-        published=_form("gradient", "seeded_gradient"),
-        correction=_form("gradient", "secret_gradient"),
-    ),
-    Claim(
         name="risk_set_sums",
-        document="exact_cox",
+        document=EXACT_COX,
         title="sums over risk sets in the clear",
         remedy="noisy scores of a stopped model",
         states="free",
@@ -111,14 +96,14 @@ CLAIMS = (
     replace(
         _TIMES,
         name="histogram_sum",
-        document="nvflare_km",
+        document=NVFLARE,
         title="sum of histograms at every client",
         published=_form("sum", "histogram_sum"),
     ),
     replace(
         _TIMES,
         name="seeded_times",
-        document="vantage6_km",
+        document=VANTAGE6,
         title="event times with noise of a fixed seed",
         published=_form("times", "seeded_times"),
     ),

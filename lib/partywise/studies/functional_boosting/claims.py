@@ -7,8 +7,10 @@ from math import isfinite
 from typing import Annotated
 
 from ...checks import Count, Positive, Range
-from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
+
+DOCUMENT = Document("000", "000 functional boosting")
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def _form(message: str, function: str) -> Mechanism:
 CLAIMS = (
     Claim(
         name="covariance",
-        document="000",
+        document=DOCUMENT,
         title="curves with noise covariance s2M - {n_basis} splines on {start:g} to {end:g}",
         remedy="covariance s2 times the inverse of M",
         unit="features",
@@ -66,7 +68,7 @@ CLAIMS = (
     ),
     Claim(
         name="orthonormal",
-        document="000",
+        document=DOCUMENT,
         title="curves with white noise on orthonormal coordinates",
         remedy="analytic noise level",
         unit="features",
@@ -78,7 +80,7 @@ CLAIMS = (
     ),
     Claim(
         name="radius",
-        document="000",
+        document=DOCUMENT,
         title="clip radius at the 95th percentile of the data",
         remedy="private quantile",
         unit="features",
@@ -90,7 +92,7 @@ CLAIMS = (
     ),
     Claim(
         name="budget",
-        document="000",
+        document=DOCUMENT,
         title="noise times root J - {n_predictors} predictors",
         remedy="noise times the root of the number of predictors",
         unit="features",
@@ -101,7 +103,7 @@ CLAIMS = (
     ),
     Claim(
         name="messages",
-        document="000",
+        document=DOCUMENT,
         title="residuals sent to the parties",
         remedy="released response",
         unit="label",

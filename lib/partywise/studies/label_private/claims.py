@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import Count
-from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
+
+DOCUMENT = Document("002", "002 label-private logistic regression")
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ _EXPOSURES = "partywise.studies.label_private.leaks:"
 CLAIMS = (
     Claim(
         name="label_sum",
-        document="002",
+        document=DOCUMENT,
         title="label dot product - classic noise",
         remedy="analytic noise level",
         unit="label",

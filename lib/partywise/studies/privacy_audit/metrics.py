@@ -24,7 +24,7 @@ def metrics(
     claim = spec.source
     assert isinstance(claim, Claim)
     return AuditMeasures.of(estimate.numbers) | AuditMeasures(
-        source_document=claim.document,
+        source_document=claim.document.title,
         title=claim.title_for(spec.settings),
         remedy=claim.remedy,
         control=claim.control,

@@ -7,8 +7,10 @@ from math import isfinite
 from typing import Annotated, ClassVar, Literal
 
 from ...checks import Positive, Range
-from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
+
+DOCUMENT = Document("001", "001 sliced inverse regression")
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def _form(message: str, function: str) -> Mechanism:
 _INDEPENDENT = _form("slice means", "independent_noise")
 _VECTORISED = Claim(
     name="near_tie",
-    document="001",
+    document=DOCUMENT,
     title="vectorised noise - charitable reading",
     remedy="independent noise at the analytic level",
     settings=ClassSettings,
@@ -111,7 +113,7 @@ _VECTORISED = Claim(
 )
 _DIRECTION = Claim(
     name="tracing",
-    document="001",
+    document=DOCUMENT,
     title="tracing attack on the discriminant direction",
     remedy="independent noise",
     states="none",
@@ -124,7 +126,7 @@ _DIRECTION = Claim(
 CLAIMS = (
     Claim(
         name="public_slices",
-        document="001",
+        document=DOCUMENT,
         title="slice means - public slices",
         remedy="analytic noise level",
         control=True,
@@ -135,7 +137,7 @@ CLAIMS = (
     ),
     Claim(
         name="quantile_slices",
-        document="001",
+        document=DOCUMENT,
         title="slice means - {n_slices} quantile slices",
         remedy="public slices",
         settings=SliceSettings,
@@ -160,7 +162,7 @@ CLAIMS = (
     _VECTORISED,
     Claim(
         name="symmetric",
-        document="001",
+        document=DOCUMENT,
         title="covariance of Lemma 1",
         remedy="symmetric noise at the analytic level",
         settings=RecordSettings,
@@ -170,7 +172,7 @@ CLAIMS = (
     ),
     Claim(
         name="scale",
-        document="001",
+        document=DOCUMENT,
         title="scale from the longest record - ratio {ratio:g}",
         remedy="public scale",
         settings=ScaleSettings,
@@ -180,7 +182,7 @@ CLAIMS = (
     ),
     Claim(
         name="screening",
-        document="001",
+        document=DOCUMENT,
         title="screened index sets",
         remedy="noisy votes",
         states="free",

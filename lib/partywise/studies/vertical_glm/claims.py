@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...checks import Range
-from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
+
+DOCUMENT = Document("004", "004 vertical generalised linear models")
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ _GRAM = Mechanism("Gram matrix", Lazy(_EXPOSURES + "gram_matrix"))
 CLAIMS = (
     Claim(
         name="scores",
-        document="004",
+        document=DOCUMENT,
         title="scores U D of a party",
         remedy="Gram matrix with noise",
         unit="features",
@@ -51,7 +53,7 @@ CLAIMS = (
     ),
     Claim(
         name="predictor",
-        document="004",
+        document=DOCUMENT,
         title="linear predictors eta of a party",
         remedy="Gram matrix with noise",
         unit="features",
@@ -63,7 +65,7 @@ CLAIMS = (
     ),
     Claim(
         name="response",
-        document="004",
+        document=DOCUMENT,
         title="response y at every institution",
         remedy="cross products with y with noise",
         unit="label",
@@ -75,7 +77,7 @@ CLAIMS = (
     ),
     Claim(
         name="hashes",
-        document="004",
+        document=DOCUMENT,
         title="SHA-256 of identifiers",
         # No epsilon is finite: which records are common is what an alignment is for. Identifiers stay hidden.
         remedy="private set intersection - only membership is disclosed",

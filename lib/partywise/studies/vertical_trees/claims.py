@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...checks import Count, KeySize, Range, check_key_size
-from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
+
+DOCUMENT = Document("003", "003 vertical trees")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def _form(message: str, function: str) -> Mechanism:
 CLAIMS = (
     Claim(
         name="public_bins",
-        document="003",
+        document=DOCUMENT,
         title="randomised bins - public edges",
         remedy="none needed for one feature",
         unit="features",
@@ -87,7 +89,7 @@ CLAIMS = (
     ),
     Claim(
         name="quantile_bins",
-        document="003",
+        document=DOCUMENT,
         title="bin response - {n_bins} quantile bins",
         remedy="public edges",
         unit="features",
@@ -98,7 +100,7 @@ CLAIMS = (
     ),
     Claim(
         name="many_features",
-        document="003",
+        document=DOCUMENT,
         title="bin response - {n_features} features with {n_bins} bins",
         remedy="epsilon shared by the features",
         unit="features",
@@ -109,7 +111,7 @@ CLAIMS = (
     ),
     Claim(
         name="distance",
-        document="003",
+        document=DOCUMENT,
         title="OpBoost global - {low} to {high}",
         remedy="epsilon spread over the domain",
         unit="features",
@@ -120,7 +122,7 @@ CLAIMS = (
     ),
     Claim(
         name="adjusting",
-        document="003",
+        document=DOCUMENT,
         title="OpBoost adjusting - as printed",
         remedy="sums over the bins",
         unit="features",
@@ -134,7 +136,7 @@ CLAIMS = (
     ),
     Claim(
         name="affine",
-        document="003",
+        document=DOCUMENT,
         title="affine map by sample minimum and maximum",
         remedy="public bounds",
         unit="features",
@@ -146,7 +148,7 @@ CLAIMS = (
     ),
     Claim(
         name="encryption",
-        document="003",
+        document=DOCUMENT,
         title="encryption by abstract paillier",
         remedy="Paillier",
         unit="label",
@@ -158,7 +160,7 @@ CLAIMS = (
     ),
     Claim(
         name="constant_zero",
-        document="003",
+        document=DOCUMENT,
         title="leaf vectors - 0 times a ciphertext",
         remedy="re-randomised ciphertexts",
         unit="features",
@@ -170,7 +172,7 @@ CLAIMS = (
     ),
     Claim(
         name="split_indicators",
-        document="003",
+        document=DOCUMENT,
         title="left indicators of label scattering",
         remedy="randomised response on public cuts",
         unit="features",
@@ -182,7 +184,7 @@ CLAIMS = (
     ),
     Claim(
         name="row_gradients",
-        document="003",
+        document=DOCUMENT,
         title="gradients of rows - opened by the key holder",
         remedy="masked sums over the batch",
         unit="features",
@@ -195,7 +197,7 @@ CLAIMS = (
     ),
     Claim(
         name="pair_slot",
-        document="003",
+        document=DOCUMENT,
         title="noisy histograms - gradients beside pairs",
         remedy="masks",
         unit="features",

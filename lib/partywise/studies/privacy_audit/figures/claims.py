@@ -16,13 +16,6 @@ from ....experiment.plotting.select import having
 from ....experiment.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, Marks, empty, heading, legend_of, panels
 from ....experiment.results.attributes import meanings
 
-DOCUMENTS = {
-    "000": "functional boosting",
-    "001": "sliced inverse regression",
-    "002": "label-private logistic regression",
-    "003": "vertical trees",
-    "004": "vertical generalised linear models",
-}
 ROW_HEIGHT = 0.21
 WORST = 6
 # Columns beside the axis, in powers of ten: claims of no cost, and what has no finite bound.
@@ -88,7 +81,7 @@ def claims(cube: xr.Dataset) -> Figure:
         ax.text(
             -0.01,
             place,
-            document_title(document),
+            document,
             transform=ax.get_yaxis_transform(),
             ha="right",
             va="center",
@@ -137,7 +130,7 @@ def worst_claims(cube: xr.Dataset) -> Figure:
         text = f"claimed {claimed}, attacked: at least {audited}, certified {certified}"
         ax.text(LOW - 0.2, place - 0.2, text, va="bottom", fontsize=9)
     _axis(ax, list(enumerate(lines, 1)), len(lines))
-    ax.set_yticks(range(1, len(lines) + 1), [f"{line.label}\n{DOCUMENTS[line.document]}" for line in lines])
+    ax.set_yticks(range(1, len(lines) + 1), [f"{line.label}\n{line.document}" for line in lines])
     _legend(figure, _confidence(cube), controls=False)
     heading(figure, "The six claims that are refuted by the largest factor")
     return figure
@@ -210,11 +203,6 @@ def _label(here: xr.Dataset, cell: dict[str, str | float], slots: list[tuple[int
     if len({e for _, e in slots}) > 1:
         label += f", ε = {cell['epsilon']:g}"
     return label
-
-
-def document_title(document: str) -> str:
-    """Number of a source document with its subject."""
-    return f"{document}  {DOCUMENTS.get(document, '')}".strip()
 
 
 def position(value: float) -> float:
