@@ -52,6 +52,13 @@ class PublicFacts:
         ends = [-(-k * self.records // clients) for k in range(clients + 1)]
         return tuple(after - before for before, after in pairwise(ends))
 
+    def require_covariates(self, what: str) -> None:
+        """ValueError where there are none, of which a method fits the log hazard ratios."""
+        if self.covariates == 0:
+            raise ValueError(
+                f"covariates is 0: {what} fit log hazard ratios of covariates; take protocol 'table' for curves."
+            )
+
     def __post_init__(self) -> None:
         if not 0 < self.horizon < float("inf"):
             raise ValueError(f"horizon={self.horizon!r} must be positive and finite: give a public end of follow-up.")

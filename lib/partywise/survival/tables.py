@@ -35,14 +35,19 @@ def chosen_bins(records: int, mu: float, noise_factor: float = 1.0) -> int:
     return int(np.clip(np.rint((records * mu / (4 * np.sqrt(2 * noise_factor))) ** (2 / 3)), FEWEST, MOST))
 
 
-def cell_counts(records: Records, edges: np.ndarray, groups: int = 1) -> np.ndarray:
-    """Counts (A, 2 J + 1): events by bin, censored records by bin, and those still followed at the last edge."""
+def cells_of(records: Records, edges: np.ndarray) -> np.ndarray:
+    """Cell (n,) of each record: bin of its event, J + bin of its censoring, or 2 J where it is followed to the end."""
     bins, horizon = len(edges) - 1, edges[-1]
     seen = records.events & (records.times <= horizon)
     followed = (records.times > horizon) | ((records.times == horizon) & ~seen)
-    cells = np.where(followed, 2 * bins, bins_of(np.minimum(records.times, horizon), edges) + bins * ~seen)
-    size = 2 * bins + 1
-    return np.bincount(records.groups * size + cells, minlength=groups * size).reshape(groups, size)
+    return np.where(followed, 2 * bins, bins_of(np.minimum(records.times, horizon), edges) + bins * ~seen)
+
+
+def cell_counts(records: Records, edges: np.ndarray, groups: int = 1) -> np.ndarray:
+    """Counts (A, 2 J + 1): events by bin, censored records by bin, and those still followed at the last edge."""
+    size = 2 * len(edges) - 1
+    cells = records.groups * size + cells_of(records, edges)
+    return np.bincount(cells, minlength=groups * size).reshape(groups, size)
 
 
 @dataclass(frozen=True, eq=False)

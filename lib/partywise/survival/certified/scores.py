@@ -127,8 +127,8 @@ class Model:
     coefficients: np.ndarray
 
 
-def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
-    """What each record adds to a release (n, P): of length at most `Terms.bound`.
+def stopped_residuals(records: Records, model: Model, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
+    """Residuals (n,) in [-C, 1] and cumulative hazards (n,) of the records, each followed until its hazard reaches C.
 
     Raises
     ------
@@ -139,14 +139,19 @@ def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
         raise ValueError(
             "the model that was sent holds a number that is not finite: nothing was computed from records."
         )
-    z, stop = records.covariates, terms.stopped_at
-    predictors = np.clip(z @ model.coefficients, -LARGEST_PREDICTOR, LARGEST_PREDICTOR)
+    predictors = np.clip(records.covariates @ model.coefficients, -LARGEST_PREDICTOR, LARGEST_PREDICTOR)
     exposure = exposure_times(np.minimum(records.times, terms.horizon), terms.edges)
     with np.errstate(over="ignore"):
         hazards = exposure @ np.exp(model.log_hazards) * np.exp(predictors)
-    stopped = np.minimum(hazards, stop)
-    seen = records.events & (records.times <= terms.horizon) & (hazards <= stop)
-    residuals = seen - stopped
+    stopped = np.minimum(hazards, terms.stopped_at)
+    seen = records.events & (records.times <= terms.horizon) & (hazards <= terms.stopped_at)
+    return seen - stopped, stopped
+
+
+def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
+    """What each record adds to a release (n, P): of length at most `Terms.bound`."""
+    residuals, stopped = stopped_residuals(records, model, terms)
+    z = records.covariates
     ones = np.column_stack([np.ones(len(z)), z])
     curvature = pack(ones[:, :, None] * ones[:, None, :]) * (terms.curvature * stopped)[:, None]
     return np.column_stack([terms.level * residuals, residuals[:, None] * z, curvature])

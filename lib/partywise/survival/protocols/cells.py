@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,10 +14,17 @@ from ..certified.whole import whole_cells
 from ..curves import survival_curve
 from ..model import Estimate, PublicFacts
 from ..ranks import noisy_log_rank
+from ..records import Records
 from ..tables import Relation, Table, cell_counts, chosen_bins, correct_sum, equal_edges
 from .common import SERVER, NoisySums, ReleasedSum, local_rows, released_sum
 
 CELLS = "cells"
+Regroup = Callable[[Records], Records]
+
+
+def as_they_are(records: Records) -> Records:
+    """Records in the groups that they have."""
+    return records
 
 
 def edges_of(facts: PublicFacts, bins: int | None, records: int, mu: float, noise_factor: float) -> np.ndarray:
@@ -27,9 +35,9 @@ def edges_of(facts: PublicFacts, bins: int | None, records: int, mu: float, nois
     return equal_edges(facts.horizon, chosen)
 
 
-def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relation) -> Whole:
+def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relation, regroup: Regroup) -> Whole:
     """Counts of the client's records by cell, which stay with it."""
-    return whole_cells(cell_counts(local_rows(client), edges, groups), relation)
+    return whole_cells(cell_counts(regroup(local_rows(client)), edges, groups), relation)
 
 
 def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None) -> Table:
@@ -37,10 +45,15 @@ def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int 
     return correct_sum(noisy.value, edges, sd, records)
 
 
-def released_cells(run: Run, sums: NoisySums, edges: np.ndarray, mu: float, groups: int) -> tuple[ReleasedSum, Table]:
-    """The released counts of all clients at the server, and their table."""
+def released_cells(
+    run: Run, sums: NoisySums, edges: np.ndarray, mu: float, groups: int, regroup: Regroup = as_they_are
+) -> tuple[ReleasedSum, Table]:
+    """The released counts of all clients at the server, and their table.
+
+    regroup : gives each record one of so many groups by itself
+    """
     relation = sums.options.relation
-    statistics = run.each(sums.clients, local_cells, edges, groups, relation)
+    statistics = run.each(sums.clients, local_cells, edges, groups, relation, regroup)
     total = whole_cells(np.zeros((groups, 2 * len(edges) - 1), dtype=np.int64), relation)
     noisy = released_sum(run, sums, CELLS, statistics, total, mu, largest=sums.records)
     sd = math.sqrt(float(total.squares)) / mu * math.sqrt(sums.noise_factor)

@@ -97,10 +97,7 @@ def fit(run: Run) -> Estimate:
     """The table, then T rounds of scores."""
     facts: PublicFacts = run.spec.public
     options: ScoresOptions = run.spec.options
-    if facts.covariates == 0:
-        raise ValueError(
-            "covariates is 0: scores fit log hazard ratios of covariates; take protocol 'table' for curves."
-        )
+    facts.require_covariates("scores")
     sums = agree_on_noise(run)
     terms = terms_of(facts, options, sums.records, mu_of(run), sums.noise_factor)
     cells, table = released_cells(run, sums, equal_edges(facts.horizon, terms.bins), terms.mu_of(0), groups=1)
