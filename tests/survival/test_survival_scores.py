@@ -34,8 +34,10 @@ from partywise.survival.certified.scores import (
 from partywise.survival.certified.whole import whole_scores
 from partywise.survival.model import Estimate
 from partywise.survival.models import STRONG, Weibull
-from partywise.survival.options import ScoresOptions, TableOptions
+from partywise.survival.options import GradientOptions, OneReleaseOptions, ScoresOptions, TableOptions
 from partywise.survival.protocols import scores, table
+from partywise.survival.protocols.competitors import cells as sign_cells
+from partywise.survival.protocols.competitors import gradient, moments
 from partywise.survival.records import Records
 from partywise.survival.tables import cell_counts, correct_sum, equal_edges
 from survival_driver import clients_of, fit, run_of, scaled
@@ -173,7 +175,12 @@ def test_events_that_do_not_stand_out_estimate_nothing():
 WAYS = [
     (table.fit, TableOptions, {}),
     (scores.fit, ScoresOptions, {}),
+    (gradient.fit, GradientOptions, {"steps": 4}),
+    (moments.fit, OneReleaseOptions, {}),
+    (sign_cells.fit, OneReleaseOptions, {}),
 ]
+# How near a random neighbour comes to the certificate of a release.
+NEAR = {table.fit: 0.99, scores.fit: 0.5, gradient.fit: 0.99, moments.fit: 0.5, sign_cells.fit: 0.99}
 
 
 @pytest.mark.parametrize(("program", "options", "given"), WAYS)
@@ -192,7 +199,9 @@ def test_a_run_costs_its_target(moderate, program, options, given, noise, client
 def test_without_noise_sums_of_clients_are_those_of_all(moderate, program, options, given, noise):
     found = [fit(program, moderate, options(noise=noise, **given), clients).estimate for clients in (1, 2, 3, 7)]
     for one in found[1:]:
-        np.testing.assert_array_equal(one.table.cells, found[0].table.cells)
+        # Counts are whole; among moments they are in steps of Gamma, which clients add up in floats.
+        apart = 1e-14 if program is moments.fit else 0
+        np.testing.assert_allclose(one.table.cells, found[0].table.cells, rtol=apart, atol=0)
         if found[0].coefficients is not None:
             np.testing.assert_allclose(one.coefficients, found[0].coefficients, rtol=0, atol=1e-12)
 
@@ -241,7 +250,7 @@ def test_a_neighbour_moves_every_sum_by_its_certificate_at_most(program, options
             both = zip(tape.calls, second.calls, strict=True)
             found = (distance(one.bounded, other.bounded) / one.bounded.certificate.value for one, other in both)
             largest = max(largest, *found)
-    assert largest > (0.99 if program is table.fit else 0.5)
+    assert NEAR[program] < largest <= 1
 
 
 def test_a_client_with_another_number_of_records_than_is_public_stops_the_run(moderate):

@@ -52,6 +52,12 @@ class NoisyOptions:
         return clients / (clients - min(self.colluders, clients - 1))
 
 
+def require_public_size(options: NoisyOptions, what: str) -> None:
+    """ValueError unless the number of records is public."""
+    if options.relation == "add_remove":
+        raise ValueError(f"relation is 'add_remove': {what} are released for a public number of records; leave it out.")
+
+
 @final
 @dataclass(frozen=True)
 class TableOptions(NoisyOptions):
@@ -88,16 +94,53 @@ class ScoresOptions(NoisyOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.relation == "add_remove":
-            raise ValueError(
-                "relation is 'add_remove': scores are released for a public number of records; leave it out."
-            )
+        require_public_size(self, "scores")
         if len(self.shares) < 2 or not isclose(fsum(self.shares), 1, abs_tol=1e-9):
             raise ValueError(
                 f"shares is {list(self.shares)}: give one for the table and one for each round, which sum to 1."
             )
         if self.bins % self.merge_count:
             raise ValueError(f"bins is {self.bins}: give a multiple of merge_count, {self.merge_count}.")
+
+
+@final
+@dataclass(frozen=True)
+class GradientOptions(NoisyOptions):
+    """Cox regression: a table, then steps of noisy gradient ascent with momentum (Polyak 1964); a competitor of scores.
+
+    steps : T, of equal cost; the coefficients are the mean of the last half of them
+    momentum : share of the last step that the next one adds
+    rate : of a step, in units of the gradient over the number of events; None: by public numbers,
+        1.5 (1 + momentum) / (1 + R^2), as long as is stable for almost any covariates of length R
+    table_share : of the squared Gaussian-DP parameter, what the table takes
+    bins : of table and hazard; stop : as of `ScoresOptions`
+    """
+
+    steps: Count = 20
+    momentum: Annotated[float, Range(0, 0.99)] = 0.8
+    rate: Positive | None = None
+    table_share: Share = 0.15
+    bins: Annotated[int, Range(2)] = 6
+    stop: Positive | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_public_size(self, "gradients")
+
+
+@final
+@dataclass(frozen=True)
+class OneReleaseOptions(NoisyOptions):
+    """Cox regression from one release, of moments by class of exit or of cells by signs; competitors of scores.
+
+    bins : of equal width
+    """
+
+    bins: Annotated[int, Range(2)] = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_public_size(self, "moments and cells")
 
 
 @final

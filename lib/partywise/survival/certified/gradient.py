@@ -1,0 +1,50 @@
+"""Cox regression by noisy gradient ascent with momentum: the scores of `scores`, without their curvature.
+
+Steps cost less than rounds of scores, since one record moves them less and they have fewer entries; but no curvature
+says how far to go, and none is left for standard errors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..records import Records
+from .scores import STEP_LIMITS, Baseline, Model, Terms, log_hazards, stopped_residuals
+
+# How far a step may move the level, and the coefficients in units of 1 / radius: what noise of few records asks for.
+LONGEST_LEVEL, LONGEST = 1.0, STEP_LIMITS[0]
+# Of the public rate: 2 would be the limit of stability where every record had the same covariates, of length R.
+STABILITY = 1.5
+
+
+def public_rate(radius: float, momentum: float) -> float:
+    """Rate of a step from public numbers: the curvature of D events is at most D (1 + R^2)."""
+    return STABILITY * (1 + momentum) / (1 + radius**2)
+
+
+def gradients(records: Records, model: Model, terms: Terms) -> np.ndarray:
+    """What each record adds to a gradient (n, 1 + p): of length at most `Terms.bound`, where ``curvature`` is 0."""
+    residuals, _ = stopped_residuals(records, model, terms)
+    return residuals[:, None] * np.column_stack([np.ones(len(records)), records.covariates])
+
+
+def model_at(place: np.ndarray, found: Baseline, terms: Terms) -> Model:
+    """The model with a level and coefficients (1 + p,)."""
+    return Model(log_hazards(found, 0.0, float(place[0]), terms), place[1:])
+
+
+def ascend(
+    trail: np.ndarray, sums: np.ndarray, rate: float, momentum: float, found: Baseline, radius: float
+) -> np.ndarray:
+    """The trail (k, 1 + p) of levels and coefficients with one more step, by the released gradient (1 + p,)."""
+    step = rate * sums / found.total
+    if len(trail) > 1:
+        step = step + momentum * (trail[-1] - trail[-2])
+    size = radius * float(np.linalg.norm(step[1:]))
+    level, move = np.clip(step[:1], -LONGEST_LEVEL, LONGEST_LEVEL), step[1:] * min(1.0, LONGEST / max(size, LONGEST))
+    return np.vstack([trail, trail[-1] + np.concatenate([level, move])])
+
+
+def average(trail: np.ndarray) -> np.ndarray:
+    """Mean (1 + p,) of the last half of the steps."""
+    return np.asarray(trail[-max((len(trail) - 1) // 2, 1) :].mean(axis=0))

@@ -1,0 +1,61 @@
+"""Cox regression from one release: cells, and moments of the covariates of those who leave in each bin.
+
+At coefficients of 0 score and information of the partial likelihood are made of means over risk sets, which are sums
+over later classes of exit.  One Newton step from 0 has a bias that no noise explains: 2.5 standard errors on rotterdam.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..records import Records
+from ..tables import Table, cells_of, correct_sum
+from .scores import FEWEST_AT_RISK, pack, unpack
+
+# Weights of first and second moments beside the cell and the covariates of an event, by comparison on two data sets.
+FIRST, SECOND = 0.9, 0.4
+
+
+def bound(radius: float) -> float:
+    """Gamma: no contribution is longer, whatever the record."""
+    return math.sqrt(1 + radius**2 * (1 + FIRST**2) + (SECOND * radius**2) ** 2)
+
+
+def length(p: int, bins: int) -> int:
+    """P, entries of a contribution: cells, covariates of an event, moments by class of exit."""
+    return 2 * bins + 1 + p + (bins + 1) * (p + p * (p + 1) // 2)
+
+
+def contributions(records: Records, edges: np.ndarray) -> np.ndarray:
+    """What each record adds to the release (n, P): of length at most `bound`."""
+    bins, cells, z = len(edges) - 1, cells_of(records, edges), records.covariates
+    classes = np.where(cells == 2 * bins, bins, cells % bins)
+    moments = np.column_stack([FIRST * z, SECOND * pack(z[:, :, None] * z[:, None, :])])
+    by_class = np.eye(bins + 1)[classes][:, :, None] * moments[:, None, :]
+    return np.column_stack([np.eye(2 * bins + 1)[cells], (cells < bins)[:, None] * z, by_class.reshape(len(z), -1)])
+
+
+def released_table(sums: np.ndarray, edges: np.ndarray, sd: float, records: int) -> Table:
+    """The table among the released sums (P,), whose noise has standard deviation ``sd``."""
+    return correct_sum(sums[None, : 2 * len(edges) - 1], edges, sd, records)
+
+
+def newton_step(sums: np.ndarray, table: Table, p: int) -> np.ndarray:
+    """Coefficients (p,): one step from 0, with a ridge as large as half the noise of the information."""
+    bins = table.bins
+    by_class = sums[2 * bins + 1 + p :].reshape(bins + 1, -1)
+    # At risk in a bin: those who leave later, and half of those who leave in it.
+    later = np.cumsum(by_class[::-1], axis=0)[::-1]
+    sums_at_risk = (later[:-1] + later[1:]) / 2
+    events = np.maximum(table.events[0], 0)
+    at_risk = np.maximum(table.at_start[0] - (table.events + table.censorings)[0] / 2, FEWEST_AT_RISK * table.size)
+    means = np.clip(sums_at_risk[:, :p] / (FIRST * at_risk[:, None]), -1, 1)
+    second = unpack((events / at_risk) @ sums_at_risk[:, p:] / SECOND, p)
+    values, vectors = np.linalg.eigh(second - (means.T * events) @ means)
+    values = np.maximum(values, 0)
+    noise = table.sd / SECOND * float(np.sqrt(np.sum((events / at_risk) ** 2 * (np.arange(bins, 0, -1) + 0.25))))
+    ridge = np.sqrt(p / 2) * noise + 1e-9 * max(float(values.max(initial=0.0)), 1.0)
+    score = sums[2 * bins + 1 : 2 * bins + 1 + p] - events @ means
+    return np.asarray((vectors / (values + ridge)) @ (vectors.T @ score))
