@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -13,7 +12,7 @@ import framework_layers
 import restated_layers
 from partywise.filters.layers import flower, masks, nvflare, statistics
 
-VECTORS = Path(__file__).parent / "vectors.json"
+VECTORS = framework_layers.VECTORS
 STORED = framework_layers.decode(json.loads(VECTORS.read_text(encoding="utf-8")))
 CASES = STORED["cases"]
 

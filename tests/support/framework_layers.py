@@ -7,6 +7,7 @@ again in the environment of `requirements-frameworks.lock`.
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 import sys
 import types
@@ -318,7 +319,14 @@ def outputs(layer: str, seed: int, inputs: dict[str, Any]) -> Any:
     return LAYERS[layer](**inputs)
 
 
+VECTORS = Path(__file__).parents[1] / "filters" / "vectors.json"
+
+
 def vectors() -> dict[str, Any]:
     """All cases with the outputs of the layers that are installed."""
     made = [{**case, "outputs": outputs(**case)} for case in cases()]
     return {"versions": versions(), "cases": [encode(case) for case in made]}
+
+
+if __name__ == "__main__":
+    VECTORS.write_text(json.dumps(vectors()) + "\n", encoding="utf-8")

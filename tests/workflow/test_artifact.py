@@ -45,6 +45,7 @@ PARTS += (
     "requirements-test.lock",
     "requirements-network.lock",
     "requirements-nvflare.lock",
+    "requirements-frameworks.lock",
     "run",
     "Snakefile",
 )

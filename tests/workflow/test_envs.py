@@ -136,7 +136,7 @@ def packages(name: str) -> dict[str, str]:
     return {block.split("==")[0]: block for block in blocks if block}
 
 
-LOCKS = ("requirements.lock", "requirements-test.lock", "requirements-network.lock", "requirements-nvflare.lock")
+LOCKS = tuple(f"requirements{name}.lock" for name in ("", "-test", "-network", "-nvflare", "-frameworks"))
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -146,9 +146,16 @@ def test_locks_hold_hashes_and_no_address(name):
         assert re.search(r"==\S+", text) and "--hash=sha256:" in text, package
 
 
+COMPUTING = ("cryptography", "numpy", "pytest", "scipy")
+
+
+def version(lock: dict[str, str], name: str) -> str:
+    return lock[name].split("==")[1].split()[0]
+
+
 def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_of_tests():
     """So that one environment serves both, whichever verb came first."""
-    run, test, network, nvflare = map(packages, LOCKS)
+    run, test, network, nvflare, frameworks = map(packages, LOCKS)
     assert run == {name: test[name] for name in run}
     # A package that the parties need under old Pythons alone may be one that the tests need under all.
     assert all(test[name] in (text, re.sub(" ; .*(?= \\\\)", "", text)) for name, text in network.items())
@@ -167,6 +174,11 @@ def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_o
     assert {"numpy", "scipy", "cryptography", "pynacl", "pyyaml"} <= common
     assert {name: nvflare[name] for name in common} == {name: test[name] for name in common}
     assert {"nvflare", "grpcio"} <= set(nvflare) - set(test)
+    # Frameworks whose layers are restated compute with the versions of the suite; of the rest they ask for others.
+    assert {name: version(frameworks, name) for name in COMPUTING} == {name: version(test, name) for name in COMPUTING}
+    assert version(frameworks, "nvflare") == version(nvflare, "nvflare")
+    wanted = (ROOT / "tests/filters/frameworks.txt").read_text()
+    assert {f"{name}=={version(frameworks, name)}" for name in ("flwr", "nvflare", "pfl")} <= set(wanted.splitlines())
 
 
 def test_the_recipe_asks_for_what_the_package_asks_for():

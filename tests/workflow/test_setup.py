@@ -26,8 +26,9 @@ echo "$0 $*" >> "$STUB/calls"
 case "$*" in
     "-m venv"*)
         for name in pandas numpy scipy matplotlib; do mkdir -p .venv/site/$name/core .venv/site/$name/tests; done
-        mkdir .venv/bin
-        cp "$STUB/python" .venv/bin/python ;;
+        for folder; do :; done
+        mkdir -p "$folder/bin"
+        cp "$STUB/python" "$folder/bin/python" ;;
 esac
 [ ! -e "$STUB/fails" ]
 """
@@ -41,8 +42,8 @@ class Machine:
         for folder in (self.stub, self.folder):
             folder.mkdir()
         shutil.copy2(ROOT / "run", self.folder / "run")
-        for lock in ("requirements.lock", "requirements-test.lock", "requirements-network.lock"):
-            (self.folder / lock).write_text(f"{lock}\n")
+        for lock in ("", "-test", "-network", "-frameworks"):
+            (self.folder / f"requirements{lock}.lock").write_text(f"requirements{lock}.lock\n")
         (self.stub / "python").write_text(PYTHON)
         (self.stub / "python").chmod(0o755)
 
@@ -53,6 +54,7 @@ class Machine:
         (self.stub / "calls").unlink(missing_ok=True)
         done = subprocess.run([self.folder / "run", *words], env=environ, capture_output=True, text=True)
         assert done.returncode == code, done.stderr
+        self.errors = done.stderr
         calls = self.stub / "calls"
         return [line.replace(str(self.stub), "") for line in calls.read_text().splitlines()] if calls.exists() else []
 
@@ -93,6 +95,18 @@ def test_what_a_network_needs_is_added_to_a_run_and_is_there_in_tests(machine):
     assert locks(machine.run("demo-network")) == ["requirements-network.lock"]
     machine.run("test")
     assert locks(machine.run("demo-network")) == []
+
+
+def test_frameworks_have_an_environment_of_their_own_and_absent_ones_are_named(machine):
+    (machine.stub / "fails").touch()
+    machine.run("frameworks", code=1)
+    assert "frameworks: the packages of requirements-frameworks.lock cannot be installed" in machine.errors
+    (machine.stub / "fails").unlink()
+    calls = machine.run("frameworks")
+    assert locks(calls) == ["requirements-frameworks.lock"]
+    assert calls[-1].startswith(".venv-frameworks/bin/python -m pytest")
+    assert locks(machine.run("frameworks")) == [] and not (machine.folder / ".venv" / "bin").exists()
+    assert machine.run("frameworks", "--write") == [".venv-frameworks/bin/python tests/support/framework_layers.py"]
 
 
 def test_a_lock_that_changed_is_installed_again(machine):

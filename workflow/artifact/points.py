@@ -120,6 +120,7 @@ def software(root: Path) -> Iterator[str]:
         "requirements-test.lock",
         "requirements-network.lock",
         "requirements-nvflare.lock",
+        "requirements-frameworks.lock",
     ):
         yield from (f"{package} has no hash in {name}" for package in unhashed(root, name))
     network, nvflare = pins(root, "requirements-network.lock"), pins(root, "requirements-nvflare.lock")
