@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .federation.parties import Party, split_columns, split_rows
     from .federation.run import Run, simulate
     from .federation.secure_streams import SecureStreams
+    from .filters.certified import CertifiedFilter
     from .functional.estimator import FunctionalBoosting
     from .glm.estimator import VerticalGLM
     from .inverse_regression.estimator import SlicedInverseRegression
@@ -51,6 +52,7 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "CertificationError",
+    "CertifiedFilter",
     "Channel",
     "Cipher",
     "Clear",
@@ -109,6 +111,7 @@ HOMES = {
     "federation.parties": ("Party", "split_columns", "split_rows"),
     "federation.run": ("Run", "simulate"),
     "federation.secure_streams": ("SecureStreams",),
+    "filters.certified": ("CertifiedFilter",),
     "functional.estimator": ("FunctionalBoosting",),
     "glm.estimator": ("VerticalGLM",),
     "inverse_regression.estimator": ("SlicedInverseRegression",),

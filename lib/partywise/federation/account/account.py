@@ -278,23 +278,28 @@ class Account:
 
     def _restore(self, row: Row) -> None:
         """A row that was there before: what was paid counts."""
+        if self._state.head is None:
+            self._require_head(row)
         self._state.add(row)
         self._agreement.add(row)
         if row.kind == "paid":
             self._spending.carry(row.run, charged_event(event_of(row), self._state.mode))
 
+    def _require_head(self, head: Row) -> None:
+        """The first row of a file that this party may go on with."""
+        path = self._agreement.path
+        if head.kind != "account" or head.fields.get("format") not in FORMATS:
+            raise AccountError(f"{path} is not an account of format {FORMAT}: give the file another name.")
+        if head.fields.get("party") != self.party:
+            raise AccountError(
+                f"party={self.party!r}: {path} is the account of {head.fields.get('party')!r}; each has its own file, "
+                "and one name for all runs on the same data."
+            )
+
     def _begin(self) -> None:
         """The head of a new file; what the last process left, and the budget, of one that there was."""
         if self._state.head is None:
             self._append(("account", "", {"party": self.party, "format": FORMAT}))
-        head = self._state.head
-        if head is None or head.kind != "account" or head.fields.get("format") not in FORMATS:
-            raise AccountError(f"{self.path} is not an account of format {FORMAT}: give the file another name.")
-        if head.fields["party"] != self.party:
-            raise AccountError(
-                f"party={self.party!r}: {self.path} is the account of {head.fields['party']!r}; each has its own file, "
-                "and one name for all runs on the same data."
-            )
         if self._file.torn_bytes:
             self._append(("dropped", "", {"bytes": self._file.torn_bytes}))
             self._note(
