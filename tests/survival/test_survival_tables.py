@@ -206,6 +206,13 @@ def test_bands_hold_where_nobody_had_an_event_and_where_everybody_had():
     assert np.isfinite(band.lower).all() and (band.lower <= curve.survival[1:]).all()
 
 
+def test_an_interval_of_a_curve_near_1_with_much_noise_is_everything():
+    """The exponent of the interval overflows, which is no warning."""
+    curve = Curve(EDGES, np.array([1.0, 0.9999, 0.9998, 0.9]), 3)
+    band = pointwise(curve, np.diag([1.0, 1.0, 0.01]))
+    assert band.lower[:2].tolist() == [0, 0] and band.upper[:2].tolist() == [1, 1] and 0 < band.lower[2] < 0.9
+
+
 @pytest.mark.parametrize(("sd", "replicates"), [(5.3, 150)])
 def test_bands_cover_the_true_curve_and_only_because_they_count_the_noise(sd, replicates):
     """n = 3000, J = 24, sd of epsilon 1 at one noise for all; binomial SE .018 at 150 replicates."""

@@ -73,6 +73,8 @@ def _log_log(curve: Curve, covariance: np.ndarray, factor: float) -> Band:
     survival, se = curve.survival[1:], np.sqrt(np.diag(covariance))
     log = np.log(survival)
     whole = log == 0
-    spread = np.exp(factor * se / np.where(whole, 1, np.abs(log)))
+    # Of a curve near 1 and much noise the exponent overflows: the interval is from 0 to 1 then.
+    with np.errstate(over="ignore"):
+        spread = np.exp(factor * se / np.where(whole, 1, np.abs(log)))
     lower = np.where(whole, np.exp(-factor * se), survival**spread)
     return Band(lower, np.where(whole, 1.0, survival ** (1 / spread)))

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...randomness import stream
 from ...survival.bands import Band, log_survival_covariance, pointwise, simultaneous
-from ...survival.certified.scores import LARGEST_PREDICTOR
+from ...survival.certified.scores import stopped_residuals
 from ...survival.curves import Curve
-from ...survival.exact import StepCurve, exposure_times
+from ...survival.exact import StepCurve
 from ...survival.model import Estimate
 from .data import SurvivalData
 from .measures import SurvivalExamples, SurvivalMeasures
@@ -134,9 +134,8 @@ def _stopped_share(estimate: Estimate, data: SurvivalData) -> float | None:
     model, terms = estimate.model, estimate.terms
     if model is None or terms is None:
         return None
-    predictors = np.clip(data.covariates @ model.coefficients, -LARGEST_PREDICTOR, LARGEST_PREDICTOR)
-    hazards = exposure_times(data.follow_up.times, terms.edges) @ np.exp(model.log_hazards) * np.exp(predictors)
-    return float(np.mean(hazards > terms.stopped_at))
+    _, hazards = stopped_residuals(data.records, model, terms)
+    return float(np.mean(hazards >= terms.stopped_at))
 
 
 def example_fits(estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: object) -> SurvivalExamples:
