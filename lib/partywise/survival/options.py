@@ -9,6 +9,8 @@ from typing import Annotated, Literal, final
 from ..checks import CheckedFields, Count, Natural, Positive, Range, Share, check_fields, check_unread_options
 
 Noise = Literal["shared", "local", "central"]
+# Covariates whose signs make cells, at most: 256 groups.
+MOST_SIGNS = 8
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING, Literal
 from ...checks import CheckedFields, Delta
 from ...errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, Protocol, Source, Study
-from ...survival.options import PiecewiseOptions, ReferenceOptions, RiskSetsOptions, ScoresOptions, TableOptions
+from ...survival.options import (
+    MOST_SIGNS,
+    GradientOptions,
+    OneReleaseOptions,
+    PiecewiseOptions,
+    ReferenceOptions,
+    RiskSetsOptions,
+    ScoresOptions,
+    TableOptions,
+)
 from .measures import SurvivalExamples, SurvivalMeasures
 from .settings import DatasetSettings, GeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
+
+# Regression on covariates from noisy sums.
+NOISY_COX = (ScoresOptions, GradientOptions, OneReleaseOptions)
 
 
 @dataclass(frozen=True)
@@ -45,13 +57,21 @@ def check(plan: Plan) -> None:
         if case.folds != 1:
             raise ConfigError(f"{where}.folds is {case.folds}: nothing is held out, so it must be 1.")
         for label in case.methods:
-            options = plan.methods[label].options
-            if isinstance(options, ScoresOptions) and settings.n_covariates == 0:
-                raise ConfigError(f"{where}.methods lists {label}: scores need covariates, and the case has none.")
-            if isinstance(options, ScoresOptions) and (settings.edges or settings.groups):
+            options, protocol = plan.methods[label].options, plan.methods[label].protocol_name
+            if isinstance(options, NOISY_COX) and settings.n_covariates == 0:
+                raise ConfigError(
+                    f"{where}.methods lists {label}: protocol {protocol} needs covariates, and the case has none."
+                )
+            if isinstance(options, NOISY_COX) and (settings.edges or settings.groups):
                 what = "edges" if settings.edges else "groups"
                 raise ConfigError(
-                    f"{where}.methods lists {label}: scores have bins of equal width and one group; leave {what} out."
+                    f"{where}.methods lists {label}: protocol {protocol} has bins of equal width and one group; leave "
+                    f"{what} out."
+                )
+            if protocol == "cells" and settings.n_covariates > MOST_SIGNS:
+                raise ConfigError(
+                    f"{where}.methods lists {label}: protocol cells takes at most {MOST_SIGNS} covariates, and the "
+                    f"case has {settings.n_covariates}."
                 )
             if settings.edges and getattr(options, "bins", None) not in (None, 8):
                 raise ConfigError(f"{where}.methods lists {label} with bins: the case has edges; give one of them.")
@@ -69,6 +89,9 @@ STUDY = Study(
         "risk_sets": Protocol(RiskSetsOptions, extra=("server",), release=NO_NOISE),
         "table": Protocol(TableOptions, extra=("server",)),
         "scores": Protocol(ScoresOptions, extra=("server",)),
+        "gradient": Protocol(GradientOptions, extra=("server",), file="competitors.gradient"),
+        "moments": Protocol(OneReleaseOptions, extra=("server",), file="competitors.moments"),
+        "cells": Protocol(OneReleaseOptions, extra=("server",), file="competitors.cells"),
     },
     measures=SurvivalMeasures,
     examples=SurvivalExamples,

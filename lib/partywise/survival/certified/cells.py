@@ -14,9 +14,6 @@ from ..exact import Likelihood, WeightedSums, maximise, partial_likelihood
 from ..records import Records
 from ..tables import Table
 
-# Covariates, at most: 256 groups of cells.
-MOST = 8
-
 
 def sign_groups(records: Records) -> Records:
     """The records in 2^p groups by the signs of their covariates."""

@@ -15,10 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....federation.run import Run
-from ...certified.cells import MOST, of_all_groups, piecewise_fit, sign_groups
+from ...certified.cells import of_all_groups, piecewise_fit, sign_groups
 from ...certified.scores import estimable
 from ...model import Estimate, PublicFacts
-from ...options import OneReleaseOptions
+from ...options import MOST_SIGNS, OneReleaseOptions
 from ...tables import Table, equal_edges
 from ..cells import released_cells, server_estimate
 from ..common import SERVER, agree_on_noise, mu_of
@@ -39,8 +39,8 @@ def fit(run: Run) -> Estimate:
     options: OneReleaseOptions = run.spec.options
     p = facts.covariates
     facts.require_covariates("cells")
-    if p > MOST:
-        raise ValueError(f"covariates is {p}: cells take at most {MOST}, which make {2**MOST} groups.")
+    if p > MOST_SIGNS:
+        raise ValueError(f"covariates is {p}: cells take at most {MOST_SIGNS}, which make {2**MOST_SIGNS} groups.")
     sums = agree_on_noise(run)
     edges = equal_edges(facts.horizon, options.bins)
     _, table = released_cells(run, sums, edges, mu_of(run), 2**p, sign_groups)
