@@ -38,6 +38,8 @@ MADE = {
     "partywise.yaml",
     "partywise.log",
 }
+# Packages of frameworks whose files are cited, each with its version beside it.
+FRAMEWORKS = ("fedbiomed/", "flwr/", "nvflare/", "pfl/")
 ELSEWHERE = {"partywise.pth", "partywise.lock", "partywise.yaml", "partywise.log"}
 
 
@@ -104,7 +106,7 @@ def is_there(dotted: str) -> bool:
 def unknown(content: str, files: frozenset[str]) -> Iterator[str]:
     """Names in a text that nothing in the project bears."""
     for name in FILE.findall(content):
-        if name not in files and name.rpartition("/")[2] not in MADE:
+        if name not in files and name.rpartition("/")[2] not in MADE and not name.startswith(FRAMEWORKS):
             yield name
     for name in MODULE.findall(content):
         if f"partywise{name}" not in ELSEWHERE and not is_there(name):

@@ -39,7 +39,7 @@ def local_mu(
 ) -> float:
     """mu = 2 C / sd (C by zero-out) of one round of `local_dp`, sd = S sqrt(2 ln(1.25 / delta)) / epsilon.
 
-    ``flwr`` 1.42.0, ``clientapp/mod/localdp_mod.py``: S is set apart from C, and nothing is composed over rounds.
+    ``flwr`` 1.42.0, ``flwr/clientapp/mod/localdp_mod.py:143``: S is set apart from C; rounds are not composed.
     """
     return MOVES[relation] * bound / local_sd(sensitivity, epsilon, delta)
 
@@ -48,7 +48,7 @@ def fixed_mu(multiplier: float, relation: Relation = "replace_one", weights: Seq
     """mu = 2 n max(w) / z (half by zero-out) of one round of `fixed_clipping`: the noise z C / n forgets the weights.
 
     ``weights`` in any unit, w_i being their shares; n max(w) = 1 where they are equal. ``flwr`` 1.42.0,
-    ``serverapp/strategy/dp_fixed_clipping.py``.
+    ``flwr/serverapp/strategy/dp_fixed_clipping.py:216-248``.
     """
     return MOVES[relation] * len(weights) * max(weights) / sum(weights) / multiplier
 
@@ -57,7 +57,7 @@ def fixed_optimiser_mu(optimiser: str, clients: int, bound: float, multiplier: f
     """mu of the first round by zero-out where the server has an optimiser, before whose step no noise is added.
 
     Norm of the step at a mean change of C / n, spread evenly over the entries, beside the noise z C / n. ``flwr``
-    1.42.0, ``serverapp/strategy/dp_fixed_clipping.py:388-396``.
+    1.42.0, ``flwr/serverapp/strategy/dp_fixed_clipping.py:391-398``.
     """
     change = np.full(entries, bound / clients / math.sqrt(entries))
     step = change if optimiser == "FedAvg" else optimiser_step(optimiser, change)
@@ -73,7 +73,7 @@ def adaptive_epsilon(
     1 by zero-out, since the noise z' C' / n has the clip C' = C exp(-.2 (f - .5)) of the next round. f is
     N(b / n, (count_sd / n)^2) with b = n or n - 1: an update of norm exactly C, and one that became 0, are not clipped.
     delta(epsilon) = E_f[delta_mu(f)(epsilon - log ratio of the two densities of f)], by the trapezoidal rule; the
-    larger epsilon of both directions. ``flwr`` 1.42.0, ``serverapp/strategy/dp_adaptive_clipping.py:84-110``.
+    larger epsilon of both directions. ``flwr`` 1.42.0, ``flwr/serverapp/strategy/dp_adaptive_clipping.py:91-111``.
     """
     count_sd, multiplier = adaptive_noise(multiplier, clients, count_sd)
     points = np.linspace(-12.0, 12.0, SHARES)
@@ -104,7 +104,7 @@ def svt_bound(entries: int, fraction: float = 0.1, epsilon: float = 0.1, noise_v
 
     The noise of the threshold pays for all refusals, each acceptance costs epsilon_q / c, and as many as D entries are
     accepted, in however many passes; drawing c of them is post-processing. The proof for c acceptances does not apply,
-    because the loop of ``nvflare`` 2.9.0 (``app_common/filters/svt_privacy.py:341-375``) does not stop there.
+    because the loop of ``nvflare`` 2.9.0 (``nvflare/app_common/filters/svt_privacy.py:346-376``) does not stop there.
     """
     uploads, threshold, queries, release = svt_counts(entries, fraction, epsilon, noise_var)
     return threshold + queries * entries / uploads + release
@@ -144,7 +144,8 @@ def biomed_central_mu(rate: float, steps: int, batch: int, sigma: float) -> floa
     """mu = 2 eta steps / (B sigma) a round at most, for a record in a convex model with eta <= 2 / smoothness.
 
     The record stands in every batch; each step then moves the parameters by 2 eta C / B at most, beside noise of
-    sigma C. Without these conditions nothing is bounded: ``fedbiomed`` 6.4.1, ``common/privacy/_dp_controller.py``.
+    sigma C. Without these conditions nothing is bounded. ``fedbiomed`` 6.4.1,
+    ``fedbiomed/common/privacy/_dp_controller.py:216-221``.
     """
     return 2 * rate * steps / (batch * sigma)
 

@@ -15,7 +15,7 @@ def biomed_central(
     """Parameters of one site after training without noise, plus sigma clip N(0, 1) in each entry.
 
     The clip is that of each record's gradient in training; the parameters themselves are not clipped.
-    Source: ``common/privacy/_dp_controller.py:140-142, 216-221``.
+    Source: ``fedbiomed/common/privacy/_dp_controller.py:140-142, 216-221``.
     """
     return {
         name: array + (sigma * bound * rng.standard_normal(array.shape)).astype(array.dtype)
@@ -27,7 +27,7 @@ def biomed_local(gradients: np.ndarray, *, sigma: float, bound: float, batch: fl
     """Mean gradient (D,) of one step of DP-SGD: gradients (n, D) of a Poisson batch, clipped one by one, plus noise.
 
     (sum of clipped gradients + sigma clip N(0, 1)) / ``batch``, the expected number of records, which need not be n.
-    Source: ``common/privacy/_dp_controller.py:84-92``, which hands sigma and clip to Opacus.
+    Source: ``fedbiomed/common/privacy/_dp_controller.py:84-92``, which hands sigma and clip to Opacus.
     """
     norms = np.linalg.norm(gradients, axis=1, keepdims=True)
     with np.errstate(divide="ignore"):

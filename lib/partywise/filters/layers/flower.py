@@ -16,9 +16,10 @@ import numpy as np
 # A generator of either kind: experiments have streams of the new kind, vectors of the real layers the old one.
 Generator = np.random.Generator | np.random.RandomState
 Arrays = Sequence[np.ndarray]
-# Of the adaptive layer (dp_adaptive_clipping.py:44-60): first clip, target share, rate of the exponent.
+# First clip, target share and rate of the exponent (flwr/serverapp/strategy/dp_adaptive_clipping.py:53-55).
 FIRST_CLIP, TARGET, RATE = 0.1, 0.5, 0.2
-# Defaults eta, b1, b2 and tau of optimisers of the server (serverapp/strategy/fedadam.py, fedadagrad.py, fedyogi.py).
+# Defaults eta, b1, b2 and tau of optimisers of the server (line 102 of flwr/serverapp/strategy/fedadam.py and of
+# flwr/serverapp/strategy/fedyogi.py, line 98 of flwr/serverapp/strategy/fedadagrad.py).
 OPTIMISERS = {
     "FedAdam": (0.1, 0.9, 0.99, 1e-3),
     "FedAdagrad": (0.1, 0.0, 0.0, 1e-3),
@@ -27,7 +28,7 @@ OPTIMISERS = {
 
 
 def length(update: Arrays) -> float:
-    """Euclidean norm over all arrays, each summed in its own type (``supercore/differential_privacy.py:36-40``)."""
+    """Euclidean norm over arrays, each summed in its own type (``flwr/supercore/differential_privacy.py:36-40``)."""
     for array in update:
         if not array.ndim:
             raise ValueError(
@@ -37,7 +38,7 @@ def length(update: Arrays) -> float:
 
 
 def clip_factor(update: Arrays, bound: float) -> float:
-    """min(1, C / norm), and 1 if the norm is NaN (``supercore/differential_privacy.py:50-58``).
+    """min(1, C / norm), and 1 if the norm is NaN (``flwr/supercore/differential_privacy.py:50-58``).
 
     Raises
     ------
@@ -54,19 +55,19 @@ def clip(update: Arrays, bound: float) -> list[np.ndarray]:
 
 
 def add_noise(arrays: Arrays, sd: float, rng: Generator) -> list[np.ndarray]:
-    """Gaussian noise on every entry, cast to the type of the array (``supercore/differential_privacy.py:43-47``)."""
+    """Gaussian noise on every entry, in the array's type (``flwr/supercore/differential_privacy.py:43-47``)."""
     return [array + rng.normal(0, sd, array.shape).astype(array.dtype) for array in arrays]
 
 
 def local_sd(sensitivity: float, epsilon: float, delta: float) -> float:
-    """S sqrt(2 ln(1.25 / delta)) / epsilon, in which the clip does not stand (``clientapp/mod/localdp_mod.py:137``)."""
+    """S sqrt(2 ln(1.25 / delta)) / epsilon: no clip stands in it (``flwr/clientapp/mod/localdp_mod.py:143``)."""
     return float(sensitivity * np.sqrt(2 * np.log(1.25 / delta)) / epsilon)
 
 
 def local_dp(
     sent: Arrays, trained: Arrays, *, bound: float, sensitivity: float, epsilon: float, delta: float, rng: Generator
 ) -> list[np.ndarray]:
-    """Parameters that a client returns under ``LocalDpMod`` (``clientapp/mod/localdp_mod.py:88-146``).
+    """Parameters that a client returns under ``LocalDpMod`` (``flwr/clientapp/mod/localdp_mod.py:85-167``).
 
     Parameters
     ----------
@@ -114,14 +115,15 @@ def fixed_clipping(
 
     Notes
     -----
-    Source: ``serverapp/strategy/dp_fixed_clipping.py:166-190, 325-401``, ``supercore/differential_privacy.py:61-68``.
+    Source: ``flwr/serverapp/strategy/dp_fixed_clipping.py:216-248, 348-401``,
+    ``flwr/supercore/differential_privacy.py:61-68``.
     """
     clipped, _ = _clip_replies(sent, replies, bound)
     return add_noise(weighted_mean(clipped, weights), multiplier * bound / len(replies), rng)
 
 
 def adaptive_noise(multiplier: float, clients: int, count_sd: float | None = None) -> tuple[float, float]:
-    """Noise of the count, and the multiplier of the updates beside it (``supercore/differential_privacy.py:130-169``).
+    """Noise of the count, and the multiplier of the updates beside it.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def adaptive_noise(multiplier: float, clients: int, count_sd: float | None = Non
     Returns
     -------
     count_sd, update_multiplier : float
-        The second is (z^-2 - (2 count_sd)^-2)^(-1/2).
+        The second is (z^-2 - (2 count_sd)^-2)^(-1/2) (``flwr/supercore/differential_privacy.py:129-169``).
 
     Raises
     ------
@@ -185,7 +187,7 @@ def adaptive_clipping(
 
     Notes
     -----
-    Source: ``serverapp/strategy/dp_adaptive_clipping.py:84-110, 172-226``.
+    Source: ``flwr/serverapp/strategy/dp_adaptive_clipping.py:91-111, 175-225``.
     """
     count_sd, multiplier = adaptive_noise(multiplier, len(replies), count_sd)
     clipped, factors = _clip_replies(sent, replies, bound)
@@ -196,7 +198,7 @@ def adaptive_clipping(
 
 
 def weighted_mean(replies: Sequence[Arrays], weights: Sequence[float]) -> list[np.ndarray]:
-    """Sum of w_i times reply i, w_i in proportion to the weights (``serverapp/strategy/strategy_utils.py:67-99``)."""
+    """Sum of w_i times reply i, w_i from the weights (``flwr/serverapp/strategy/strategy_utils.py:67-99``)."""
     shares = [weight / sum(weights) for weight in weights]
     mean = [array * shares[0] for array in replies[0]]
     for reply, share in zip(replies[1:], shares[1:], strict=True):
@@ -208,7 +210,8 @@ def optimiser_step(optimiser: str, change: np.ndarray) -> np.ndarray:
     """First step of a server optimiser with its defaults, eta m / (sqrt(v) + tau), from the mean change d of a round.
 
     m = (1 - b1) d and v = (1 - b2) d^2; ``FedAdam`` also corrects eta for the bias of both as in a second step
-    (``serverapp/strategy/fedadam.py:103-128``, ``fedadagrad.py:141-153``, ``fedyogi.py:147-163``).
+    (``flwr/serverapp/strategy/fedadam.py:150-171``, ``flwr/serverapp/strategy/fedadagrad.py:145-152``,
+    ``flwr/serverapp/strategy/fedyogi.py:151-162``).
     """
     eta, first, second, tau = OPTIMISERS[optimiser]
     moment, spread = (1 - first) * change, (1 - second) * change**2

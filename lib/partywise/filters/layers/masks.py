@@ -12,15 +12,15 @@ import numpy as np
 
 from .flower import Arrays, Generator
 
-# Defaults of the workflow (``server/workflow/secure_aggregation/secaggplus_workflow.py``): clip of an entry, range of
-# an integer, range of a sum, and the number of examples that weighs 1.
+# Defaults (flwr/server/workflow/secure_aggregation/secaggplus_workflow.py:167-170): clip of an entry, range of an
+# integer, range of a sum, and the number of examples that weighs 1.
 RANGE, LEVELS, MODULUS, EXAMPLES = 8.0, 1 << 22, 1 << 32, 1000.0
 
 
 def mask(seed: int, shapes: Sequence[tuple[int, ...]]) -> list[np.ndarray]:
     """Integers below 2^32 - 1 of a Mersenne twister with a 32-bit seed, for arrays of the given shapes.
 
-    Source: ``common/secure_aggregation/secaggplus_utils.py:83-100``.
+    Source: ``flwr/common/secure_aggregation/secaggplus_utils.py:83-100``.
     """
     generator = np.random.RandomState(seed)
     return [np.asarray(generator.randint(0, MODULUS - 1, shape, dtype=np.int64)) for shape in shapes]
@@ -44,7 +44,8 @@ def quantise(parameters: Arrays, examples: float, rng: Generator) -> list[np.nda
 
     Notes
     -----
-    Source: ``client/mod/secure_aggregation/secaggplus_mod.py:444-466``, ``common/secure_aggregation/quantization.py``.
+    Source: ``flwr/client/mod/secure_aggregation/secaggplus_mod.py:443-463``,
+    ``flwr/common/secure_aggregation/quantization.py``.
     """
     weight = round(examples / EXAMPLES * LEVELS)
     integers = [np.array([weight])]
@@ -73,7 +74,7 @@ def secure_masks(integers: Arrays, *, private: int, pairs: Sequence[tuple[int, b
 
     Notes
     -----
-    Source: ``client/mod/secure_aggregation/secaggplus_mod.py:468-490``.
+    Source: ``flwr/client/mod/secure_aggregation/secaggplus_mod.py:468-490``.
     """
     shapes = [array.shape for array in integers]
     masked = [array + noise for array, noise in zip(integers, mask(private, shapes), strict=True)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from .flower import Generator
 
-# Entries that the sparse-vector technique looks at at once (``svt_privacy.py:26``).
+# Entries that the sparse-vector technique looks at at once (``nvflare/app_common/filters/svt_privacy.py:27``).
 CHUNK = 1_000_000
 
 
@@ -39,7 +39,7 @@ def percentile(
 
     Notes
     -----
-    Source: ``app_common/filters/percentile_privacy.py:48-94``.
+    Source: ``nvflare/app_common/filters/percentile_privacy.py:47-94``.
     """
     if gamma <= 0 or not 0 <= percentile <= 100:
         return dict(update)
@@ -57,7 +57,7 @@ def exclude_vars(update: Mapping[str, np.ndarray], excluded: Sequence[str] | str
     """An update without the arrays of a list, or of those that a regular expression finds.
 
     Nothing, an empty expression, a tuple and a list that holds anything but strings exclude nothing. Source:
-    ``app_common/filters/exclude_vars.py:24-110``.
+    ``nvflare/app_common/filters/exclude_vars.py:24-110``.
     """
     if isinstance(excluded, str) and excluded:
         pattern = re.compile(excluded)
@@ -73,7 +73,7 @@ def svt_counts(
     """c and the three epsilons of `svt`: of the threshold, of the queries and of the release.
 
     c = ceil(fraction D), epsilon_t = epsilon / (1 + (2 c)^(2/3)), epsilon_q = epsilon - epsilon_t and
-    epsilon_r = c noise_var (``app_common/filters/svt_privacy.py:70-140, 300-319``).
+    epsilon_r = c noise_var (``nvflare/app_common/filters/svt_privacy.py:70-126, 300-319``).
     """
     uploads = int(min(np.ceil(float(entries) * fraction), float(entries)))
     threshold = float(epsilon) / (1.0 + float((2.0 * uploads) ** (2.0 / 3.0)))
@@ -122,7 +122,7 @@ def svt(
     -----
     Threshold tau + Lap(gamma / epsilon_t), once; passes over all entries not yet accepted, of which
     ``|clip(v)| + Lap(2 c gamma / epsilon_q)`` at the threshold or above accepts, until c or more are; then
-    clip(v) + Lap(2 gamma c / epsilon_r). Source: ``app_common/filters/svt_privacy.py:256-440``.
+    clip(v) + Lap(2 gamma c / epsilon_r). Source: ``nvflare/app_common/filters/svt_privacy.py:258-472``.
     """
     parts = {name: np.asarray(update[name]) for name in sorted(update)}
     entries = sum(array.size for array in parts.values())

@@ -1,6 +1,6 @@
 """What NVFlare (``nvflare`` 2.9.0) does to statistics of a client before it sends them, restated.
 
-Defaults are those of ``job_config/stats_job.py:35-38``; another version may differ.
+Defaults are those of ``nvflare/job_config/stats_job.py:35-38``; another version may differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Uniform(Protocol):
 def noisy_minimum(value: float, rng: Uniform, levels: tuple[float, float] = LEVELS) -> float:
     """A minimum, moved down by a share r drawn from U(levels); 0 becomes -(1 - r) 1e-5.
 
-    Source: ``app_common/statistics/min_max_cleanser.py:63-75``.
+    Source: ``nvflare/app_common/statistics/min_max_cleanser.py:67-77``.
     """
     share = rng.uniform(*levels)
     if value == 0:
@@ -32,7 +32,7 @@ def noisy_minimum(value: float, rng: Uniform, levels: tuple[float, float] = LEVE
 def noisy_maximum(value: float, rng: Uniform, levels: tuple[float, float] = LEVELS) -> float:
     """A maximum, moved up by a share r drawn from U(levels); 0 becomes (1 + r) 1e-5.
 
-    Source: ``app_common/statistics/min_max_cleanser.py:77-89``.
+    Source: ``nvflare/app_common/statistics/min_max_cleanser.py:80-90``.
     """
     share = rng.uniform(*levels)
     if value == 0:
@@ -43,7 +43,7 @@ def noisy_maximum(value: float, rng: Uniform, levels: tuple[float, float] = LEVE
 def histogram_bins(bins: int, records: int, percent: float = 10.0) -> bool:
     """Whether a histogram is sent: fewer bins than ``percent`` of the records without failures, rounded.
 
-    Source: ``app_common/statistics/histogram_bins_cleanser.py:44-72``.
+    Source: ``nvflare/app_common/statistics/histogram_bins_cleanser.py:40-64``.
     """
     return bins < round(records * percent / 100)
 
@@ -51,6 +51,7 @@ def histogram_bins(bins: int, records: int, percent: float = 10.0) -> bool:
 def min_count(records: int, least: int = 10) -> bool:
     """Whether statistics of a feature are sent; the count itself always is.
 
-    Source: ``app_common/statistics/min_count_cleanser.py:38-60``, ``statistics_privacy_cleanser.py:40-50``.
+    Source: ``nvflare/app_common/statistics/min_count_cleanser.py:36-60``,
+    ``nvflare/app_common/statistics/statistics_privacy_cleanser.py:26-47``.
     """
     return records >= least
