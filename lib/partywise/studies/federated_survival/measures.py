@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...experiment.measures import DIVERGED, NOISE_SD, ExampleFits, Measures, example, measure
+from ...experiment.measures import DIVERGED, NOISE_SD, STEPS, ExampleFits, Measures, example, measure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +75,7 @@ class SurvivalMeasures(Measures):
         "bins, from the first on, in which the number at risk stands out of the noise"
     )
     noise_sd: float | None = measure(NOISE_SD)
-    iterations: int | None = measure("rounds of scores, or Newton steps")
+    steps: int | None = measure(STEPS)
     stopped_at: float | None = measure("cumulative hazard C at which the follow-up of a record is ended")
     times_sent: int | None = measure("exact times that cross")
     not_estimable: bool | None = measure("1 if the released events do not stand out of their noise")

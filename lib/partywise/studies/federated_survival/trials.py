@@ -19,14 +19,13 @@ EXITS = (0.0, 0.25, 1.0, 2.0, 1e300)
 def neighbours(
     data: SurvivalData, settings: GeneratedSettings, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, SurvivalData]]:
-    """One record is replaced: by one that ends at an extreme time, with covariates in a corner, in another group."""
+    """One record is replaced: by one that ends at an extreme time, with covariates in a corner."""
     for number in range(count):
         place, exit_ = int(rng.integers(len(data.times))), EXITS[number % len(EXITS)]
-        times, events, z, groups = data.times.copy(), data.events.copy(), data.covariates.copy(), data.groups.copy()
+        times, events, z = data.times.copy(), data.events.copy(), data.covariates.copy()
         times[place], events[place] = exit_, number % 2 == 0
         z[place] = rng.choice([-1.0, 1.0], z.shape[1]) if number % 3 else 0.0
-        groups[place] = rng.integers(data.n_groups)
-        changed = replace(data, times=times, events=events, covariates=z, groups=groups)
+        changed = replace(data, times=times, events=events, covariates=z)
         yield f"a record that ends at {exit_:g}", changed
 
 
@@ -39,7 +38,4 @@ def answer(estimate: Estimate) -> np.ndarray:
 
 TRIALS = {
     "covariates": Trial("generated", {"n": 300, "effects": "moderate"}, (3, 1), 1.0, neighbours, answer),
-    "groups": Trial(
-        "generated", {"n": 300, "hazard_ratio": 1.5, "effects": "moderate"}, (3, 1), 1.0, neighbours, answer
-    ),
 }

@@ -129,5 +129,5 @@ def server_answer(estimate: Estimate, state: Newton, times_sent: int) -> Estimat
         estimate,
         coefficients=state.coefficients,
         covariance=state.covariance,
-        numbers=estimate.numbers | status | {"iterations": state.steps, "times_sent": times_sent},
+        numbers=estimate.numbers | status | {"steps": state.steps, "times_sent": times_sent},
     )

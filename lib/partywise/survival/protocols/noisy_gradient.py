@@ -197,7 +197,7 @@ def server_answer(trail: np.ndarray, plan: Plan) -> Estimate:
         len(plan.sizes),
         coefficients=trail[-1] * plan.scale,
         path=trail * plan.scale,
-        numbers={"iterations": plan.steps, "noise_sd": plan.sd(size, 0.0), "times_sent": 0},
+        numbers={"steps": plan.steps, "noise_sd": plan.sd(size, 0.0), "times_sent": 0},
     )
 
 

@@ -44,7 +44,7 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: T
         log_rank=found.log_rank,
         coefficients=fitted.coefficients,
         covariance=fitted.covariance,
-        numbers=numbers | {"iterations": fitted.steps},
+        numbers=numbers | {"steps": fitted.steps},
     )
 
 

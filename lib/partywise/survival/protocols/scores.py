@@ -89,7 +89,7 @@ def server_answer(fits: tuple[Fit, ...], table: Table, terms: Terms, epsilon: fl
         model=last.model if known else None,
         terms=terms,
         numbers=estimate.numbers
-        | {"iterations": last.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
+        | {"steps": last.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
     )
 
 

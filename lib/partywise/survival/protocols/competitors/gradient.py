@@ -91,7 +91,7 @@ def server_answer(
         model=model if known else None,
         terms=terms,
         numbers=estimate.numbers
-        | {"iterations": terms.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
+        | {"steps": terms.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
     )
 
 
