@@ -88,8 +88,7 @@ def server_answer(fits: tuple[Fit, ...], table: Table, terms: Terms, epsilon: fl
         path=np.stack([one.model.coefficients for one in fits]),
         model=last.model if known else None,
         terms=terms,
-        numbers=estimate.numbers
-        | {"steps": last.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
+        numbers=estimate.numbers | {"steps": last.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
     )
 
 

@@ -90,8 +90,7 @@ def server_answer(
         path=trail[:, 1:],
         model=model if known else None,
         terms=terms,
-        numbers=estimate.numbers
-        | {"steps": terms.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
+        numbers=estimate.numbers | {"steps": terms.rounds, "stopped_at": terms.stopped_at, "not_estimable": not known},
     )
 
 
