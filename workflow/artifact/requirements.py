@@ -23,6 +23,7 @@ SETUP = """
 |---|---|---|
 | `.venv` of `./run` | at most 450 MB (tested) | under a minute with pip, seconds with uv |
 | the same with the tools of tests, after `./run test` | 1.2 GB | not measured: about three times as many packages |
+| `.venv-frameworks` of `./run frameworks` | 320 MB | half a minute with pip |
 | `config/claims.yaml`, all that the claims register reads | not measured | {minutes:.0f} CPU minutes of fits |
 | `config/paper.yaml`, the sources' own settings | not measured | hours: a night, or a cluster ([page](cluster.md)) |
 
