@@ -1,0 +1,168 @@
+"""The certified filter as a mod of Flower and as a filter of NVFlare, which are imported when they are asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import AccountError, BudgetExceeded
+from .certified import CertifiedFilter, reasons
+
+if TYPE_CHECKING:
+    from flwr.app import ArrayRecord, Context, Message
+    from flwr.clientapp.typing import Mod
+
+    from .dxo import CertifiedDXOFilter
+
+LOG = logging.getLogger("partywise")
+Arrays = Mapping[str, np.ndarray]
+
+
+def flower_mod(
+    filter: CertifiedFilter | Callable[[Context], CertifiedFilter], public: Mapping[str, str] | None = None
+) -> Mod:
+    """A mod of Flower: of every reply only the certified sum of model and update leaves, and what is named as public.
+
+    Parameters
+    ----------
+    filter : CertifiedFilter, or a function of Flower's ``Context`` that makes one
+        Of unit ``user``, with an account on disk. Sites that run the same app have their own owner and account: take
+        them from ``context.node_config``.
+    public : mapping of str to str, optional
+        Names of metrics, settings and arrays of replies that pass as they are, each with the argument why they tell
+        nothing of the data. All others are dropped; so are the texts of errors.
+
+    Returns
+    -------
+    callable
+        For ``ClientApp(mods=[...])``: directly after ``secaggplus_mod``, before every other mod, since the first in the
+        list is the last to see a reply. It serves messages of all types.
+
+    Raises
+    ------
+    ValueError
+        If the filter counts in memory, or is of another unit than ``user``, or ``public`` gives no argument.
+
+    Notes
+    -----
+    The update is the difference of the arrays in the reply and those that were received, under the same names and in
+    the same shapes. A reply with others, and one beyond the budget, becomes an error without data: that a client trains
+    and fails is not hidden. The records of a reply keep their names. Plain strategies of Flower weigh replies by a
+    metric ``num-examples``: let the client reply 1, and name it as public.
+
+    Written for Flower 1.42 (`flwr.app`, `flwr.clientapp`).
+    """
+    named = reasons(public)
+    if isinstance(filter, CertifiedFilter):
+        require_account(filter)
+
+    def mod(message: Message, context: Context, call_next: Callable[[Message, Context], Message]) -> Message:
+        from flwr.app import Array, ArrayRecord, Error, RecordDict
+        from flwr.app import Message as Reply
+        from flwr.common.constant import ErrorCode
+
+        def refuse(code: int, reason: str) -> Message:
+            return Reply(Error(code, reason), reply_to=message)
+
+        try:
+            # Before the app has it: what is read here is what was sent.
+            received = [_arrays(record) for record in message.content.array_records.values()]
+            reply = call_next(message, context)
+        except Exception:
+            LOG.exception("the app of this site failed; the server hears that it did, and nothing else.")
+            return refuse(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, "the app failed: see the log of the site")
+        if reply.has_error():
+            return refuse(reply.error.code, "the app replied with an error: see the log of the site")
+        try:
+            made = filter if isinstance(filter, CertifiedFilter) else require_account(filter(context))
+            content, trained = RecordDict(), len(reply.content.array_records)
+            if trained > 1 or (trained and len(received) != 1):
+                raise ValueError(f"{len(received)} records of arrays came and {trained} go back: send one for one.")
+            for key, record in reply.content.items():
+                if isinstance(record, ArrayRecord):
+                    arrays = _released(made, named, received[0], _arrays(record))
+                    content[key] = ArrayRecord({name: Array(array) for name, array in arrays.items()})
+                else:
+                    content[key] = type(record)({name: value for name, value in record.items() if name in named})
+            return Reply(content, reply_to=message)
+        except Exception as error:
+            LOG.exception("a reply was not released; the server hears that it was not, and nothing else.")
+            told = (
+                type(error).__name__ if isinstance(error, BudgetExceeded | AccountError) else "see the log of the site"
+            )
+            return refuse(ErrorCode.MOD_FAILED_PRECONDITION, f"not released: {told}")
+
+    return mod
+
+
+def dxo_filter(filter: CertifiedFilter, public: Mapping[str, str] | None = None) -> CertifiedDXOFilter:
+    """A filter of NVFlare for task results: of a weight difference only its certified release leaves.
+
+    Parameters
+    ----------
+    filter : CertifiedFilter
+        Of unit ``user``, with an account on disk, whose path is one of the site.
+    public : mapping of str to str, optional
+        Names of arrays and of properties (``meta``) that pass as they are, each with the argument why they tell nothing
+        of the data, such as ``NUM_STEPS_CURRENT_ROUND``. All others are dropped.
+
+    Returns
+    -------
+    CertifiedDXOFilter
+        For ``job.to(..., filter_type=FilterType.TASK_RESULT, tasks=["train"])``, or in ``local/privacy.json`` of a site
+        under its path and arguments.
+
+    Raises
+    ------
+    ValueError
+        If the filter counts in memory, or is of another unit than ``user``, or ``public`` gives no argument.
+    ImportError
+        Without NVFlare.
+
+    Notes
+    -----
+    What is no DXO of kind ``WEIGHT_DIFF``, weights among them, raises: NVFlare then replies that a filter failed, and
+    sends nothing. A result whose return code is not OK keeps its code alone. Written for NVFlare 2.9.
+    """
+    from .dxo import CertifiedDXOFilter
+
+    require_account(filter)
+    settings = {name: getattr(filter, name) for name in ("clip", "mu", "unit", "epsilon", "delta", "owner")}
+    return CertifiedDXOFilter(**settings, account=str(filter.account), public=dict(reasons(public)))
+
+
+def require_account(filter: CertifiedFilter) -> CertifiedFilter:
+    """The filter, if a framework may run it in whatever process: of whole updates, counted on disk."""
+    filter.require_whole_updates()
+    if filter.account is None:
+        raise ValueError(
+            "account=None of a filter within a framework, which runs a site in several processes, one after the other "
+            "or at once: give an account on disk, on which all of them count."
+        )
+    return filter
+
+
+def _arrays(record: ArrayRecord) -> Arrays:
+    """The arrays of a record of Flower, by name."""
+    return {name: array.numpy() for name, array in record.items()}
+
+
+def _released(made: CertifiedFilter, public: Mapping[str, str], old: Arrays, new: Arrays) -> dict[str, np.ndarray]:
+    """What was received, moved by the release of the update; ValueError unless it can be one, by names and shapes."""
+    if set(old) != set(new):
+        raise ValueError(f"arrays {sorted(new)} are sent back where {sorted(old)} were received: keep their names.")
+    update = dict[str, np.ndarray]()
+    for name, array in old.items():
+        if name not in public and new[name].shape != array.shape:
+            raise ValueError(f"array {name!r} of shape {array.shape} is sent back in another one: keep its shape.")
+        difference = name not in public and {array.dtype.kind, new[name].dtype.kind} == {"f"}
+        update[name] = np.subtract(new[name], array, dtype=float) if difference else new[name]
+    noisy = made.arrays(update, public=public)
+    with np.errstate(over="ignore"):
+        return {
+            name: noisy[name] if name in public else np.asarray(array + noisy[name]).astype(array.dtype)
+            for name, array in old.items()
+        }

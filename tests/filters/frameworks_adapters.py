@@ -1,0 +1,284 @@
+"""The certified filter within Flower and NVFlare themselves: what leaves, what is refused, and that it stops.
+
+Run by ``./run frameworks``, in the environment of ``requirements-frameworks.lock``; a framework that is absent is a
+failure.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from nvflare.apis.dxo import DXO, DataKind, from_shareable
+from nvflare.apis.fl_constant import ReturnCode
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.shareable import Shareable, make_reply
+from nvflare.fuel.utils.component_builder import ComponentBuilder
+from nvflare.job_config.api import FedJob, FilterType
+
+from framework_layers import in_a_task
+from partywise.errors import BudgetExceeded
+from partywise.federation.account.chain import read_chain
+from partywise.filters.adapters import dxo_filter, flower_mod
+from partywise.filters.certified import CertifiedFilter
+
+ROUNDS, SECRET = 20, "patient 42"
+MODEL = {"weights": np.array([[0.5, -1.0], [2.0, 0.25]]), "intercept": np.array(-0.75)}
+PUBLIC = {"num-examples": "every client says 1", "lr": "a setting of the server"}
+
+
+@pytest.fixture
+def account(tmp_path):
+    return tmp_path / "ledger.jsonl"
+
+
+def filter_on(account, rounds: int = ROUNDS, **terms) -> CertifiedFilter:
+    given = {"clip": 1.0, "epsilon": 1.0, "delta": 1e-5, "rounds": rounds, "unit": "user", "owner": "north"}
+    return CertifiedFilter.for_rounds(**given | terms, account=account)
+
+
+def paid(account) -> int:
+    return sum(row.kind == "paid" for row in read_chain(account).rows) if account.exists() else 0
+
+
+# Flower.
+
+
+def record(arrays) -> ArrayRecord:
+    return ArrayRecord({name: Array(np.asarray(array)) for name, array in arrays.items()})
+
+
+def arrays_of(reply: Message) -> dict[str, np.ndarray]:
+    (one,) = reply.content.array_records.values()
+    return {name: array.numpy() for name, array in one.items()}
+
+
+def asked(kind: str = "train", records=(MODEL,)) -> Message:
+    in_a_task()
+    content = RecordDict({f"arrays{place or ''}": record(arrays) for place, arrays in enumerate(records)})
+    content["config"] = ConfigRecord({"lr": 0.1})
+    return Message(content, dst_node_id=1, message_type=kind)
+
+
+def context(**config) -> Context:
+    return Context(run_id=1, node_id=1, node_config=config, state=RecordDict(), run_config={})
+
+
+def app_of(mods, reply) -> ClientApp:
+    """An app whose client answers every message as ``reply`` says."""
+    app = ClientApp(mods=mods)
+    app.train()(lambda message, context: reply(message))
+    app.evaluate()(lambda message, context: reply(message))
+    return app
+
+
+def trained(message: Message, **changed) -> Message:
+    """The model, some steps on, with metrics and settings of the client."""
+    arrays = {name: array.numpy() + 30.0 for name, array in message.content["arrays"].items()} | changed
+    metrics = MetricRecord({"num-examples": 304, "loss": 0.25, "labels": [1.0, 0.0]})
+    told = ConfigRecord({"lr": 0.1, "site": SECRET})
+    return Message(RecordDict({"arrays": record(arrays), "metrics": metrics, "told": told}), reply_to=message)
+
+
+def refused(reply: Message) -> str:
+    assert reply.has_error() and not reply.has_content() and SECRET not in str(reply.error)
+    return reply.error.reason
+
+
+def test_flower_gets_the_certified_update_and_nothing_else_and_no_more_of_them(account):
+    made = filter_on(account)
+    app, message = app_of([flower_mod(made, PUBLIC)], trained), asked()
+    moves = []
+    for number in range(ROUNDS):
+        reply = app(message, context())
+        assert list(reply.content) == ["arrays", "metrics", "told"] and paid(account) == number + 1
+        assert dict(reply.content["metrics"]) == {"num-examples": 304} and dict(reply.content["told"]) == {"lr": 0.1}
+        sent = arrays_of(reply)
+        assert [(name, array.shape, array.dtype) for name, array in sent.items()] == [
+            (name, array.shape, array.dtype) for name, array in MODEL.items()
+        ]
+        moves += [np.ravel(sent[name] - MODEL[name]) for name in MODEL]
+    # One clip for all five entries: noise of 33 around .45.
+    moves = np.concatenate(moves)
+    assert 0.7 < moves.std() / made.sigma < 1.3 and np.abs(moves).max() < 6 * made.sigma
+    assert refused(app(message, context())) == "not released: BudgetExceeded"
+    assert paid(account) == ROUNDS and made.epsilon_spent <= 1
+
+
+def test_flower_gets_model_and_update_within_the_clip(account):
+    """With as little noise as a filter adds: old + update, clipped over all arrays."""
+    made = CertifiedFilter(1.0, mu=2.0**16, unit="user", budget=(1e10, 1e-5), owner="north", account=account)
+    sent = arrays_of(app_of([flower_mod(made)], trained)(asked(), context()))
+    for name, array in MODEL.items():
+        assert sent[name] == pytest.approx(array + 1 / np.sqrt(5), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "train"])
+def test_flower_gets_public_metrics_alone_where_no_arrays_come_back(account, kind):
+    def reply(message):
+        return Message(RecordDict({"m": MetricRecord({"num-examples": 3, "loss": 0.1})}), reply_to=message)
+
+    made = app_of([flower_mod(filter_on(account), PUBLIC)], reply)
+    assert dict(made(asked(kind), context()).content["m"]) == {"num-examples": 3} and paid(account) == 0
+
+
+def other_record(message: Message) -> Message:
+    reply = trained(message)
+    reply.content["more"] = record({"weights": np.ones(3)})
+    return reply
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda message: trained(message, more=np.ones(2)),
+        lambda message: trained(message, weights=np.ones(2)),
+        lambda message: trained(message, intercept=np.array(3)),
+        other_record,
+    ],
+    ids=["another name", "another shape", "integers", "another record"],
+)
+def test_flower_gets_no_arrays_but_those_that_were_sent(account, reply):
+    app = app_of([flower_mod(filter_on(account))], reply)
+    assert refused(app(asked(), context())).startswith("not released") and paid(account) == 0
+
+
+def test_flower_gets_no_arrays_for_none_or_two(account):
+    app = app_of([flower_mod(filter_on(account))], lambda message: trained(asked()))
+    for records in ((), (MODEL, MODEL)):
+        assert refused(app(asked(records=records), context())).startswith("not released")
+    assert paid(account) == 0
+
+
+def test_flower_hears_that_an_app_failed_and_not_why(account, caplog):
+    def raises(message):
+        raise RuntimeError(SECRET)
+
+    for reply in (raises, lambda message: Message(Error(0, SECRET), reply_to=message)):
+        app = app_of([flower_mod(filter_on(account))], reply)
+        assert "log of the site" in refused(app(asked(), context()))
+    assert SECRET in caplog.text and paid(account) == 0
+
+
+def test_a_mod_that_stands_behind_adds_nothing_to_a_reply_of_flower(account):
+    """The first in the list is the last to see a reply."""
+
+    def talkative(message, context, call_next):
+        reply = call_next(message, context)
+        reply.content["metrics"]["norm"] = 3.0
+        reply.content["more"] = ConfigRecord({"site": SECRET})
+        return reply
+
+    first = app_of([flower_mod(filter_on(account)), talkative], trained)(asked(), context())
+    assert not first.content["metrics"] and not first.content["more"]
+    last = app_of([talkative, flower_mod(filter_on(account))], trained)(asked(), context())
+    assert last.content["more"]["site"] == SECRET
+
+
+def test_what_an_app_of_flower_does_to_the_message_does_not_count_as_its_model(account):
+    def trains_in_place(message):
+        reply = trained(message)
+        message.content["arrays"]["weights"] = Array(np.full((2, 2), 1e6))
+        return reply
+
+    sent = arrays_of(app_of([flower_mod(filter_on(account))], trains_in_place)(asked(), context()))
+    assert np.abs(sent["weights"]).max() < 1e4
+
+
+def test_sites_of_one_flower_app_have_their_own_account(tmp_path):
+    mod = flower_mod(lambda context: filter_on(tmp_path / context.node_config["account"], rounds=1))
+    app = app_of([mod], trained)
+    for site in ("north", "south"):
+        assert arrays_of(app(asked(), context(account=site)))
+        assert refused(app(asked(), context(account=site))) == "not released: BudgetExceeded"
+
+
+# NVFlare.
+
+
+def result(kind: str = DataKind.WEIGHT_DIFF, data=None, **meta) -> Shareable:
+    data = {name: array + 30.0 for name, array in MODEL.items()} if data is None else data
+    shareable = DXO(kind, data, {"NUM_STEPS_CURRENT_ROUND": 19, "initial_metrics": {"loss": 0.2}} | meta).to_shareable()
+    shareable["more"] = SECRET
+    shareable.set_header("site", SECRET)
+    return shareable
+
+
+STEPS = {"NUM_STEPS_CURRENT_ROUND": "a setting of the job"}
+
+
+def test_nvflare_gets_the_certified_difference_and_nothing_else_and_no_more_of_them(account):
+    made = filter_on(account)
+    component = dxo_filter(made, STEPS)
+    for number in range(ROUNDS):
+        sent = component.process(result(), FLContext())
+        dxo = from_shareable(sent)
+        assert dxo.data_kind == DataKind.WEIGHT_DIFF and dxo.meta == {"NUM_STEPS_CURRENT_ROUND": 19}
+        assert SECRET not in str(sent) and set(sent) == {"DXO", "__headers__"} and paid(account) == number + 1
+        assert {name: array.shape for name, array in dxo.data.items()} == {"weights": (2, 2), "intercept": ()}
+        for array in dxo.data.values():
+            assert np.array_equal(np.rint(array / made.grid) * made.grid, array)
+    with pytest.raises(BudgetExceeded):
+        component.process(result(), FLContext())
+    assert paid(account) == ROUNDS and made.epsilon_spent <= 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        result(DataKind.WEIGHTS),
+        result(DataKind.METRICS, {"loss": 0.2}),
+        result(DataKind.COLLECTION, {"one": DXO(DataKind.WEIGHT_DIFF, dict(MODEL))}),
+        result(data={}),
+        result(data={"weights": np.ones(2), "batches": np.array(7)}),
+        Shareable({"weights": MODEL["weights"]}),
+    ],
+    ids=["WEIGHTS", "METRICS", "COLLECTION", "empty", "a counter", "no DXO"],
+)
+def test_nvflare_gets_nothing_else(account, wrong):
+    component = dxo_filter(filter_on(account))
+    with pytest.raises((TypeError, ValueError)) as refusal:
+        component.process(wrong, FLContext())
+    assert SECRET not in str(refusal.value) and paid(account) == 0
+
+
+def test_nvflare_hears_the_return_code_of_a_failure_alone(account):
+    failed = make_reply(ReturnCode.EXECUTION_EXCEPTION)
+    failed["traceback"] = SECRET
+    sent = dxo_filter(filter_on(account)).process(failed, FLContext())
+    assert sent.get_return_code() == ReturnCode.EXECUTION_EXCEPTION and SECRET not in str(sent) and paid(account) == 0
+
+
+class Builder(ComponentBuilder):
+    """Makes components as NVFlare does at a site, of the path and the arguments in a job."""
+
+    def get_module_scanner(self):
+        raise AssertionError("a path is given")
+
+
+def test_a_job_of_nvflare_carries_the_filter_to_its_site(account, tmp_path):
+    job = FedJob(name="certified", min_clients=1)
+    job.set_app_packages(["partywise"])
+    job.to(
+        dxo_filter(filter_on(account, rounds=1), STEPS), "site-1", filter_type=FilterType.TASK_RESULT, tasks=["train"]
+    )
+    job.export_job(str(tmp_path / "job"))
+    (config,) = (tmp_path / "job").rglob("config_fed_client.json")
+    assert not list((tmp_path / "job").rglob("*.py"))
+    (chain,) = json.loads(config.read_text())["task_result_filters"]
+    component = Builder().build_component(chain["filters"][0])
+    assert chain["tasks"] == ["train"] and type(component) is type(dxo_filter(filter_on(account)))
+    assert from_shareable(component.process(result(), FLContext())).meta == {"NUM_STEPS_CURRENT_ROUND": 19}
+    with pytest.raises(BudgetExceeded):
+        component.process(result(), FLContext())
+
+
+@pytest.mark.parametrize("adapter", [flower_mod, dxo_filter])
+@pytest.mark.parametrize("wrong", ["account", "unit", "public"])
+def test_a_framework_is_given_no_filter_that_it_cannot_run(account, adapter, wrong):
+    made = filter_on(None if wrong == "account" else account, unit="row" if wrong == "unit" else "user")
+    with pytest.raises(ValueError, match={"public": "because"}.get(wrong, wrong)):
+        adapter(made, {"loss": ""} if wrong == "public" else None)
