@@ -7,24 +7,32 @@ failure.
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from nvflare.apis.dxo import DXO, DataKind, from_shareable
-from nvflare.apis.fl_constant import ReturnCode
+from nvflare.apis.fl_constant import FilterKey, FLContextKey, ReturnCode
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
+from nvflare.apis.utils.task_utils import apply_filters
+from nvflare.apis.workspace import Workspace
 from nvflare.fuel.utils.component_builder import ComponentBuilder
 from nvflare.job_config.api import FedJob, FilterType
+from nvflare.private.fed.app.fl_conf import create_privacy_manager
+from nvflare.private.privacy_manager import Scope
 
+import documented
 from framework_layers import in_a_task
 from partywise.errors import BudgetExceeded
 from partywise.federation.account.chain import read_chain
 from partywise.filters.adapters import dxo_filter, flower_mod
 from partywise.filters.certified import CertifiedFilter
 
+PAGE = Path(__file__).parents[2] / "docs" / "certified_filter.md"
 ROUNDS, SECRET = 20, "patient 42"
 MODEL = {"weights": np.array([[0.5, -1.0], [2.0, 0.25]]), "intercept": np.array(-0.75)}
 PUBLIC = {"num-examples": "every client says 1", "lr": "a setting of the server"}
@@ -250,6 +258,25 @@ def test_nvflare_hears_the_return_code_of_a_failure_alone(account):
     failed["traceback"] = SECRET
     sent = dxo_filter(filter_on(account)).process(failed, FLContext())
     assert sent.get_return_code() == ReturnCode.EXECUTION_EXCEPTION and SECRET not in str(sent) and paid(account) == 0
+
+
+def test_a_site_of_nvflare_states_the_filter_itself(account, tmp_path):
+    """As the page has it: before the filters of a job, for whatever job."""
+    (stated,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    (tmp_path / "local").mkdir()
+    (tmp_path / "startup").mkdir()
+    (tmp_path / "local" / "privacy.json").write_text(stated.replace("/secure/ledger.jsonl", str(account)))
+    manager = create_privacy_manager(Workspace(str(tmp_path), site_name="site-1"), names_only=False)
+    context = FLContext()
+    context.set_prop(FLContextKey.SCOPE_OBJECT, manager.get_scope(""), private=True, sticky=False)
+    sent = apply_filters(Scope.TASK_RESULT_FILTERS_NAME, result(), context, {}, "train", FilterKey.OUT)
+    assert from_shareable(sent).data["weights"].shape == (2, 2) and SECRET not in str(sent) and paid(account) == 1
+    with pytest.raises(ValueError, match="WEIGHT_DIFF"):
+        apply_filters(Scope.TASK_RESULT_FILTERS_NAME, result("WEIGHTS"), context, {}, "train", FilterKey.OUT)
+
+
+def test_the_page_prints_what_stands_there():
+    assert documented.run(PAGE, extras=True) == []
 
 
 class Builder(ComponentBuilder):

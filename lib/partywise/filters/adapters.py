@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import AccountError, BudgetExceeded
-from .certified import CertifiedFilter, reasons
+from .certified import CertifiedFilter, reasons, require_account
 
 if TYPE_CHECKING:
     from flwr.app import ArrayRecord, Context, Message
@@ -53,7 +53,7 @@ def flower_mod(
     and fails is not hidden. The records of a reply keep their names. Plain strategies of Flower weigh replies by a
     metric ``num-examples``: let the client reply 1, and name it as public.
 
-    Written for Flower 1.42 (`flwr.app`, `flwr.clientapp`).
+    Written for Flower 1.42.
     """
     named = reasons(public)
     if isinstance(filter, CertifiedFilter):
@@ -83,7 +83,7 @@ def flower_mod(
                 raise ValueError(f"{len(received)} records of arrays came and {trained} go back: send one for one.")
             for key, record in reply.content.items():
                 if isinstance(record, ArrayRecord):
-                    arrays = _released(made, named, received[0], _arrays(record))
+                    arrays = _move_model(made, named, received[0], _arrays(record))
                     content[key] = ArrayRecord({name: Array(array) for name, array in arrays.items()})
                 else:
                     content[key] = type(record)({name: value for name, value in record.items() if name in named})
@@ -134,23 +134,12 @@ def dxo_filter(filter: CertifiedFilter, public: Mapping[str, str] | None = None)
     return CertifiedDXOFilter(**settings, account=str(filter.account), public=dict(reasons(public)))
 
 
-def require_account(filter: CertifiedFilter) -> CertifiedFilter:
-    """The filter, if a framework may run it in whatever process: of whole updates, counted on disk."""
-    filter.require_whole_updates()
-    if filter.account is None:
-        raise ValueError(
-            "account=None of a filter within a framework, which runs a site in several processes, one after the other "
-            "or at once: give an account on disk, on which all of them count."
-        )
-    return filter
-
-
 def _arrays(record: ArrayRecord) -> Arrays:
     """The arrays of a record of Flower, by name."""
     return {name: array.numpy() for name, array in record.items()}
 
 
-def _released(made: CertifiedFilter, public: Mapping[str, str], old: Arrays, new: Arrays) -> dict[str, np.ndarray]:
+def _move_model(made: CertifiedFilter, public: Mapping[str, str], old: Arrays, new: Arrays) -> dict[str, np.ndarray]:
     """What was received, moved by the release of the update; ValueError unless it can be one, by names and shapes."""
     if set(old) != set(new):
         raise ValueError(f"arrays {sorted(new)} are sent back where {sorted(old)} were received: keep their names.")

@@ -449,6 +449,17 @@ def reasons(public: Mapping[str, str] | None) -> Mapping[str, str]:
     return named
 
 
+def require_account(filter: CertifiedFilter) -> CertifiedFilter:
+    """The filter, if a framework may run it in whatever process: of whole updates, counted on disk."""
+    filter.require_whole_updates()
+    if filter.account is None:
+        raise ValueError(
+            "account=None of a filter within a framework, which runs a site in several processes, one after the other "
+            "or at once: give an account on disk, on which all of them count."
+        )
+    return filter
+
+
 def _again(clip: float, settings: dict[str, object]) -> CertifiedFilter:
     return CertifiedFilter(clip, **settings)  # type: ignore[arg-type]
 

@@ -10,8 +10,7 @@ from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 
-from .adapters import require_account
-from .certified import CertifiedFilter, reasons
+from .certified import CertifiedFilter, reasons, require_account
 
 
 class CertifiedDXOFilter(Filter):
