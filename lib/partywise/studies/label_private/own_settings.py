@@ -15,12 +15,13 @@ from .settings import CaseSettings
 class OwnSettings(OwnRecords, CaseSettings):
     """Own data, whose features are public and whose labels are not.
 
-    positive : entry of the response that counts as 1, where the entries are not 0 and 1
+    response : column of the labels; positive : entry of the response that counts as 1, where the entries are not 0 and 1
     tables : the file of the features and that of the labels, matched by ``id``, where not one file has both
     response_party : the party whose file has the labels, where there are two tables
     match : what ids that one of two files lacks mean, ``refuse`` (an error) or ``common`` (those of both are used)
     """
 
+    response: str
     response_party: str | None = None
     positive: str | float | None = None
     match: Literal["refuse", "common"] = "refuse"
@@ -39,6 +40,11 @@ class OwnSettings(OwnRecords, CaseSettings):
             raise ValueError(f"response_party is {self.response_party!r}: the tables are of {' and '.join(names)}.")
         if any(self.id_of(one) is None for one in self.tables):
             raise ValueError("id is None: two tables are matched by ids; name their column.")
+
+    @property
+    def explained(self) -> dict[str, str]:
+        """The label."""
+        return {"response": self.response}
 
     @property
     def roles(self) -> tuple[FileBlock, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from ...datasets.own.columns import numbers_of, values
-from ...datasets.own.csv import TextTable, nearest
+from ...datasets.own.csv import TextTable
 from ...datasets.own.grammar import ColumnBlock
 from ...datasets.own.persons import number_persons
-from ...datasets.own.records.load import check_count, complete, contents, open_table, record_names, select_rows
+from ...datasets.own.records.clients import client_ids, client_rows, count_rows
+from ...datasets.own.records.load import contents
 from ...datasets.own.records.original import feature_rows, scale_of
-from ...datasets.own.records.persons import bounded, one_client_each
 from ...datasets.own.records.scale import clip_to_bounds, feature_names, features
 from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
@@ -30,7 +29,6 @@ from .own_settings import OwnSettings
 if TYPE_CHECKING:
     from ...experiment.study import MethodSpec
 
-LOG = logging.getLogger("partywise")
 SCALE = (
     "projection on a direction = constant + sum of coefficient times the column in its own units, nothing clipped; a "
     "level counts as 1 where the record has it. Only the space that all directions span is estimated: signs and turns "
@@ -74,47 +72,22 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Slicin
     return replace(
         shared,
         client_names=settings.party_names,
-        ids=np.array(_ids(clients, settings)),
+        ids=np.array(client_ids(clients, settings)),
         person=number_persons(persons),
     )
 
 
 def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     """Complete rows of every client, at most so many a person."""
-    whole = []
-    for block in settings.tables or (None,):
-        id = settings.id_of(block)
-        more = [settings.response, settings.party, id, settings.user]
-        wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
-        whole.append(complete(open_table(settings, block, texts, settings.file), wanted, settings))
-        record_names(whole[-1], id, several=False)
-    clients = whole if settings.tables else _split_by_party(whole[0], settings)
-    if settings.user is not None:
-        one_client_each([one.column(settings.user) for one in clients], settings.party_names, settings.user)
-    clients = [bounded(one, settings) for one in clients]
+    clients = client_rows(settings, texts)
     for name, one in zip(settings.party_names, clients, strict=True):
         if len(one.rows) < settings.least:
             raise DataMissing(
                 f"{one.file}: client {name!r} has {len(one.rows)} records where least is {settings.least}: lower "
                 "least, which sets delta, or leave the client out."
             )
-    total = sum(len(one.rows) for one in clients)
-    LOG.info("records: %d of %d clients", total, len(clients))
-    check_count(total, settings)
+    count_rows(clients, settings)
     return clients
-
-
-def _split_by_party(whole: TextTable, settings: OwnSettings) -> list[TextTable]:
-    """The rows of each client of one file."""
-    assert settings.party is not None
-    texts = whole.column(settings.party)
-    for text, line in zip(texts, whole.lines, strict=True):
-        if text not in settings.parties:
-            raise DataMissing(
-                f"{whole.file}: {settings.party} is {text!r} in row {line}: "
-                f"{nearest(text, settings.parties, 'parties are')}; correct it, or list it under parties."
-            )
-    return [select_rows(whole, [i for i, text in enumerate(texts) if text == name]) for name in settings.parties]
 
 
 def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray:
@@ -126,16 +99,6 @@ def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray
     if settings.response_bounds is None:
         return np.concatenate(raw)
     return clip_to_bounds(raw, settings.response_bounds, clients, settings.response, "response_bounds")
-
-
-def _ids(clients: Sequence[TextTable], settings: OwnSettings) -> list[str]:
-    """What records are called, with the client before where two clients use one name."""
-    keys, several = settings.id_names, len(settings.files) > 1
-    own = [record_names(one, id, several=several) for one, id in zip(clients, keys, strict=True)]
-    ids = [text for part in own for text in part]
-    if len(set(ids)) == len(ids):
-        return ids
-    return [f"{name}: {text}" for name, part in zip(settings.party_names, own, strict=True) for text in part]
 
 
 def owner_outputs(

@@ -6,27 +6,23 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ...checks import Count, Range, check_fields
-from ...datasets.own.grammar import check_party_names, increasing, twice
-from ...datasets.own.records.settings import OwnRecords
+from ...datasets.own.grammar import increasing, twice
+from ...datasets.own.records.settings import OwnClients
 from .settings import CaseSettings
-
-RESERVED = ("server",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnSettings(OwnRecords, CaseSettings):
+class OwnSettings(OwnClients, CaseSettings):
     """Own data of several clients, who hold different records of the same columns.
 
-    party, parties : of one file, the column that names the client of a row, and the entries of that column, in the
-        order in which clients take part
+    response : column that is explained
     edges, n_slices, response_bounds, levels : slices of the response: cuts, or equal parts of its range, or the entries
         of a category
     least : public bound from below on the records of every client, behind delta
     n_directions : d; n_shown : records that figures draw; screen : whether columns are screened first
     """
 
-    party: str | None = None
-    parties: tuple[str, ...] = ()
+    response: str
     edges: tuple[Annotated[float, Range()], ...] = ()
     response_bounds: tuple[float, float] | None = None
     n_slices: Annotated[int, Range(2)] | None = None
@@ -39,29 +35,13 @@ class OwnSettings(OwnRecords, CaseSettings):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        self.check_records(party=self.party)
-        self._check_files()
+        self.check_clients()
         self._check_slices()
         if self.n_directions > min(self.slices - 1, self.n_columns):
             raise ValueError(
                 f"n_directions is {self.n_directions}: {self.slices} slices of {self.n_columns} columns show at most "
                 f"{min(self.slices - 1, self.n_columns)}."
             )
-
-    def _check_files(self) -> None:
-        if self.tables:
-            for key in ("party", "parties"):
-                if getattr(self, key):
-                    given = getattr(self, key)
-                    raise ValueError(f"{key} is {given!r}: every table has its own party; leave it out.")
-            if (file := twice([one.file for one in self.tables])) is not None:
-                raise ValueError(f"tables has the file {file!r} twice: its records would count at two clients.")
-        elif self.party is None or not self.parties:
-            raise ValueError(
-                f"party is {self.party!r} and parties is {list(self.parties)}: name the column of the client, and "
-                "list its entries, which are public."
-            )
-        check_party_names("tables" if self.tables else "parties", self.party_names, RESERVED)
 
     def _check_slices(self) -> None:
         equal = self.response_bounds is not None or self.n_slices is not None
@@ -83,9 +63,15 @@ class OwnSettings(OwnRecords, CaseSettings):
             raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
 
     @property
-    def id_names(self) -> tuple[str | None, ...]:
-        """Name of the column of ids of every client."""
-        return tuple(self.id_of(one) for one in self.tables) or (self.id,) * len(self.parties)
+    def explained(self) -> dict[str, str]:
+        """The response."""
+        return {"response": self.response}
+
+    @property
+    def explained_entries(self) -> dict[str, tuple[object, ...]]:
+        """Two responses, or all levels."""
+        ends = self.response_bounds or (() if self.levels else (self.cuts[0] - 1.0, self.cuts[-1] + 1.0))
+        return {self.response: self.levels or ends}
 
     @property
     def cuts(self) -> tuple[float, ...]:
@@ -114,21 +100,3 @@ class OwnSettings(OwnRecords, CaseSettings):
     def screened(self) -> bool:
         """As the settings say."""
         return self.screen
-
-    @property
-    def party_names(self) -> tuple[str, ...]:
-        """The clients, in the order in which they take part."""
-        return tuple(one.party for one in self.tables) or self.parties
-
-    # How many records a client has is public, and another number at each.
-    rows_differ = True
-
-    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
-        """Keys of the files of the clients that take part, where they run apart; of one file each has its own rows."""
-        keys = [f"tables[{k}].file" for k in range(len(self.tables))] or ["file"] * len(self.parties)
-        return {name: (key,) for name, key in list(zip(self.party_names, keys, strict=True))[:n_parties]}
-
-    @property
-    def clients(self) -> int:
-        """Number of clients."""
-        return len(self.party_names)

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import DataMissing
-from ..csv import ELSEWHERE, TextTable, nearest, read_table
+from ..csv import ELSEWHERE, TextTable, read_table
 from ..grammar import PLAIN, FileBlock
+from ..records.clients import check_parties
 from ..records.load import complete
 from ..records.persons import bounded
 from .placeholders import PartyFiles, check_count, column_of, in_turn, own_content, text_of
@@ -39,20 +40,16 @@ def _own(settings: Any, mine: FileBlock | None, me: str, rows: Mapping[str, int]
     table = read_table(content, file, settings.text_of(mine))
     if settings.party is not None:
         _check_own_rows(settings, table, me)
-    more = [settings.response, settings.party, settings.id_of(mine), settings.user]
-    wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
+    wanted = settings.columns_read(settings.id_of(mine))
     check_count(len(bounded(complete(table, wanted, settings), settings).rows), me, file, rows)
     return content
 
 
 def _check_own_rows(settings: Any, table: TextTable, me: str) -> None:
     """DataMissing for a row of another client."""
-    for text, line in zip(table.column(settings.party), table.lines, strict=True):
-        if text not in settings.parties:
-            raise DataMissing(
-                f"{settings.file}: {settings.party} is {text!r} in row {line}: "
-                f"{nearest(text, settings.parties, 'parties are')}; correct it, or list it under parties."
-            )
+    texts = table.column(settings.party)
+    check_parties(table, texts, settings)
+    for text, line in zip(texts, table.lines, strict=True):
         if text != me:
             raise DataMissing(
                 f"{settings.file}: {settings.party} is {text!r} in row {line}, and this is the file of {me!r}: where "
@@ -67,10 +64,5 @@ def _text(settings: Any, name: str, n: int) -> bytes:
         if (column := getattr(settings, key)) is not None:
             columns[column] = [f"{name}, {key} {k}" for k in range(n)]
     columns |= {column.name: column_of(column, n) for column in settings.columns}
-    if settings.levels:
-        columns[settings.response] = in_turn(settings.levels, n)
-    elif settings.response_bounds is not None:
-        columns[settings.response] = in_turn(settings.response_bounds, n)
-    else:
-        columns[settings.response] = in_turn((settings.cuts[0] - 1.0, settings.cuts[-1] + 1.0), n)
+    columns |= {name: in_turn(entries, n) for name, entries in settings.explained_entries.items()}
     return text_of(columns)
