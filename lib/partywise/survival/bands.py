@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
+from ..randomness import stream
 from .curves import LARGEST_HAZARD, Curve, hazards
 from .tables import Table
 
 DRAWS = 2000
+# Address of the draws of largest deviations, which read no data.
+DEVIATIONS = 2000
 # Variance of a count that rounds a uniform number, which the noise of a whole-number release carries beside its own.
 ROUNDING_VARIANCE = 1 / 12
 
@@ -78,3 +82,13 @@ def _log_log(curve: Curve, covariance: np.ndarray, factor: float) -> Band:
         spread = np.exp(factor * se / np.where(whole, 1, np.abs(log)))
     lower = np.where(whole, np.exp(-factor * se), survival**spread)
     return Band(lower, np.where(whole, 1.0, survival ** (1 / spread)))
+
+
+def released_bands(table: Table, curves: Sequence[Curve], *, together: bool) -> list[Band]:
+    """Of each group's curve its intervals, or its simultaneous band: from what was released alone."""
+    bands = []
+    for group, curve in enumerate(curves):
+        covariance = log_survival_covariance(table.group(group))
+        rng = stream(DEVIATIONS, "largest deviations")
+        bands.append(simultaneous(curve, covariance, rng) if together else pointwise(curve, covariance))
+    return bands

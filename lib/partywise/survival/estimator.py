@@ -16,8 +16,7 @@ from ..federation.estimator import Estimator, Method, groups_of, numbers, vector
 from ..federation.parties import Party, split_rows
 from ..federation.secure_streams import Randomness
 from ..models.intervals import Intervals
-from ..randomness import stream
-from .bands import Band, log_survival_covariance, pointwise, simultaneous
+from .bands import Band
 from .certified.scores import survival
 from .curves import Curve
 from .exact import RankTest, StepCurve
@@ -43,9 +42,6 @@ from .protocols import (
     table,
 )
 from .records import scale
-
-# Address of the draws of largest deviations, which read no data.
-BANDS = 2000
 
 
 @dataclass(frozen=True)
@@ -241,25 +237,10 @@ class FederatedKaplanMeier(SurvivalEstimator):
         with np.errstate(divide="ignore"):
             self.cumulative_hazard_ = -np.log(self.survival_function_)
         self.event_table_ = None if found.table is None else found.table.cells
-        self.confidence_interval_ = self._bands(together=False)
-        self.confidence_band_ = self._bands(together=True)
+        self.confidence_interval_, self.confidence_band_ = (_ends(found.bands(together=one)) for one in (False, True))
         self.median_survival_time_ = [_median(curve) for curve in found.curves]
         self.logrank_: RankTest | None = found.log_rank
         return self
-
-    def _bands(self, *, together: bool) -> np.ndarray | None:
-        """Ends (A, m, 2) of intervals or bands."""
-        found = self.estimate_
-        if found.table is None:
-            return None
-        rows = []
-        for number, curve in enumerate(found.curves):
-            assert isinstance(curve, Curve)
-            covariance = log_survival_covariance(found.table.group(number))
-            rng = stream(BANDS, "largest deviations")
-            band: Band = simultaneous(curve, covariance, rng) if together else pointwise(curve, covariance)
-            rows.append(np.column_stack([np.append(1.0, band.lower), np.append(1.0, band.upper)]))
-        return np.stack(rows)
 
     def predict(self, times: ArrayLike) -> np.ndarray:
         """Survival (A, m) of each group.
@@ -547,6 +528,13 @@ def _codes(group: np.ndarray, known: list[object]) -> np.ndarray:
     if (codes < 0).any():
         raise ValueError(f"group holds a value that is not among groups={known}: declare every group.")
     return codes
+
+
+def _ends(bands: Sequence[Band]) -> np.ndarray | None:
+    """Ends (A, m, 2) of intervals or bands, from time 0 on."""
+    if not bands:
+        return None
+    return np.stack([np.column_stack([np.append(1.0, one.lower), np.append(1.0, one.upper)]) for one in bands])
 
 
 def _median(curve: Curve | StepCurve) -> float | None:

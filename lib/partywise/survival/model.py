@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from ..federation.folds import ProtocolSpec
+from .bands import Band, released_bands
 from .certified.scores import Model, Terms
 from .curves import Curve
 from .exact import RankTest, StepCurve
@@ -111,3 +112,10 @@ class Estimate:
     def standard_errors(self) -> np.ndarray | None:
         """Of the coefficients (p,)."""
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
+
+    def bands(self, *, together: bool) -> list[Band]:
+        """Of each released curve its 95 % intervals, or its band for all times together; none without a table."""
+        if self.table is None:
+            return []
+        curves = [curve for curve in self.curves if isinstance(curve, Curve)]
+        return released_bands(self.table, curves, together=together)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...randomness import stream
-from ...survival.bands import Band, log_survival_covariance, pointwise, simultaneous
 from ...survival.certified.scores import stopped_residuals
 from ...survival.curves import Curve
 from ...survival.exact import StepCurve
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
 POINTS, SHOWN = 500, 100
 LEVEL = 0.05
-# Address of the draws of largest deviations, which read no data.
-BANDS = 2000
 
 
 def metrics(
@@ -53,21 +49,8 @@ def estimate_measures(
         found |= SurvivalMeasures(
             logrank=test.statistic, logrank_p=p_value, rejected=None if p_value is None else p_value < LEVEL
         )
-    widths = [np.mean(band.upper - band.lower) / 2 for band in released_bands(estimate, together=False)]
+    widths = [np.mean(band.upper - band.lower) / 2 for band in estimate.bands(together=False)]
     return found | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
-
-
-def released_bands(estimate: Estimate, *, together: bool) -> list[Band]:
-    """Of each released curve its intervals, or its simultaneous band: from what was released alone."""
-    if estimate.table is None:
-        return []
-    bands = []
-    for group, curve in enumerate(estimate.curves):
-        assert isinstance(curve, Curve)
-        covariance = log_survival_covariance(estimate.table.group(group))
-        rng = stream(BANDS, "largest deviations")
-        bands.append(simultaneous(curve, covariance, rng) if together else pointwise(curve, covariance))
-    return bands
 
 
 def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
@@ -99,7 +82,7 @@ def _covered_curves(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
         return SurvivalMeasures()
     edges = estimate.table.edges[1:]
     truths = [np.interp(edges, data.true_times, truth) for truth in data.true_survival]
-    single, together = (released_bands(estimate, together=both) for both in (False, True))
+    single, together = (estimate.bands(together=both) for both in (False, True))
     return SurvivalMeasures(
         curve_coverage=float(np.mean([b.covers(t).mean() for b, t in zip(single, truths, strict=True)])),
         band_coverage=bool(np.all([b.covers(t).all() for b, t in zip(together, truths, strict=True)])),
@@ -144,7 +127,7 @@ def example_fits(estimate: Estimate, data: SurvivalData, train: np.ndarray, spec
     found = SurvivalExamples(curve_time=times, curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]))
     if estimate.curves:
         found |= SurvivalExamples(curve_survival=np.stack([curve.at(times) for curve in estimate.curves]))
-    bands = released_bands(estimate, together=True)
+    bands = estimate.bands(together=True)
     if bands and estimate.table is not None:
         edges = estimate.table.edges
         found |= SurvivalExamples(
