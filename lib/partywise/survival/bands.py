@@ -61,7 +61,10 @@ def pointwise(curve: Curve, covariance: np.ndarray, level: float = 0.95) -> Band
 
 
 def simultaneous(curve: Curve, covariance: np.ndarray, rng: np.random.Generator, level: float = 0.95) -> Band:
-    """A band that holds the true survival at all edges with probability ``level``: largest deviations are drawn."""
+    """A band that holds the true survival at all edges with probability ``level``: largest deviations are drawn.
+
+    Survival falls, so that no end of a band may rise: what later lower ends and earlier upper ends exclude is cut off.
+    """
     sd = np.sqrt(np.diag(covariance))
     scale = np.where(sd > 0, sd, 1)
     correlation = covariance / np.outer(scale, scale)
@@ -69,7 +72,8 @@ def simultaneous(curve: Curve, covariance: np.ndarray, rng: np.random.Generator,
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
     largest = np.abs(rng.standard_normal((DRAWS, len(sd))) @ root.T).max(axis=1)
-    return _log_log(curve, covariance, float(np.quantile(largest, level)))
+    band = _log_log(curve, covariance, float(np.quantile(largest, level)))
+    return Band(np.maximum.accumulate(band.lower[::-1])[::-1], np.minimum.accumulate(band.upper))
 
 
 def _log_log(curve: Curve, covariance: np.ndarray, factor: float) -> Band:
