@@ -15,7 +15,8 @@ from .settings import CaseSettings
 class OwnSettings(OwnRecords, CaseSettings):
     """Own data, whose features are public and whose labels are not.
 
-    response : column of the labels; positive : entry of the response that counts as 1, where the entries are not 0 and 1
+    response : column of the labels
+    positive : entry of the response that counts as 1, where the entries are not 0 and 1
     tables : the file of the features and that of the labels, matched by ``id``, where not one file has both
     response_party : the party whose file has the labels, where there are two tables
     match : what ids that one of two files lacks mean, ``refuse`` (an error) or ``common`` (those of both are used)

@@ -92,7 +92,7 @@ class OwnClients(OwnRecords):
 
     @property
     def explained_entries(self) -> Mapping[str, Sequence[object]]:
-        """Entries of the columns that are explained, made of public settings alone; other clients' stand-ins have them."""
+        """Entries that columns that are explained may have, from public settings, for stand-ins of other clients."""
         raise NotImplementedError
 
     def check_clients(self) -> None:
