@@ -51,6 +51,23 @@ def example_clients(folder: Path) -> None:
     write_csv(folder / "clinics.csv", header, rows)
 
 
+def example_hospitals(folder: Path) -> None:
+    """Months until relapse at three hospitals; follow-up ended with the study after 60 months, or before."""
+    rng, rows = stream(20240601, "example", "hospitals"), []
+    for hospital, patients, baseline in (("north", 240, 1.0), ("river", 200, 0.8), ("old town", 160, 1.25)):
+        for patient in range(patients):
+            age, stage = float(np.clip(rng.normal(62, 11), 25, 95)), int(rng.choice(3, p=[0.4, 0.35, 0.25]))
+            treated = rng.random() < 0.5
+            risk = baseline * np.exp(0.02 * (age - 62) + (0, 0.5, 1.1)[stage] - 0.6 * treated)
+            relapse, left = 60 * (rng.exponential() / risk) ** (1 / 1.2), rng.uniform(12, 96)
+            months = min(relapse, left, 60.0)
+            status = "relapse" if months == relapse else "censored"
+            row = [hospital, f"{hospital[0]}{patient:03d}", f"{months:.1f}", status, f"{age:.0f}"]
+            rows.append([*row, ("I", "II", "III")[stage], "yes" if treated else "no"])
+    header = ("hospital", "patient", "months", "status", "age", "stage", "treated")
+    write_csv(folder / "hospitals.csv", header, rows)
+
+
 if __name__ == "__main__":
-    for make in (example_labels, example_clients):
+    for make in (example_labels, example_clients, example_hospitals):
         make(ROOT / "config" / "example_data")

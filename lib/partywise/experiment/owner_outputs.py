@@ -85,8 +85,10 @@ def decode_report(content: np.ndarray) -> OwnerReport:
 # What of a model is estimated, by its keys; the rest is public.
 ESTIMATED = (
     *("intercept", "part_of_intercept", "constant", "coefficient", "mean", "operator"),
-    *("base", "threshold", "value", "values", "correlation", "covariance"),
+    *("base", "threshold", "value", "values", "correlation", "covariance", "estimate"),
 )
+# Those of them that are what their block is called.
+NAMED_BY_BLOCK = ("coefficient", "estimate")
 
 
 def feature_name(row: Mapping[str, object]) -> str:
@@ -100,7 +102,7 @@ def estimate_rows(model: Mapping[str, object], path: tuple[str, ...] = ()) -> It
         path = (*path, feature_name(model))
     for key, item in model.items():
         if key in ESTIMATED:
-            own, before = (path, "") if key == "coefficient" else ((*path, key.replace("_", " ")), f"{key}_")
+            own, before = (path, "") if key in NAMED_BY_BLOCK else ((*path, key.replace("_", " ")), f"{key}_")
             beside = _numbers(model.get(f"{before}noise_sd"), 1), _numbers(model.get(f"{before}interval"), 2)
             labels = model.get("columns")
             for index, number in np.ndenumerate(np.asarray(item, dtype=float)):

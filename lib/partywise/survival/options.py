@@ -11,6 +11,20 @@ from ..checks import CheckedFields, Count, Natural, Positive, Range, Share, chec
 Noise = Literal["shared", "local", "central"]
 # Covariates whose signs make cells, at most: 256 groups.
 MOST_SIGNS = 8
+# What users of other programs ask for, and why there is none.
+NOT_OFFERED = {
+    "entry": "left truncation is not offered: a record would be in two cells, where it enters and where it leaves, and "
+    "move the table by 2; count all times from one start and leave it out",
+    "strata": "strata are not offered; for curves of several groups declare these",
+}
+
+
+def refuse_not_offered(**given: object) -> None:
+    """ValueError for what is given and not offered, and why."""
+    for name, value in given.items():
+        if value is not None:
+            shown = f"{name} is {value!r}" if isinstance(value, str) else f"{name} is given"
+            raise ValueError(f"{shown}: {NOT_OFFERED[name]}.")
 
 
 @dataclass(frozen=True)

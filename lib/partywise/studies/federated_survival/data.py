@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -28,6 +28,7 @@ class SurvivalData:
     horizon, radius, edges : as of `PublicFacts`
     truth : (p,) true log hazard ratios of the scaled covariates, (0,) where unknown
     true_survival : (A, m) true survival at ``true_times`` (m,), both empty where unknown
+    ids : (n,) str, what the records of own data are called; persons : (n,) int, whose each is; both (0,) where unknown
     """
 
     times: np.ndarray
@@ -46,6 +47,8 @@ class SurvivalData:
     radius: float
     client_names: tuple[str, ...] = ()
     group_names: tuple[str, ...] = ()
+    ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
+    persons: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     @property
     def n_groups(self) -> int:
@@ -77,9 +80,21 @@ class SurvivalData:
         return [self.follow_up.of_group(group) for group in range(self.n_groups)]
 
     @cached_property
-    def pooled_fit(self) -> CoxFit:
-        """Cox regression of all records until the horizon, ties by Efron."""
-        return cox(self.follow_up)
+    def pooled_fit(self) -> CoxFit | None:
+        """Cox regression of all records until the horizon, ties by Efron; None where the likelihood has no maximum."""
+        try:
+            return cox(self.follow_up)
+        except ValueError:
+            return None
+
+    def n_protected(self, sizes: tuple[int, ...], unit: str, rows_per_user: int | None, *, together: bool) -> int:
+        """How many records, or persons, are at all clients together, or at the largest."""
+        numbers = list(sizes)
+        if unit == "user" and len(self.persons):
+            numbers = [len(np.unique(part)) for part in np.split(self.persons, np.cumsum(sizes)[:-1])]
+        elif unit == "user":
+            numbers = [-(-size // (rows_per_user or 1)) for size in sizes]
+        return sum(numbers) if together else max(numbers)
 
     def public(self) -> PublicFacts:
         """The part of the data set that is public."""

@@ -28,6 +28,10 @@ def metrics(
     found = estimate_measures(estimate, train, spec) | _curve_errors(estimate, data) | _covered_curves(estimate, data)
     if estimate.coefficients is not None:
         found |= _coefficient_errors(estimate.coefficients, estimate, data)
+    sizes = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
+    bound = getattr(spec.settings, "rows_per_user", None)
+    protected = data.n_protected(sizes, spec.study.unit, bound, together=_noise_together(spec))
+    found |= SurvivalMeasures(n_protected=protected)
     if data.covariates.shape[1]:
         found |= SurvivalMeasures(
             clip_share=float(np.mean(data.clip_mask)), stopped_share=_stopped_share(estimate, data)
@@ -38,11 +42,11 @@ def metrics(
 def estimate_measures(
     estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
 ) -> SurvivalMeasures:
-    """What follows from the estimate and public facts, without a record."""
-    found, facts = SurvivalMeasures.of(estimate.numbers), spec.public
-    sizes = facts.sizes(estimate.clients)  # type: ignore[attr-defined]
-    noise = getattr(spec.options, "noise", "shared")
-    found |= SurvivalMeasures(n_protected=max(sizes) if noise == "local" else sum(sizes))
+    """What follows from the estimate and public facts, without a record: how many persons there are is not public."""
+    found = SurvivalMeasures.of(estimate.numbers)
+    if spec.study.unit != "user":
+        sizes = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
+        found |= SurvivalMeasures(n_protected=sum(sizes) if _noise_together(spec) else max(sizes))
     if estimate.log_rank is not None:
         test = estimate.log_rank
         p_value = test.p_value
@@ -51,6 +55,11 @@ def estimate_measures(
         )
     widths = [np.mean(band.upper - band.lower) / 2 for band in estimate.bands(together=False)]
     return found | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
+
+
+def _noise_together(spec: MethodSpec[object, Spec, object]) -> bool:
+    """Whether one noise covers the records of all clients, where else each client has its own."""
+    return getattr(spec.options, "noise", "shared") != "local"
 
 
 def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
@@ -94,6 +103,8 @@ def _coefficient_errors(coefficients: np.ndarray, estimate: Estimate, data: Surv
     if not np.all(np.isfinite(coefficients)):
         return SurvivalMeasures(diverged=True)
     pooled = data.pooled_fit
+    if pooled is None:
+        return SurvivalMeasures()
     off = (coefficients - pooled.coefficients) / pooled.standard_errors
     rms = float(np.sqrt(np.mean(off**2)))
     none = float(np.sqrt(np.mean((pooled.coefficients / pooled.standard_errors) ** 2)))
@@ -121,10 +132,25 @@ def _stopped_share(estimate: Estimate, data: SurvivalData) -> float | None:
     return float(np.mean(hazards >= terms.stopped_at))
 
 
-def example_fits(estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: object) -> SurvivalExamples:
-    """Curves with their bands on 100 times, and log hazard ratios with their standard errors."""
+def example_fits(
+    estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+) -> SurvivalExamples:
+    """What the fit shows, beside the pooled curves and log hazard ratios, which nobody sees."""
     times = np.linspace(0, data.horizon, SHOWN)
-    found = SurvivalExamples(curve_time=times, curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]))
+    found = estimate_examples(estimate, train, spec)
+    found |= SurvivalExamples(curve_pooled=np.stack([curve.at(times) for curve in data.pooled_curves]))
+    if data.covariates.shape[1] and data.pooled_fit is not None:
+        pooled = data.pooled_fit
+        found |= SurvivalExamples(ratio_pooled=pooled.coefficients, ratio_pooled_error=pooled.standard_errors)
+    return found
+
+
+def estimate_examples(
+    estimate: Estimate, train: np.ndarray, spec: MethodSpec[object, Spec, object]
+) -> SurvivalExamples:
+    """Curves with their bands on 100 times, and log hazard ratios with their standard errors, without a record."""
+    times = np.linspace(0, spec.public.horizon, SHOWN)  # type: ignore[attr-defined]
+    found = SurvivalExamples(curve_time=times)
     if estimate.curves:
         found |= SurvivalExamples(curve_survival=np.stack([curve.at(times) for curve in estimate.curves]))
     bands = estimate.bands(together=True)
@@ -134,14 +160,6 @@ def example_fits(estimate: Estimate, data: SurvivalData, train: np.ndarray, spec
             curve_lower=np.stack([np.interp(times, edges, np.append(1.0, band.lower)) for band in bands]),
             curve_upper=np.stack([np.interp(times, edges, np.append(1.0, band.upper)) for band in bands]),
         )
-    if not data.covariates.shape[1]:
-        return found
-    pooled = _pooled(data)
-    found |= SurvivalExamples(ratio_pooled=pooled[0], ratio_pooled_error=pooled[1])
     if estimate.coefficients is not None and estimate.standard_errors is not None:
         found |= SurvivalExamples(ratio=estimate.coefficients, ratio_error=estimate.standard_errors)
     return found
-
-
-def _pooled(data: SurvivalData) -> tuple[np.ndarray, np.ndarray]:
-    return data.pooled_fit.coefficients, data.pooled_fit.standard_errors

@@ -6,12 +6,12 @@ figures are named here and live with their numerics; the pipeline imports what a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from ...checks import CheckedFields, Delta
 from ...errors import ConfigError
-from ...experiment.study import NO_NOISE, Figure, Protocol, Source, Study
+from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...survival.options import (
     MOST_SIGNS,
     GradientOptions,
@@ -23,6 +23,7 @@ from ...survival.options import (
     TableOptions,
 )
 from .measures import SurvivalExamples, SurvivalMeasures
+from .own_settings import OwnSettings
 from .settings import DatasetSettings, GeneratedSettings
 
 if TYPE_CHECKING:
@@ -77,12 +78,27 @@ def check(plan: Plan) -> None:
                 raise ConfigError(f"{where}.methods lists {label} with bins: the case has edges; give one of them.")
 
 
+FIRST = FirstRun(
+    methods={
+        "table": {"protocol": "table", "title": "certified table"},
+        "scores": {"protocol": "scores", "title": "certified scores"},
+        "pooled": {"protocol": "reference", "title": "pooled, no privacy"},
+    },
+    figures=("survival_curves", "hazard_ratios"),
+)
 STUDY = Study(
     __name__,
     title="Federated survival analysis",
     references="Published systems of federated survival analysis (docs/federated_survival.md)",
     spec=Spec,
-    sources={"generated": Source(GeneratedSettings), "dataset": Source(DatasetSettings)},
+    sources={
+        "generated": Source(GeneratedSettings),
+        "dataset": Source(DatasetSettings),
+        "table": replace(
+            Source.own(OwnSettings, "clients", first=FIRST, examples="metrics"),
+            draft=Lazy("partywise.datasets.own.drafts.follow_up:draft"),
+        ),
+    },
     methods={
         "reference": Protocol(ReferenceOptions, extra=("server",), release=NO_NOISE),
         "piecewise": Protocol(PiecewiseOptions, extra=("server",), release=NO_NOISE),
@@ -97,7 +113,7 @@ STUDY = Study(
     examples=SurvivalExamples,
     data_class="SurvivalData",
     figures={
-        "survival_curves": Figure("curves"),
+        "survival_curves": Figure("curves", records=True),
         "survival_error": Figure("errors"),
         "hazard_ratio_error": Figure("errors"),
         "hazard_ratios": Figure("ratios"),

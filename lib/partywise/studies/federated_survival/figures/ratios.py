@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import BLACK, empty, heading, legend_below, look, panels
+from ..own_settings import OwnSettings
 from ..tables import TABLES
 
 NONE = "No log hazard ratio is shown in this configuration."
@@ -19,9 +20,7 @@ def hazard_ratios(cube: xr.Dataset) -> Figure:
     """Log hazard ratios of scaled covariates with 95 % intervals, first replicate: a panel for each case. Of several
     targets the one nearest to 2. Black: the pooled Cox regression, which nobody sees.
     """
-    cases = (
-        [case for case in cases_of(cube, "coefficient_rms") if _targets(cube, case)] if "ratio_error" in cube else []
-    )
+    cases = [case for case in cases_of(cube, "iterations") if _targets(cube, case)] if "ratio_error" in cube else []
     if not cases:
         return empty(NONE)
     figure, axes = panels(1, len(cases), 3.8, 3.4)
@@ -30,8 +29,8 @@ def hazard_ratios(cube: xr.Dataset) -> Figure:
         rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
         for label, target in lines:
             style = look(cube, label)
-            if not rows:
-                known = np.isfinite(example_fit(found, "ratio_pooled", label, target))
+            known = np.isfinite(example_fit(found, "ratio", label, target))
+            if not rows and "ratio_pooled" in found:
                 rows.append(("pooled, no privacy", BLACK, *_pair(found, "ratio_pooled", label, target)))
             rows.append((f"{style.label}, ε = {target:g}", style.color, *_pair(found, "ratio", label, target)))
         places = np.arange(known.sum())[::-1]
@@ -54,7 +53,10 @@ def _pair(found: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np
 
 def _names(cube: xr.Dataset, case: str, count: int) -> list[str]:
     """Names of the covariates of a case."""
-    dataset = getattr(plan_behind(cube).cases[case].settings, "dataset", None)
+    settings = plan_behind(cube).cases[case].settings
+    if isinstance(settings, OwnSettings):
+        return [name for column in settings.columns for name in column.names]
+    dataset = getattr(settings, "dataset", None)
     return [one.name for one in TABLES[dataset].covariates] if dataset else [f"x{j + 1}" for j in range(count)]
 
 
