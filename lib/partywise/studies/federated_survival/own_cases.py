@@ -1,12 +1,12 @@
-"""The case of a person's own clients: files to a replicate, by the settings alone."""
+"""The case of a person's own clients: files to a replicate, and curves and log hazard ratios to take home."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -15,12 +15,25 @@ from ...datasets.own.csv import TextTable
 from ...datasets.own.persons import number_persons
 from ...datasets.own.records.clients import client_ids, client_rows, count_rows
 from ...datasets.own.records.load import contents
-from ...datasets.own.records.original import scale_of
+from ...datasets.own.records.original import feature_rows, scale_of
 from ...datasets.own.records.scale import feature_names, features
 from ...errors import DataMissing
+from ...experiment.owner_outputs import OwnerReport
+from ...models.intervals import Intervals
+from ...survival.bands import log_survival_covariance
+from ...survival.curves import Curve
+from ...survival.model import Estimate
 from .cases import of_records
 from .data import SurvivalData
 from .own_settings import OwnSettings
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+
+SCALE = (
+    "log hazard ratio = sum of coefficient times the column in its own units, clipped at its bounds; a level counts as "
+    "1 where the record has it. Hazards are those of a record in the middle of all bounds, halfway between levels."
+)
 
 
 class OwnDraw(TypedDict):
@@ -49,8 +62,8 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Surviv
     count_rows(clients, settings)
     columns, n = settings.columns, sum(len(one.rows) for one in clients)
     z = features(clients, columns, -1.0, clip=False) if columns else np.zeros((n, 0))
-    levels = (*settings.censored, *settings.events)
-    events = _concatenate(level_numbers(one, settings.event, levels) >= len(settings.censored) for one in clients)
+    levels = (*settings.censoring, *settings.events)
+    events = _concatenate(level_numbers(one, settings.event, levels) >= len(settings.censoring) for one in clients)
     groups = None
     if settings.group_by is not None:
         groups = _concatenate(level_numbers(one, settings.group_by, settings.groups) for one in clients).astype(int)
@@ -88,3 +101,76 @@ def _times(client: TextTable, name: str) -> np.ndarray:
 
 def _concatenate(parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate(list(parts))
+
+
+def owner_outputs(
+    estimate: Estimate, data: SurvivalData, train: np.ndarray, spec: MethodSpec[object, object, OwnSettings]
+) -> OwnerReport:
+    """Follow-up as it was read, and hazards against a record in the middle of all bounds, where these are estimated."""
+    columns = {"observed": data.times, "event": data.events.astype(float)}
+    if estimate.coefficients is not None:
+        columns["partial_hazard"] = np.exp(data.covariates @ estimate.coefficients)
+    return OwnerReport(data.ids, np.zeros(len(data.times), dtype=bool), columns, model(estimate, spec))
+
+
+def model(estimate: Estimate, spec: MethodSpec[object, object, OwnSettings]) -> dict[str, object]:
+    """Survival by group and time, with the interval of each and the band of all together; log hazard ratios."""
+    settings = spec.settings
+    found: dict[str, object] = {"kind": "survival analysis", "horizon": settings.end, "unit": settings.unit}
+    found["curves"] = [
+        {"name": name, **_summary(curve, settings.end), "survival": list(points)}
+        for name, curve, points in zip(
+            settings.groups or ("all records",), estimate.curves, _points(estimate), strict=False
+        )
+        if isinstance(curve, Curve)
+    ]
+    if estimate.log_rank is not None:
+        test = estimate.log_rank
+        found |= {"log-rank statistic": {"estimate": test.statistic}, "log-rank p-value": {"estimate": test.p_value}}
+    return found if estimate.coefficients is None else found | _ratios(estimate, settings)
+
+
+def _summary(curve: Curve, end: float) -> dict[str, object]:
+    half = curve.median
+    return {
+        f"restricted mean to {end:g}": {"estimate": curve.restricted_mean(end)},
+        "median": {"estimate": np.nan if half is None else half},
+    }
+
+
+def _points(estimate: Estimate) -> Iterator[Iterator[dict[str, object]]]:
+    """Of each curve its points after time 0: the interval of each, then the band of all together."""
+    single, together = (estimate.bands(together=both) for both in (False, True))
+    for group, (intervals, band) in enumerate(zip(single, together, strict=True)):
+        curve, cells = estimate.curves[group], estimate.table
+        assert isinstance(curve, Curve) and cells is not None
+        of_all, of_records = (log_survival_covariance(cells.group(group), noise=noise) for noise in (True, False))
+        sd = curve.survival[1:] * np.sqrt(np.maximum(np.diag(of_all - of_records), 0))
+        yield _rows(curve, intervals.lower, intervals.upper, band.lower, band.upper, sd)
+
+
+def _rows(curve: Curve, *columns: np.ndarray) -> Iterator[dict[str, object]]:
+    for time, value, lower, upper, low, high, sd in zip(curve.edges[1:], curve.survival[1:], *columns, strict=True):
+        common = {"estimate": value, "noise_sd": sd}
+        yield {"name": f"survival at {time:g}", **common, "interval": [lower, upper]}
+        yield {"name": f"survival at {time:g} within the band", **common, "interval": [low, high]}
+
+
+def _ratios(estimate: Estimate, settings: OwnSettings) -> dict[str, object]:
+    """Log hazard ratios in the units of the columns, and the hazard of each bin."""
+    slope = scale_of(settings.columns, -1.0).slope
+    assert estimate.coefficients is not None
+    coefficients = estimate.coefficients * slope
+    rows = [{**one, "coefficient": b} for one, b in zip(feature_rows(settings.columns), coefficients, strict=True)]
+    if (errors := estimate.standard_errors) is not None:
+        ends = Intervals(coefficients, errors * slope).bounds()
+        assert ends is not None
+        for row, error, both in zip(rows, errors * slope, ends, strict=True):
+            row |= {"standard_error": error, "interval": both}
+    found: dict[str, object] = {"scale": SCALE, "log_hazard_ratios": rows}
+    if estimate.model is not None and estimate.terms is not None:
+        edges, hazards = estimate.terms.edges, np.exp(estimate.model.log_hazards)
+        found["hazards"] = [
+            {"name": f"hazard to {end:g}", "estimate": hazard} for end, hazard in zip(edges[1:], hazards, strict=True)
+        ]
+    return found

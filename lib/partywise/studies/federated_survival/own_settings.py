@@ -17,7 +17,7 @@ class OwnSettings(OwnClients, CaseSettings):
     """Own records of several clients: how long each was followed, and whether that ended in the event.
 
     time : column of the follow-up, from its start on; event : column that says how it ended
-    events, censored : public entries of that column, those of the event and all others
+    events, censoring : public entries of that column, those of the event and all others
     horizon : public end of follow-up tau, in the unit of the times; because : where it comes from
     columns : covariates; none for curves alone
     group_by, groups : column that names the group of a record, and its public entries, of which curves are compared
@@ -29,7 +29,7 @@ class OwnSettings(OwnClients, CaseSettings):
     time: str
     event: str
     events: tuple[str, ...] = ("1",)
-    censored: tuple[str, ...] = ("0",)
+    censoring: tuple[str, ...] = ("0",)
     horizon: Positive | None = None
     because: str
     columns: tuple[ColumnBlock, ...] = ()
@@ -52,10 +52,10 @@ class OwnSettings(OwnClients, CaseSettings):
                 "horizon is None: give a public end of follow-up, from the plan of the study; the largest time is that "
                 "of a record."
             )
-        levels = (*self.events, *self.censored)
-        if not self.events or not self.censored or twice(levels) is not None:
+        levels = (*self.events, *self.censoring)
+        if not self.events or not self.censoring or twice(levels) is not None:
             raise ValueError(
-                f"events is {list(self.events)} and censored is {list(self.censored)}: give at least one entry of "
+                f"events is {list(self.events)} and censoring is {list(self.censoring)}: give at least one entry of "
                 f"{self.event!r} each, and none twice."
             )
         if (self.group_by is None) != (not self.groups) or len(self.groups) == 1 or twice(self.groups) is not None:
@@ -66,15 +66,15 @@ class OwnSettings(OwnClients, CaseSettings):
         super().__post_init__()
 
     @property
-    def explained(self) -> dict[str, str]:
+    def response_columns(self) -> dict[str, str]:
         """Time, event and group."""
         roles = {"time": self.time, "event": self.event}
         return roles if self.group_by is None else roles | {"group_by": self.group_by}
 
     @property
-    def explained_entries(self) -> dict[str, tuple[object, ...]]:
+    def response_entries(self) -> dict[str, tuple[object, ...]]:
         """Times until the horizon, and all entries that there may be."""
-        found = {self.time: (self.end / 2, self.end), self.event: (*self.events, *self.censored)}
+        found = {self.time: (self.end / 2, self.end), self.event: (*self.events, *self.censoring)}
         return found if self.group_by is None else found | {self.group_by: self.groups}
 
     @property

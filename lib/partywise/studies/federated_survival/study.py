@@ -97,6 +97,8 @@ STUDY = Study(
         "table": replace(
             Source.own(OwnSettings, "clients", first=FIRST, examples="metrics"),
             draft=Lazy("partywise.datasets.own.drafts.follow_up:draft"),
+            owner_outputs=Lazy("partywise.studies.federated_survival.own_cases:owner_outputs"),
+            model=Lazy("partywise.studies.federated_survival.own_cases:model"),
         ),
     },
     methods={

@@ -43,7 +43,7 @@ class OwnSettings(OwnRecords, CaseSettings):
             raise ValueError("id is None: two tables are matched by ids; name their column.")
 
     @property
-    def explained(self) -> dict[str, str]:
+    def response_columns(self) -> dict[str, str]:
         """The label."""
         return {"response": self.response}
 

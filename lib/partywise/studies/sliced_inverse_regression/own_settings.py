@@ -63,12 +63,12 @@ class OwnSettings(OwnClients, CaseSettings):
             raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
 
     @property
-    def explained(self) -> dict[str, str]:
+    def response_columns(self) -> dict[str, str]:
         """The response."""
         return {"response": self.response}
 
     @property
-    def explained_entries(self) -> dict[str, tuple[object, ...]]:
+    def response_entries(self) -> dict[str, tuple[object, ...]]:
         """Two responses, or all levels."""
         ends = self.response_bounds or (() if self.levels else (self.cuts[0] - 1.0, self.cuts[-1] + 1.0))
         return {self.response: self.levels or ends}

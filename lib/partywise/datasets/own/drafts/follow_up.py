@@ -24,7 +24,7 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
         "time": response_key(time, response),
         "event": Remark(event.name, "a guess: how follow-up ended"),
         "events": Ask(f"public: the entries of the event, in quotes; {entries}"),
-        "censored": Ask("public: all other entries"),
+        "censoring": Ask("public: all other entries"),
         "horizon": Ask(HORIZON),
         "because": Ask("where the horizon comes from"),
         **person_keys(found.whole),

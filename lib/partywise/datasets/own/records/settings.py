@@ -36,7 +36,7 @@ class OwnRecords(OwnFiles):
     needs_columns: ClassVar[bool] = True
 
     @property
-    def explained(self) -> dict[str, str]:
+    def response_columns(self) -> dict[str, str]:
         """Columns that are explained, by the keys that name them."""
         raise NotImplementedError
 
@@ -56,7 +56,7 @@ class OwnRecords(OwnFiles):
         if (again := twice(names)) is not None:
             raise ValueError(f"columns has {again!r} twice: list it once.")
         roles = dict[str, str]()
-        for key, other in (self.explained | {"id": self.id, "user": self.user} | taken).items():
+        for key, other in (self.response_columns | {"id": self.id, "user": self.user} | taken).items():
             if other is None:
                 continue
             check_name(key, other)
@@ -91,7 +91,7 @@ class OwnClients(OwnRecords):
     rows_differ: ClassVar[bool] = True
 
     @property
-    def explained_entries(self) -> Mapping[str, Sequence[object]]:
+    def response_entries(self) -> Mapping[str, Sequence[object]]:
         """Entries that columns that are explained may have, from public settings, for stand-ins of other clients."""
         raise NotImplementedError
 
@@ -134,7 +134,7 @@ class OwnClients(OwnRecords):
 
     def columns_read(self, id: str | None) -> list[str]:
         """Names of all columns that are read, of a file with this column of ids."""
-        more = [*self.explained.values(), self.party, id, self.user]
+        more = [*self.response_columns.values(), self.party, id, self.user]
         return [*(column.name for column in self.columns), *(name for name in more if name is not None)]
 
 

@@ -64,5 +64,5 @@ def _text(settings: Any, name: str, n: int) -> bytes:
         if (column := getattr(settings, key)) is not None:
             columns[column] = [f"{name}, {key} {k}" for k in range(n)]
     columns |= {column.name: column_of(column, n) for column in settings.columns}
-    columns |= {name: in_turn(entries, n) for name, entries in settings.explained_entries.items()}
+    columns |= {name: in_turn(entries, n) for name, entries in settings.response_entries.items()}
     return text_of(columns)
