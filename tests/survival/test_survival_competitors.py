@@ -131,7 +131,7 @@ def test_a_step_is_no_longer_than_its_limits_and_adds_momentum():
     small = ascent.ascend(np.array([[0.0, 0.0], [0.2, -0.1]]), np.array([6.0, 12.0]), 0.5, 0.8, found, 1.0)
     np.testing.assert_allclose(small[-1], [0.2 + 0.16 + 0.05, -0.1 - 0.08 + 0.1])
     np.testing.assert_allclose(ascent.average(np.arange(10.0).reshape(5, 2)), [7.0, 8.0])
-    assert ascent.public_rate(R, 0.8) == pytest.approx(2.7 / 7)
+    assert ascent.public_rate(R, 0.75) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_without_noise_each_comes_near_the_pooled_fit(moderate, indicators, name
     assert np.sqrt(np.mean(off(found, records) ** 2)) < limit
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("gradient", 1.1, 1.6), ("moments", 2.3, 4.2), ("cells", 1.5, 2.7)])
+@pytest.mark.parametrize(("name", "low", "high"), [("gradient", 1.0, 1.5), ("moments", 2.3, 4.2), ("cells", 1.5, 2.7)])
 def test_errors_at_epsilon_2_are_those_of_the_design(moderate, indicators, name, low, high):
     """Median over 12 draws, noise `central`; with half the noise, or twice as much, each is outside."""
     program, options = PROGRAMS[name]

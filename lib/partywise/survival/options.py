@@ -127,13 +127,13 @@ class GradientOptions(NoisyOptions):
     steps : T, of equal cost; the coefficients are the mean of the last half of them
     momentum : share of the last step that the next one adds
     rate : of a step, in units of the gradient over the number of events; None: by public numbers,
-        1.5 (1 + momentum) / (1 + R^2), as long as is stable for almost any covariates of length R
+        2 (1 + momentum) / (1 + R^2), the largest that is stable for any covariates of length R
     table_share : of the squared Gaussian-DP parameter, what the table takes
     bins : of table and hazard; stop : as of `ScoresOptions`
     """
 
     steps: Count = 20
-    momentum: Annotated[float, Range(0, 0.99)] = 0.8
+    momentum: Annotated[float, Range(0, 0.99)] = 0.75
     rate: Positive | None = None
     table_share: Share = 0.15
     bins: Annotated[int, Range(2)] = 6

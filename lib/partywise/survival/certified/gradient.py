@@ -13,13 +13,11 @@ from .scores import STEP_LIMITS, Baseline, Model, Terms, log_hazards, stopped_re
 
 # How far a step may move the level, and the coefficients in units of 1 / radius: what noise of few records asks for.
 LONGEST_LEVEL, LONGEST = 1.0, STEP_LIMITS[0]
-# Of the public rate: 2 would be the limit of stability where every record had the same covariates, of length R.
-STABILITY = 1.5
 
 
 def public_rate(radius: float, momentum: float) -> float:
-    """Rate of a step from public numbers: the curvature of D events is at most D (1 + R^2)."""
-    return STABILITY * (1 + momentum) / (1 + radius**2)
+    """The largest rate that is stable where the curvature of D events is D (1 + R^2), as large as it can be."""
+    return 2 * (1 + momentum) / (1 + radius**2)
 
 
 def gradients(records: Records, model: Model, terms: Terms) -> np.ndarray:
