@@ -24,8 +24,6 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
     "functional_boosting": {
         "simulated": ("simulated", {"n": 90, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}, [3], 8.0),
     },
-    # Of its trials the one that has covariates, which most of its protocols need.
-    "federated_survival": {"covariates": ("generated", {"n": 300, "effects": "moderate"}, [3], 1.0)},
     "label_private": {"generated": ("generated", {"n": 300, "k": 4}, [2], 1.0)},
     "vertical_glm": {
         "aligned": ("generated", {"n": 80, "p": 5}, [3], 1.0),
