@@ -7,19 +7,30 @@ failure.
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+from flwr.client import NumPyClient
+from flwr.client.mod import secaggplus_mod
 from flwr.clientapp import ClientApp
+from flwr.common import FitIns, bytes_to_ndarray, ndarrays_to_parameters
+from flwr.common.secure_aggregation.secaggplus_constants import RECORD_KEY_CONFIGS, RECORD_KEY_STATE, Key, Stage
+from flwr.common.secure_aggregation.secaggplus_utils import pseudo_rand_gen
+from flwr.compat.common import recorddict_compat
 from nvflare.apis.dxo import DXO, DataKind, from_shareable
 from nvflare.apis.fl_constant import FilterKey, FLContextKey, ReturnCode
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.utils.task_utils import apply_filters
 from nvflare.apis.workspace import Workspace
+from nvflare.app_common.aggregators.intime_accumulate_model_aggregator import InTimeAccumulateWeightedAggregator
+from nvflare.app_common.np.np_model_persistor import NPModelPersistor
+from nvflare.app_common.shareablegenerators.full_model_shareable_generator import FullModelShareableGenerator
+from nvflare.app_common.workflows.scatter_and_gather import ScatterAndGather
 from nvflare.fuel.utils.component_builder import ComponentBuilder
 from nvflare.job_config.api import FedJob, FilterType
 from nvflare.private.fed.app.fl_conf import create_privacy_manager
@@ -27,12 +38,14 @@ from nvflare.private.privacy_manager import Scope
 
 import documented
 from framework_layers import in_a_task
+from nvflare_trainer import Trainer
 from partywise.errors import BudgetExceeded
 from partywise.federation.account.chain import read_chain
 from partywise.filters.adapters import dxo_filter, flower_mod
 from partywise.filters.certified import CertifiedFilter
 
-PAGE = Path(__file__).parents[2] / "docs" / "certified_filter.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "certified_filter.md"
 ROUNDS, SECRET = 20, "patient 42"
 MODEL = {"weights": np.array([[0.5, -1.0], [2.0, 0.25]]), "intercept": np.array(-0.75)}
 PUBLIC = {"num-examples": "every client says 1", "lr": "a setting of the server"}
@@ -204,6 +217,69 @@ def test_sites_of_one_flower_app_have_their_own_account(tmp_path):
         assert refused(app(asked(), context(account=site))) == "not released: BudgetExceeded"
 
 
+class Constant(NumPyClient):
+    """A client of Flower's older kind, whose update is 30 in every entry."""
+
+    def fit(self, parameters, config):
+        return [np.asarray(array + 30.0) for array in parameters], 1, {"loss": 0.25}
+
+
+def masked_mean(apps) -> list[np.ndarray]:
+    """Mean of the models of two clients behind SecAgg+, as its server forms it; private masks are read from states."""
+    in_a_task()
+    contexts = {node: context() for node in apps}
+    scale = {Key.CLIPPING_RANGE: 64.0, Key.TARGET_RANGE: 1 << 22, Key.MOD_RANGE: 1 << 32, Key.MAX_WEIGHT: 1.0}
+    model = FitIns(ndarrays_to_parameters(list(MODEL.values())), {})
+
+    def ask(node, stage, **configs):
+        content = recorddict_compat.fitins_to_recorddict(model, keep_input=True)
+        content[RECORD_KEY_CONFIGS] = ConfigRecord({Key.STAGE: stage} | configs)
+        reply = apps[node](Message(content, dst_node_id=node, message_type="train"), contexts[node])
+        assert all(SECRET not in str(record) and "loss" not in record for record in reply.content.values())
+        return reply.content[RECORD_KEY_CONFIGS]
+
+    sizes = {Key.SAMPLE_NUMBER: 2, Key.SHARE_NUMBER: 2, Key.THRESHOLD: 2}
+    keys = {node: ask(node, Stage.SETUP, **sizes, **scale) for node in apps}
+    public = {str(node): [keys[node][Key.PUBLIC_KEY_1], keys[node][Key.PUBLIC_KEY_2]] for node in apps}
+    shares = {node: ask(node, Stage.SHARE_KEYS, **public) for node in apps}
+    total = None
+    for node, other in ((1, 2), (2, 1)):
+        sources = {Key.SOURCE_LIST: [other], Key.CIPHERTEXT_LIST: shares[other][Key.CIPHERTEXT_LIST]}
+        sent = ask(node, Stage.COLLECT_MASKED_VECTORS, **sources)[Key.MASKED_PARAMETERS]
+        vectors = [bytes_to_ndarray(one) for one in sent]
+        seed = contexts[node].state[RECORD_KEY_STATE]["rd_seed"]
+        masks = pseudo_rand_gen(seed, 1 << 32, [vector.shape for vector in vectors])
+        own = [vector.astype(object) - mask for vector, mask in zip(vectors, masks, strict=True)]
+        total = own if total is None else [one + more for one, more in zip(total, own, strict=True)]
+    values = [np.asarray(one % (1 << 32), dtype=float) for one in total][1:]
+    return [(value / (1 << 22) * 128.0 - 128.0) / 2 for value in values]
+
+
+def test_flowers_secure_aggregation_masks_the_release(tmp_path):
+    """The mod stands directly after ``secaggplus_mod``, before others: masks hide the release, nothing else leaves."""
+
+    def talkative(message, context, call_next):
+        reply = call_next(message, context)
+        reply.content["more"] = ConfigRecord({"site": SECRET})
+        return reply
+
+    def client(mu, node):
+        account = tmp_path / f"{node}-{mu}.jsonl"
+        made = CertifiedFilter(1.0, mu=mu, unit="user", budget=(1e10, 1e-5), owner="north", account=account)
+        mods = [
+            secaggplus_mod,
+            flower_mod(made, {"num_examples": "1", "code": "a constant", "message": "none"}),
+            talkative,
+        ]
+        return ClientApp(client_fn=lambda context: Constant().to_client(), mods=mods)
+
+    for mu, least, most in ((2.0**16, 0.0, 1e-3), (1.0, 1e-2, 12.0)):
+        mean = masked_mean({node: client(mu, node) for node in (1, 2)})
+        gaps = [np.abs(one - (array + 1 / np.sqrt(5))).max() for one, array in zip(mean, MODEL.values(), strict=True)]
+        assert least <= max(gaps) <= most
+        assert [paid(tmp_path / f"{node}-{mu}.jsonl") for node in (1, 2)] == [1, 1]
+
+
 # NVFlare.
 
 
@@ -301,6 +377,28 @@ def test_a_job_of_nvflare_carries_the_filter_to_its_site(account, tmp_path):
     assert from_shareable(component.process(result(), FLContext())).meta == {"NUM_STEPS_CURRENT_ROUND": 19}
     with pytest.raises(BudgetExceeded):
         component.process(result(), FLContext())
+
+
+def test_a_job_of_nvflare_ends_with_the_budget_of_a_site(tmp_path, monkeypatch):
+    """Three rounds by NVFlare's simulator, a process a site: the model moves by two releases, the third is refused."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(ROOT / folder) for folder in ("lib", "tests/support")))
+    job = FedJob(name="certified", min_clients=2)
+    job.set_app_packages(["partywise"])
+    job.to_server(NPModelPersistor(model=[[0.0, 0.0], [0.0, 0.0]]), id="persistor")
+    job.to_server(FullModelShareableGenerator(), id="shareable_generator")
+    job.to_server(InTimeAccumulateWeightedAggregator(expected_data_kind="WEIGHT_DIFF"), id="aggregator")
+    rounds = {"min_clients": 2, "num_rounds": 3, "wait_time_after_min_received": 0, "persistor_id": "persistor"}
+    job.to_server(ScatterAndGather(**rounds))
+    for site, left in (("site-1", 3), ("site-2", 2)):
+        job.to(Trainer(), site, tasks=["train"])
+        made = filter_on(tmp_path / f"{site}.jsonl", rounds=left, owner=site)
+        job.to(dxo_filter(made, STEPS), site, filter_type=FilterType.TASK_RESULT, tasks=["train"])
+    job.simulator_run(str(tmp_path / "work"))
+    assert [paid(tmp_path / f"{site}.jsonl") for site in ("site-1", "site-2")] == [3, 2]
+    log = (tmp_path / "work" / "server" / "log.txt").read_text()
+    assert "TASK_RESULT_FILTER_ERROR" in log and "Round 1 finished" in log and "Round 2 finished" not in log
+    model = np.load(next((tmp_path / "work" / "server").rglob("server.npy")))
+    assert model.shape == (2, 2) and len(set(model.ravel())) == 4 and np.abs(model).max() < 6 * 2 * made.sigma
 
 
 @pytest.mark.parametrize("adapter", [flower_mod, dxo_filter])

@@ -51,7 +51,9 @@ def flower_mod(
     The update is the difference of the arrays in the reply and those that were received, under the same names and in
     the same shapes. A reply with others, and one beyond the budget, becomes an error without data: that a client trains
     and fails is not hidden. The records of a reply keep their names. Plain strategies of Flower weigh replies by a
-    metric ``num-examples``: let the client reply 1, and name it as public.
+    metric ``num-examples``: let the client reply 1, and name it as public. Replies of the older `NumPyClient` need
+    ``num_examples``, ``code`` and ``message``. SecAgg+ cuts what it masks to its ``clipping_range``: take one of some
+    six ``sigma``.
 
     Written for Flower 1.42.
     """
