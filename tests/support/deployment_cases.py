@@ -14,6 +14,7 @@ from partywise.experiment.plans import plans
 from partywise.randomness import stream
 
 STUDIES = (
+    "federated_survival",
     "functional_boosting",
     "label_private",
     "sliced_inverse_regression",
@@ -41,6 +42,7 @@ class Apart:
         self.grid: dict[str, Any] = {"replicates": 1, "parties": [2], "folds": 1, "epsilon": [2.0]}
         self.network: dict[str, Any] = {"study": study, "case": "own", "method": "m", "mode": "experiment"}
         made = {"functional_boosting": curves, "label_private": labels, "sliced_inverse_regression": clients}
+        made["federated_survival"] = follow_up
         self.method: dict[str, Any] = {}
         made.get(study, columns)(self)
         self.network["parties"] = {
@@ -171,6 +173,31 @@ def clients(case: Apart) -> None:
     }
     case.spec, case.method = {"unit": "user"}, {"protocol": "certified"}
     case.network |= {"epsilon": 2.0, "rows": {"north": 80, "south": 60}}
+
+
+def follow_up(case: Apart) -> None:
+    """Patients of three hospitals, followed for up to 24 months."""
+    rng, header = stream(3, "apart", "follow-up"), ("patient", "months", "status", "age", "treated")
+    for place, n in (("north", 80), ("south", 60), ("west", 50)):
+        rows = []
+        for i in range(n):
+            age, treated = rng.uniform(40, 80), ("no", "yes")[int(rng.random() < 0.5)]
+            relapse = rng.exponential(20 * np.exp(-(age - 60) / 30 + 0.8 * (treated == "yes")))
+            months = min(relapse, rng.uniform(6, 40), 24.0)
+            rows.append([f"{place[0]}{i}", f"{months:.2f}", str(int(months == relapse)), f"{age:.0f}", treated])
+        case.files[place] = {f"{place}.csv": (header, rows)}
+    case.settings = {
+        "tables": [{"party": place, "file": f"{place}.csv"} for place in case.files],
+        "id": "patient",
+        "time": "months",
+        "event": "status",
+        "horizon": 24,
+        "because": "follow-up of the study",
+        "columns": [{"name": "age", "bounds": [40, 80]}, {"name": "treated", "levels": ["no", "yes"]}],
+    }
+    case.grid |= {"parties": [3], "epsilon": [8.0]}
+    case.spec, case.method = {"delta": 1e-4}, {"protocol": "scores"}
+    case.network |= {"epsilon": 8.0, "rows": {place: len(case.files[place][f"{place}.csv"][1]) for place in case.files}}
 
 
 def curves(case: Apart) -> None:

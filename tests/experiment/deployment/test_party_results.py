@@ -42,6 +42,7 @@ from verbs.crate import write
 
 # Certified methods, by study: options, who has all of the estimate, and who a part.
 METHODS: Mapping[str, tuple[dict[str, Any], list[str], list[str]]] = {
+    "federated_survival": ({}, ["server"], []),
     "functional_boosting": ({}, ["active"], ["upstream", "weather office"]),
     "label_private": ({}, ["shop"], []),
     "sliced_inverse_regression": ({}, ["server"], []),
@@ -60,6 +61,12 @@ POOLED = "nobody pools the records, to fit them or to compare with"
 PERSONS = "how many persons the records are of is not public"
 COUNTED = "the evaluator counts it, over all parties"
 UNDEFINED: Mapping[str, Mapping[str, str]] = {
+    "federated_survival": {
+        **dict.fromkeys(("km_error", "cumulative_hazard_error", "rmst_error", "coefficient_rms"), POOLED),
+        **dict.fromkeys(("coefficient_largest", "squared_error", "worse_than_zero"), POOLED),
+        **dict.fromkeys(("curve_pooled", "ratio_pooled", "ratio_pooled_error"), POOLED),
+        **dict.fromkeys(("clip_share", "stopped_share"), COUNTED),
+    },
     "functional_boosting": {
         **dict.fromkeys(("il2", "mape", "mape_left_out", "nrmse", "relative_error", "ril2", "rmse", "smape"), LOSSES),
         **dict.fromkeys(("wmape", "worse_than_mean", "in_sample"), LOSSES),

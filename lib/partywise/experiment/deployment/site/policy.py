@@ -24,7 +24,7 @@ from .settings import Site, SiteFile
 
 NAME = "site.yaml"
 # Arrays of a block that have a row for each record.
-RECORDS = ("X", "Y", "y")
+RECORDS = ("X", "Y", "y", "times", "events", "covariates", "groups")
 
 
 class SitePolicy(ReadPolicy):
@@ -118,7 +118,8 @@ class SitePolicy(ReadPolicy):
             raise self._error(
                 f"{n} own records train, and min_records is {self.site.min_records}", "bring more records"
             )
-        p = max(sum(len(one.columns) for one in part.run.parties), rows["X"].shape[1] if "X" in rows else 0)
+        own = [rows[key].shape[1] for key in ("X", "covariates") if key in rows]
+        p = max(sum(len(one.columns) for one in part.run.parties), *own, 0)
         if p > self.site.largest_p_over_n * n:
             raise self._error(
                 f"{p} columns on {n} own records that train are more than largest_p_over_n "
