@@ -88,11 +88,14 @@ def _log_log(curve: Curve, covariance: np.ndarray, factor: float) -> Band:
     return Band(lower, np.where(whole, 1.0, survival ** (1 / spread)))
 
 
-def released_bands(table: Table, curves: Sequence[Curve], *, together: bool) -> list[Band]:
-    """Of each group's curve its intervals, or its simultaneous band: from what was released alone."""
+def released_bands(table: Table, curves: Sequence[Curve], *, together: bool, noise: bool = True) -> list[Band]:
+    """Of each group's curve its intervals, or its simultaneous band: from what was released alone.
+
+    noise : whether the noise of privacy is counted
+    """
     bands = []
     for group, curve in enumerate(curves):
-        covariance = log_survival_covariance(table.group(group))
+        covariance = log_survival_covariance(table.group(group), noise=noise)
         rng = stream(DEVIATIONS, "largest deviations")
         bands.append(simultaneous(curve, covariance, rng) if together else pointwise(curve, covariance))
     return bands

@@ -113,9 +113,9 @@ class Estimate:
         """Of the coefficients (p,)."""
         return None if self.covariance is None else np.sqrt(np.diag(self.covariance))
 
-    def bands(self, *, together: bool) -> list[Band]:
+    def bands(self, *, together: bool, noise: bool = True) -> list[Band]:
         """Of each released curve its 95 % intervals, or its band for all times together; none without a table."""
         if self.table is None:
             return []
         curves = [curve for curve in self.curves if isinstance(curve, Curve)]
-        return released_bands(self.table, curves, together=together)
+        return released_bands(self.table, curves, together=together, noise=noise)

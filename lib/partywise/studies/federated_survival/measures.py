@@ -62,6 +62,9 @@ class SurvivalMeasures(Measures):
         "largest distance of the cumulative hazard from the pooled Nelson-Aalen curve, over 500 times and all groups"
     )
     curve_coverage: float | None = measure("share of edges at which the 95 % interval holds the true survival")
+    curve_coverage_of_sampling: float | None = measure(
+        "the same of intervals that leave the noise of privacy out, which are too short"
+    )
     band_coverage: bool | None = measure("1 if the 95 % band holds the true survival at all edges")
     half_width: float | None = measure("mean half width of the 95 % intervals of survival, over edges")
     logrank: float | None = measure("log-rank statistic of two groups, standard normal under equal hazards")

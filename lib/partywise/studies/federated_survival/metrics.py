@@ -92,8 +92,10 @@ def _covered_curves(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
     edges = estimate.table.edges[1:]
     truths = [np.interp(edges, data.true_times, truth) for truth in data.true_survival]
     single, together = (estimate.bands(together=both) for both in (False, True))
+    sampling = estimate.bands(together=False, noise=False)
     return SurvivalMeasures(
         curve_coverage=float(np.mean([b.covers(t).mean() for b, t in zip(single, truths, strict=True)])),
+        curve_coverage_of_sampling=float(np.mean([b.covers(t).mean() for b, t in zip(sampling, truths, strict=True)])),
         band_coverage=bool(np.all([b.covers(t).all() for b, t in zip(together, truths, strict=True)])),
     )
 

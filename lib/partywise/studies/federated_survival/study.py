@@ -119,6 +119,8 @@ STUDY = Study(
         "survival_error": Figure("errors"),
         "hazard_ratio_error": Figure("errors"),
         "hazard_ratios": Figure("ratios"),
+        "records_read": Figure("errors"),
+        "interval_coverage": Figure("errors"),
     },
     check=check,
 )

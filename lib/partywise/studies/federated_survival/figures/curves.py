@@ -8,28 +8,32 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import BLACK, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import BLACK, Look, empty, heading, legend_below, look, panels
 
 ARRAYS = ("curve_time", "curve_survival", "curve_lower", "curve_upper")
+# Curves that differ by no more are one.
+SAME = 1e-9
 NONE = "No survival curve is shown in this configuration."
 
 
 def survival_curves(cube: xr.Dataset) -> Figure:
-    """Released survival with its 95 % band for all times together, first replicate; a row for each case, a column for
-    each method. Black steps: the pooled Kaplan-Meier curve, which nobody sees. Of several targets the one nearest to 1.
+    """Released survival with its 95 % band for all times together, first replicate; a row for each case (those without
+    covariates, where there are any), a column for each method with a band, at the target nearest to 1. Black steps: the pooled Kaplan-Meier
+    curve, which nobody sees; dashed: other methods, where their curve is another one.
     """
-    cases = [case for case in cases_of(cube, "half_width") if _targets(cube, case)] if "curve_lower" in cube else []
-    if not cases:
-        return empty(NONE)
+    plan = plan_behind(cube)
+    cases = [case for case in cases_of(cube, "half_width") if "curve_lower" in cube and _targets(cube, case)]
+    cases = [case for case in cases if not plan.cases[case].settings.n_covariates] or cases
     shown = {case: _targets(cube, case) for case in cases}
+    if not shown:
+        return empty(NONE)
     columns = max(map(len, shown.values()))
-    figure, axes = panels(len(cases), columns, 3.0, 2.5, sharey="all")
+    figure, axes = panels(len(shown), columns, 4.2, 2.8, sharey="all")
     for ax in axes:
         ax.set_axis_off()
-    plan = plan_behind(cube)
-    for row, case in enumerate(cases):
+    for row, (case, targets) in enumerate(shown.items()):
         found, settings = example_fits_of(cube, case), plan.cases[case].settings
-        for column, (method, epsilon) in enumerate(shown[case]):
+        for column, (method, epsilon) in enumerate(targets):
             ax, style = axes[row * columns + column], look(cube, method)
             ax.set_axis_on()
             times, own, low, high = (example_fit(found, name, method, epsilon) for name in ARRAYS)
@@ -37,17 +41,31 @@ def survival_curves(cube: xr.Dataset) -> Figure:
             has_pooled = "curve_pooled" in found
             for group in np.flatnonzero(np.isfinite(own).all(axis=1)):
                 ax.fill_between(times, low[group], high[group], color=style.color, alpha=0.25, linewidth=0)
-                ax.plot(times, own[group], color=style.color, label="released, with 95 % band")
+                ax.plot(times, own[group], color=style.color, label=f"{style.label}, with 95 % band")
                 if has_pooled:
                     pooled = example_fit(found, "curve_pooled", method, epsilon)[group]
                     ax.step(times, pooled, color=BLACK, linewidth=0.9, where="post", label="pooled Kaplan-Meier")
-            ax.set_title(f"{title(cube, 'case', case)}\n{style.label}, ε = {epsilon:g}", fontsize=8)
+                    for other, curve in _other_curves(cube, case, pooled, group):
+                        ax.step(times, curve, "--", color=other.color, linewidth=0.9, where="post", label=other.label)
+            ax.set_title(f"{title(cube, 'case', case)}, ε = {epsilon:g}")
             ax.set_xlabel("time" if settings.unit == "1" else f"time, {settings.unit}")
             ax.set_ylim(0, 1.02)
         axes[row * columns].set_ylabel("survival")
     legend_below(figure, axes, 3)
     heading(figure, "Released survival curves, first replicate")
     return figure
+
+
+def _other_curves(cube: xr.Dataset, case: str, pooled: np.ndarray, group: int) -> list[tuple[Look, np.ndarray]]:
+    """Curves of methods without a band that differ from the pooled one."""
+    found, curves = example_fits_of(cube, case), []
+    for method in methods_of(cube, case):
+        targets = found["example_epsilon"].values[found["example_method"].values == method]
+        if len(targets) and not np.isfinite(targets).any():
+            curve = example_fit(found, "curve_survival", method, targets[0])[group]
+            if np.isfinite(curve).all() and np.abs(curve - pooled).max() > SAME:
+                curves.append((look(cube, method), curve))
+    return curves
 
 
 def _targets(cube: xr.Dataset, case: str) -> list[tuple[str, float]]:

@@ -1,7 +1,8 @@
-"""What privacy costs: errors of survival curves and of log hazard ratios against epsilon."""
+"""What privacy costs, what intervals cover and what is read: figures over epsilon, and shares of records."""
 
 from __future__ import annotations
 
+from ....experiment.plotting.bars import Bars
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
 
@@ -16,8 +17,34 @@ survival_error = Lines(
 hazard_ratio_error = Lines(
     "What privacy costs log hazard ratios",
     x="epsilon",
-    y=Axis({"coefficient_rms": "distance from the pooled fit,\nits standard errors (rms)"}, log=True),
+    y=(
+        Axis({"coefficient_rms": "distance from the pooled fit,\nits standard errors (rms)"}, log=True),
+        Axis(
+            {"squared_error": "squared distance, share of\nthe squared length"},
+            log=True,
+            levels={1.0: "log hazard ratios of 0"},
+        ),
+    ),
     none="No case with covariates in this configuration.",
     caption="Root mean square distance of log hazard ratios from those of the pooled Cox regression, in its standard "
-    "errors, against the target epsilon; a panel for each case. Means over {replicates}.",
+    "errors, and their squared distance as a share of the squared length of the pooled ones, of which log hazard ratios "
+    "of 0 have 1, against the target epsilon; a panel for each case. Means over {replicates}.",
+)
+interval_coverage = Lines(
+    "What 95 % intervals of survival cover",
+    x="epsilon",
+    y=(
+        Axis({"curve_coverage": "coverage, noise counted"}, percent=True, top=1, levels={0.95: "95 %"}),
+        Axis({"curve_coverage_of_sampling": "coverage, noise left out"}, percent=True, top=1, levels={0.95: "95 %"}),
+    ),
+    none="No case of generated records without covariates in this configuration.",
+    caption="Share of edges at which the 95 % interval holds the true survival: of intervals that count the noise of "
+    "privacy, and of those that leave it out. Means over {replicates}.",
+)
+records_read = Bars(
+    "Records that somebody can read off what crosses",
+    Axis("records_read", percent=True, bottom=0, top=1),
+    none="No case in this configuration in which shares of records are known.",
+    caption="Share of records whose covariates or exact time somebody can compute from the messages: the largest over "
+    "replicates, targets and numbers of parties.",
 )

@@ -39,7 +39,7 @@ def hazard_ratios(cube: xr.Dataset) -> Figure:
             ax.errorbar(ratio[known], at, xerr=FACTOR * error[known], fmt="o", markersize=3, color=color, label=words)
         ax.axvline(0, color=BLACK, linewidth=0.6)
         ax.set_yticks(places, _names(cube, case, int(known.sum())))
-        ax.set_xlabel("log hazard ratio, half width of the covariate")
+        ax.set_xlabel("log hazard ratio per half width")
         ax.set_title(title(cube, "case", case))
     legend_below(figure, axes, 3)
     heading(figure, "Log hazard ratios with 95 % intervals, first replicate")
