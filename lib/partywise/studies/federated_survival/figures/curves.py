@@ -17,9 +17,10 @@ NONE = "No survival curve is shown in this configuration."
 
 
 def survival_curves(cube: xr.Dataset) -> Figure:
-    """Released survival with its 95 % band for all times together, first replicate; a row for each case (those without
-    covariates, where there are any), a column for each method with a band, at the target nearest to 1. Black steps: the pooled Kaplan-Meier
-    curve, which nobody sees; dashed: other methods, where their curve is another one.
+    """Released survival with its 95 % band for all times together, first replicate, at the target nearest to 1.
+
+    A row for each case (those without covariates, where there are any), a column for each method with a band. Black
+    steps: the pooled Kaplan-Meier curve, which nobody sees; dashed: other methods, where their curve is another one.
     """
     plan = plan_behind(cube)
     cases = [case for case in cases_of(cube, "half_width") if "curve_lower" in cube and _targets(cube, case)]
@@ -39,7 +40,7 @@ def survival_curves(cube: xr.Dataset) -> Figure:
             times, own, low, high = (example_fit(found, name, method, epsilon) for name in ARRAYS)
             # Of parties that run apart nobody has it.
             has_pooled = "curve_pooled" in found
-            for group in np.flatnonzero(np.isfinite(own).all(axis=1)):
+            for group in np.flatnonzero(np.isfinite(own).all(axis=1)).tolist():
                 ax.fill_between(times, low[group], high[group], color=style.color, alpha=0.25, linewidth=0)
                 ax.plot(times, own[group], color=style.color, label=f"{style.label}, with 95 % band")
                 if has_pooled:

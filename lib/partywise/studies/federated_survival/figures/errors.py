@@ -27,8 +27,8 @@ hazard_ratio_error = Lines(
     ),
     none="No case with covariates in this configuration.",
     caption="Root mean square distance of log hazard ratios from those of the pooled Cox regression, in its standard "
-    "errors, and their squared distance as a share of the squared length of the pooled ones, of which log hazard ratios "
-    "of 0 have 1, against the target epsilon; a panel for each case. Means over {replicates}.",
+    "errors, and their squared distance as a share of the squared length of the pooled ones, which is 1 for log hazard "
+    "ratios of 0, against the target epsilon; a panel for each case. Means over {replicates}.",
 )
 interval_coverage = Lines(
     "What 95 % intervals of survival cover",
