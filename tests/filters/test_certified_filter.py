@@ -349,6 +349,7 @@ def test_what_is_refused_is_refused_by_type_and_shape_alone():
         with pytest.raises(error) as refused:
             made.arrays(update)
         assert secret not in str(refused.value) and "424242" not in str(refused.value)
+        assert ("holds no number" if error is ValueError else "'n'") in str(refused.value)
     with pytest.raises(ValueError, match="because"):
         made.arrays({"n": np.array([3]), "w": np.zeros(2)}, public={"n": " "})
     assert made.epsilon_spent == 0
@@ -363,7 +364,10 @@ def test_what_is_refused_is_refused_by_type_and_shape_alone():
         {"clip": math.inf},
         {"clip": math.nan},
         {"clip": 1e-200},
+        {"clip": 1.1e100},
         {"mu": -1.0},
+        {"mu": 2.0**17 + 1},
+        {"mu": 2.0**-17.1},
         {"mu": math.nan},
         {"unit": "label"},
         {"owner": ""},
@@ -486,8 +490,24 @@ def test_a_copy_counts_on_the_same_account_or_is_refused(tmp_path):
     made = pickle.loads(pickle.dumps(on_disk(tmp_path)))
     made.release(np.ones((4, 3)))
     assert on_disk(tmp_path).epsilon_spent == made.epsilon_spent > 0
-    with pytest.raises(CertificationError, match="a copy would count on its own"):
-        pickle.dumps(filter_of())
+    for other in (filter_of(), filter_of(rng=SecureRandom(), account=made.account)):
+        with pytest.raises(CertificationError, match="a copy would count on its own"):
+            pickle.dumps(other)
+
+
+def test_a_filter_says_where_it_counts(tmp_path):
+    assert repr(filter_of("user")) == (
+        "CertifiedFilter(clip=1, mu=0.0599381, unit='user', owner='north'; budget epsilon 1 at delta 1e-05, counted in "
+        "memory)"
+    )
+    assert repr(on_disk(tmp_path)).endswith(f"counted in {tmp_path / FILE})")
+
+
+def test_frameworks_run_what_counts_on_disk_and_takes_updates(tmp_path):
+    assert certified.require_account(made := on_disk(tmp_path, unit="user")) is made
+    for wrong, word in ((filter_of("user"), "account=None"), (on_disk(tmp_path), "unit='row'")):
+        with pytest.raises(ValueError, match=word):
+            certified.require_account(wrong)
 
 
 def forked_release(made, pipe) -> None:
