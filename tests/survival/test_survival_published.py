@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +11,20 @@ import pytest
 from forked import forked
 from partywise.federation.place_checks import PlacedRun, together
 from partywise.federation.run import Run
+from partywise.privacy.accountants.exact import Exact
+from partywise.privacy.accounting.calibration import gaussian_epsilon
+from partywise.privacy.accounting.compose import cost
 from partywise.survival import exact
 from partywise.survival.models import STRONG, Weibull
-from partywise.survival.options import EncryptedHistogramOptions, NoisedTimesOptions, NoisyGradientOptions
-from partywise.survival.protocols import encrypted_histogram, noised_times, noisy_gradient
-from partywise.survival.published import gradient_cox, histograms
+from partywise.survival.options import (
+    DpPropensityOptions,
+    EncryptedHistogramOptions,
+    NoisedTimesOptions,
+    NoisyGradientOptions,
+    TreeBreslowOptions,
+)
+from partywise.survival.protocols import dp_propensity, encrypted_histogram, noised_times, noisy_gradient, tree_breslow
+from partywise.survival.published import gradient_cox, hazard_tree, histograms, propensity
 from partywise.survival.published import noised_times as noised
 from partywise.survival.records import Records
 from survival_driver import fit, run_of, scaled
@@ -83,6 +93,10 @@ WAYS = [
     (noised_times.fit, NoisedTimesOptions(noise="gaussian", snr=10.0, seed=4)),
     (noised_times.fit, NoisedTimesOptions(noise="none")),
     (encrypted_histogram.fit, EncryptedHistogramOptions()),
+    (tree_breslow.fit, TreeBreslowOptions()),
+    (tree_breslow.fit, TreeBreslowOptions(range="all", levels=4)),
+    (dp_propensity.fit, DpPropensityOptions()),
+    (dp_propensity.fit, DpPropensityOptions(seed="own", treatment=4)),
 ]
 
 
@@ -92,7 +106,8 @@ def test_all_ways_to_run_are_one(records, program, options):
         return run_of(records, options, 3, 4.0)
 
     def described(estimate, run: Run) -> tuple[object, ...]:
-        shown = estimate.coefficients if estimate.coefficients is not None else estimate.curves[0].values
+        known = (estimate.coefficients, estimate.propensity, *(curve.values for curve in estimate.curves[:1]))
+        shown = next(value for value in known if value is not None)
         return shown.tobytes(), run.channel.transcript(), run.channel.ledger.digest
 
     plain, checked, apart = fresh(), fresh(), fresh()
@@ -160,3 +175,92 @@ def test_a_client_reads_the_others_who_are_alone_in_a_cell(records):
     total = np.sum([histograms.histograms(one, 7.0, bins) for one in own], axis=0)
     others = total - histograms.histograms(own[0], 7.0, bins)
     assert histograms.alone(own[0], 7.0, total) == int((others == 1).sum()) > 0
+
+
+def restated_leaves(records: Records, cutoff: float, levels: int, floor_share: float) -> np.ndarray:
+    """The published loop, word for word with its counters from 1, at coefficients of 0."""
+    order = np.argsort(records.times, kind="stable")
+    at_risk = np.arange(len(records), 0, -1)
+    rows = [i for i, row in enumerate(order) if records.events[row] and records.times[row] <= min(cutoff, 3000.0)]
+    time = [0.0, *(records.times[order[i]] for i in rows[1:])]
+    added = [0.0, *(min(1 / at_risk[i], 1 / (floor_share * len(records))) for i in rows[1:])]
+    counter = old = 1
+    found = []
+    for leaf in range(1, 2**levels + 1):
+        while time[counter - 1] < cutoff * leaf / 2**levels and counter < len(rows):
+            counter += 1
+        # old:(counter - 1) of R, which runs backwards where it is empty; position 0 holds nothing.
+        last = counter - 1
+        span = range(old, last + 1) if last >= old else range(last, old + 1)
+        found.append(sum(added[i - 1] for i in span if i >= 1))
+        old = counter
+    return np.array(found)
+
+
+@pytest.mark.parametrize("cutoff", [400.0, 900.0, 4000.0])
+def test_the_published_loop_loses_the_ends_and_doubles_empty_leaves(records, cutoff):
+    """Times stretched to five years: the last leaves lie after day 3,000 where the cutoff does."""
+    longer = Records(records.times * 5, records.events)
+    found = hazard_tree.leaf_sums(longer, np.zeros(0), cutoff, 5, 0.1, "published")
+    np.testing.assert_allclose(found, restated_leaves(longer, cutoff, 5, 0.1), atol=1e-14)
+    every = hazard_tree.leaf_sums(longer, np.zeros(0), cutoff, 5, 1e-9, "all")
+    happened = np.sort(longer.times[longer.events & (longer.times <= cutoff)])
+    at_risk = [int((longer.times > time).sum()) for time in happened]
+    # Tied events have risk sets of their own: at least those after them, and themselves.
+    assert every.sum() <= np.sum(1 / (np.array(at_risk) + 1)) and not np.allclose(every, found)
+
+
+def test_nodes_without_noise_add_up_to_the_leaves_before():
+    leaves = np.random.default_rng(2).random(32)
+    nodes = hazard_tree.noisy_nodes(leaves, 0.0, np.random.default_rng(1))
+    assert len(nodes) == 2**6 - 2
+    np.testing.assert_allclose(hazard_tree.hazards_of(nodes), np.cumsum(leaves), atol=1e-12)
+
+
+def test_without_noise_a_tree_of_all_events_is_the_hazard_at_the_ends_of_leaves(records):
+    done = fit(tree_breslow.fit, records, TreeBreslowOptions(range="all", levels=6, cutoff=500.0), 1)
+    (curve,) = done.estimate.curves
+    pooled = exact.nelson_aalen(exact.event_table(records, exact.event_times(records)))
+    np.testing.assert_allclose(-np.log(curve.values), pooled.at(curve.times), rtol=0.01)
+    assert done.bytes_of("tree") == [8 * (2**7 - 2)]
+    assert math.isinf(fit(tree_breslow.fit, records, TreeBreslowOptions(), 3, 3.0).total().epsilon_certified)
+
+
+PRINTED = {(0.1, 1e-3): 0.006, (1, 1e-3): 0.093, (5, 1e-3): 0.474, (10, 1e-3): 0.904, (10, 0.1): 0.245}
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PRINTED)
+def test_the_noise_of_the_propensity_model_is_for_more_steps_than_are_made(epsilon, delta):
+    """What 40 steps of fresh noise hold, for a record that is added or removed, at clients of 100."""
+    plan = propensity.Training()
+    z = propensity.noise_multiplier(plan, 100, epsilon, delta)
+    planned = 1000 * cost(mu=1 / z, rate=plan.planned_rate(100))
+    assert Exact(planned).epsilon(delta) <= epsilon
+    made = 40 * cost(mu=1 / z, rate=plan.sampled_rate(100))
+    assert Exact(made).epsilon(delta) == pytest.approx(PRINTED[epsilon, delta], rel=0.1)
+
+
+def test_own_seeds_are_certified_and_the_fixed_one_is_not(records):
+    options = DpPropensityOptions(seed="own")
+    made, every = (
+        fit(dp_propensity.fit, records, replace(options, steps=steps), 3, 1.0) for steps in ("published", "planned")
+    )
+    z = propensity.noise_multiplier(propensity.Training(), 100, 1.0, 1e-5)
+    for done, steps in ((made, 40), (every, 1000)):
+        assert done.estimate.numbers["iterations"] == steps
+        assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(2 * math.sqrt(steps) / z, 1e-5))
+    fixed = fit(dp_propensity.fit, records, DpPropensityOptions(), 3, 1.0)
+    assert math.isinf(fixed.total().epsilon_certified) and fixed.estimate.epsilon_claimed == 1.0
+
+
+def test_noise_of_the_fixed_seed_is_subtracted(records):
+    """Who knows the algorithm computes the noise of a round: it is that of the seed, whatever the client."""
+    plan = propensity.Training()
+    X, y = propensity.propensity_table(records.covariates[:100], 0)
+    z = propensity.noise_multiplier(plan, 100, 1.0, 1e-3)
+    sent = [
+        propensity.descend(X, y, np.zeros(6), plan, m, 1, np.random.default_rng(5), np.random.RandomState(42))
+        for m in (z, 0.0)
+    ]
+    known = plan.rate * np.random.RandomState(42).normal(0, z * plan.clip, 6) / plan.batch
+    np.testing.assert_allclose(sent[0] + known, sent[1], atol=1e-9)

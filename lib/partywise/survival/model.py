@@ -93,6 +93,7 @@ class Estimate:
         and noise
     path : (T + 1, p) coefficients after each round
     model, terms : released baseline and coefficients, and the bins that they are of
+    propensity : (p,) coefficients of a logistic model of a treatment among the covariates, intercept first
     numbers : further scalars of the fit
     """
 
@@ -106,6 +107,7 @@ class Estimate:
     path: np.ndarray | None = None
     model: Model | None = None
     terms: Terms | None = None
+    propensity: np.ndarray | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
 
     @property

@@ -260,3 +260,37 @@ class EncryptedHistogramOptions(CheckedFields):
 
     uses_epsilon = False
     places = ("aggregator",)
+
+
+@final
+@dataclass(frozen=True)
+class TreeBreslowOptions(CheckedFields):
+    """FDPCox: the cumulative hazard by a noisy tree of increments, at log hazard ratios of 0.
+
+    range : ``published``, the events that the package's loop adds; or ``all`` until the cutoff
+    levels : L; None: by public numbers, floor(log2(sum of min(n_k, n_k^2 epsilon^2)) / 2)
+    cutoff : end of the tree; None: the horizon
+    """
+
+    range: Literal["published", "all"] = "published"
+    levels: Annotated[int, Range(1, 16)] | None = None
+    cutoff: Positive | None = None
+
+    uses_epsilon = True
+
+
+@final
+@dataclass(frozen=True)
+class DpPropensityOptions(CheckedFields):
+    """FedECA: a logistic model of the treatment by clipped and noised gradients; what follows it there is in the clear.
+
+    treatment : number of the covariate that says it, from 0: whether it is above its centre; the others predict it
+    steps : ``published``, one epoch of batches a round, or as many as ``planned``, which the noise is for
+    seed : ``fixed``, noise from the public seed 42 at every client; or ``own``, which nobody else knows
+    """
+
+    treatment: Natural = 0
+    steps: Literal["published", "planned"] = "published"
+    seed: Literal["fixed", "own"] = "fixed"
+
+    uses_epsilon = True

@@ -10,6 +10,7 @@ from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
 from ...experiment.study import Lazy
 
 FDPCOX = Document("fdpcox", "FDPCox - noisy Cox gradients")
+FEDECA = Document("fedeca", "FedECA - external control arms")
 NVFLARE = Document("nvflare_km", "NVFlare - Kaplan-Meier under encryption")
 VANTAGE6 = Document("vantage6_km", "vantage6 - Kaplan-Meier with noised times")
 EXACT_COX = Document("exact_cox", "WebDISCO - exact federated Cox")
@@ -32,6 +33,16 @@ class GradientSettings(FollowUpSettings):
     steps: Count = 300
     c_beta: Positive = 3.0
     paths: Count = 20
+
+
+@dataclass(frozen=True)
+class PropensitySettings(FollowUpSettings):
+    """One step on one batch: C is 1, the multiplier that of the whole plan.
+
+    multiplier : of the noise
+    """
+
+    multiplier: Positive = 1.0
 
 
 _LEAKS = "partywise.studies.federated_survival.leaks:"
@@ -66,6 +77,16 @@ CLAIMS = (
         generate=Lazy(_NEIGHBOURS + "opposite_risk_sets"),
         published=_form("gradients", "published_gradients"),
         correction=_SCORES,
+    ),
+    Claim(
+        name="propensity_noise",
+        document=FEDECA,
+        title="propensity model - noise of a public seed",
+        remedy="noise that nobody knows",
+        settings=PropensitySettings,
+        generate=Lazy(_NEIGHBOURS + "opposite_labels"),
+        published=_form("gradient", "seeded_gradient"),
+        correction=_form("gradient", "secret_gradient"),
     ),
     Claim(
         name="risk_set_sums",

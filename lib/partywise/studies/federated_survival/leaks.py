@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...audits.exposure import Exposure, Task, Verdict
-from ...audits.pairs import GaussianPair, clear_exposure, gaussian_exposure
+from ...audits.exposure import Exposure, Task, Verdict, unproved_release
+from ...audits.pairs import ClearPair, GaussianPair, clear_exposure, gaussian_exposure
 from ...audits.worlds import World
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.mechanisms.integer import IntegerGaussian
 from ...privacy.statistics.bounded import Bounded, sum_certificate
+from ...randomness import mersenne_twister
 from ...survival.certified.scores import Model, Terms, contributions
 from ...survival.certified.whole import whole_cells, whole_scores
 from ...survival.exact import event_table, event_times, kaplan_meier, risk_sums
@@ -24,9 +25,10 @@ from ...survival.published.gradient_cox import (
 )
 from ...survival.published.histograms import histograms
 from ...survival.published.noised_times import add_noise
+from ...survival.published.propensity import PUBLIC_SEED, clipped_sum, with_intercept
 from ...survival.records import Records
 from ...survival.tables import cell_counts, equal_edges
-from .claims import FollowUpSettings, GradientSettings
+from .claims import FollowUpSettings, GradientSettings, PropensitySettings
 
 HORIZON = 1.0
 ROW = frozenset({"label", "features"})
@@ -126,6 +128,29 @@ def published_gradients(task: Task[GradientSettings]) -> Exposure:
     certificate = sum_certificate(float(bound), "all steps at the largest coefficients", "row", ROW)
     one_step = gaussian_exposure(task, lambda _: Bounded(gradient, certificate), noise)
     return replace(one_step, pairs=task.pairs(pair_of))
+
+
+def _gradient(world: World) -> np.ndarray:
+    """Sum of clipped gradients of a logistic model at 0, whose labels are the events."""
+    X = with_intercept(world.x[:, 1:])
+    return clipped_sum(X, world.y, np.zeros(X.shape[1]), 1.0)
+
+
+def seeded_gradient(task: Task[PropensitySettings]) -> Exposure:
+    """The gradient with noise from the seed that every party has: whoever has it subtracts the noise."""
+
+    def sent(world: World) -> np.ndarray:
+        exact = _gradient(world)
+        return exact + mersenne_twister(PUBLIC_SEED).normal(0, task.settings.multiplier, len(exact))
+
+    payload = unproved_release(sent(task.worst[0]), task.owner, "row", "noise of a public seed", task.noise())
+    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(sent(one), sent(other))))
+
+
+def secret_gradient(task: Task[PropensitySettings]) -> Exposure:
+    """The same with noise that nobody knows, for the whole batch: two records of length C, 2 C apart at most."""
+    certificate = sum_certificate(2.0, "2 C of clipped gradients", "row", ROW)
+    return gaussian_exposure(task, lambda world: Bounded(_gradient(world), certificate), 2.0 / task.mu)
 
 
 def risk_set_sums(task: Task[FollowUpSettings]) -> Exposure:

@@ -49,6 +49,9 @@ class SurvivalMeasures(Measures):
         better="lower",
         summary=True,
     )
+    treatment_accuracy: float | None = measure(
+        "share of records whose treatment a model of the other covariates tells", better="higher"
+    )
     coefficient_largest: float | None = measure(
         "largest distance of a log hazard ratio from the pooled one, in its standard errors"
     )

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...attacks.event_times import read_sums
 from ...survival.certified.scores import stopped_residuals
 from ...survival.curves import Curve
-from ...survival.exact import StepCurve
+from ...survival.exact import StepCurve, event_times, risk_sums
 from ...survival.model import Estimate
+from ...survival.options import EncryptedHistogramOptions, NoisyOptions, RiskSetsOptions
+from ...survival.published.histograms import histograms
+from ...survival.published.propensity import propensity_table
+from ...survival.records import Records
 from .data import SurvivalData
 from .measures import SurvivalExamples, SurvivalMeasures
 
@@ -32,6 +37,10 @@ def metrics(
     bound = getattr(spec.settings, "rows_per_user", None)
     protected = data.n_protected(sizes, spec.study.unit, bound, together=_noise_together(spec))
     found |= SurvivalMeasures(n_protected=protected)
+    found |= SurvivalMeasures(records_read=_records_read(estimate.clients, data, spec.options))
+    if estimate.propensity is not None:
+        X, treated = propensity_table(data.covariates, spec.options.treatment)  # type: ignore[attr-defined]
+        found |= SurvivalMeasures(treatment_accuracy=float(np.mean((X @ estimate.propensity > 0) == treated)))
     if data.covariates.shape[1]:
         found |= SurvivalMeasures(
             clip_share=float(np.mean(data.clip_mask)), stopped_share=_stopped_share(estimate, data)
@@ -132,6 +141,32 @@ def _stopped_share(estimate: Estimate, data: SurvivalData) -> float | None:
         return None
     _, hazards = stopped_residuals(data.records, model, terms)
     return float(np.mean(hazards >= terms.stopped_at))
+
+
+def _records_read(clients: int, data: SurvivalData, options: object) -> float | None:
+    """Share of records that somebody reads for certain; None where no attack is made."""
+    if isinstance(options, NoisyOptions):
+        return 0.0
+    parts = _client_records(clients, data)
+    if isinstance(options, RiskSetsOptions) and data.covariates.shape[1]:
+        times, zero = event_times(data.follow_up), np.zeros(data.covariates.shape[1])
+        sums = [risk_sums(own, times, zero) for own in parts]
+        return sum(len(read_sums(times, one.zeroth, one.first).covariates) for one in sums) / len(data.times)
+    if isinstance(options, RiskSetsOptions):
+        # Event times and tables: every event's time, and of censored records between which two events they end.
+        return float(np.mean(data.events))
+    if isinstance(options, EncryptedHistogramOptions) and clients > 1:
+        bins = int(np.ceil(data.times.max() / options.width))
+        own = np.array([histograms(part, options.width, bins) for part in parts])
+        others = own.sum(axis=0) - own
+        return float((others == 1).sum() / ((clients - 1) * len(data.times)))
+    return None
+
+
+def _client_records(clients: int, data: SurvivalData) -> list[Records]:
+    rows = np.split(np.arange(len(data.times)), np.cumsum(data.public().sizes(clients))[:-1])
+    every = data.records
+    return [Records(every.times[r], every.events[r], every.covariates[r], every.groups[r]) for r in rows]
 
 
 def example_fits(

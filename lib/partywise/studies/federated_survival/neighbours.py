@@ -40,6 +40,14 @@ def opposite_risk_sets(settings: GradientSettings, spec: object, rng_for: Rng, r
     return AuditData(x, y)
 
 
+def opposite_labels(settings: FollowUpSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+    """One record of length 1 whose label turns."""
+    x, y = _ordinary(settings, rng_for)
+    x[:2, 0, 1:] = np.eye(settings.p)[0]
+    y[0, 0], y[1, 0] = 1.0, 0.0
+    return AuditData(x, y)
+
+
 def another_record(settings: FollowUpSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """One record with opposite covariates and another exit: an event at once against one that outlives the horizon."""
     x, y = _ordinary(settings, rng_for)

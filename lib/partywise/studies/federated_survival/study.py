@@ -14,13 +14,18 @@ from ...errors import ConfigError
 from ...experiment.study import NO_NOISE, Figure, FirstRun, Lazy, Protocol, Source, Study
 from ...survival.options import (
     MOST_SIGNS,
+    DpPropensityOptions,
+    EncryptedHistogramOptions,
     GradientOptions,
+    NoisedTimesOptions,
+    NoisyGradientOptions,
     OneReleaseOptions,
     PiecewiseOptions,
     ReferenceOptions,
     RiskSetsOptions,
     ScoresOptions,
     TableOptions,
+    TreeBreslowOptions,
 )
 from .measures import SurvivalExamples, SurvivalMeasures
 from .own_settings import OwnSettings
@@ -31,6 +36,9 @@ if TYPE_CHECKING:
 
 # Regression on covariates from noisy sums.
 NOISY_COX = (ScoresOptions, GradientOptions, OneReleaseOptions)
+# Gradient steps on covariates, as published.
+PUBLISHED_STEPS = (NoisyGradientOptions, DpPropensityOptions)
+CONTINUOUS = "its noise is the published one, floating-point and partly without a proof"
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ def check(plan: Plan) -> None:
             raise ConfigError(f"{where}.folds is {case.folds}: nothing is held out, so it must be 1.")
         for label in case.methods:
             options, protocol = plan.methods[label].options, plan.methods[label].protocol_name
-            if isinstance(options, NOISY_COX) and settings.n_covariates == 0:
+            if isinstance(options, (*NOISY_COX, *PUBLISHED_STEPS)) and settings.n_covariates == 0:
                 raise ConfigError(
                     f"{where}.methods lists {label}: protocol {protocol} needs covariates, and the case has none."
                 )
@@ -74,6 +82,8 @@ def check(plan: Plan) -> None:
                     f"{where}.methods lists {label}: protocol cells takes at most {MOST_SIGNS} covariates, and the "
                     f"case has {settings.n_covariates}."
                 )
+            if isinstance(options, TreeBreslowOptions) and settings.groups:
+                raise ConfigError(f"{where}.methods lists {label}: a tree is of one group, and the case has several.")
             if settings.edges and getattr(options, "bins", None) not in (None, 8):
                 raise ConfigError(f"{where}.methods lists {label} with bins: the case has edges; give one of them.")
 
@@ -110,6 +120,11 @@ STUDY = Study(
         "gradient": Protocol(GradientOptions, extra=("server",), file="competitors.gradient"),
         "moments": Protocol(OneReleaseOptions, extra=("server",), file="competitors.moments"),
         "cells": Protocol(OneReleaseOptions, extra=("server",), file="competitors.cells"),
+        "noisy_gradient": Protocol(NoisyGradientOptions, extra=("server",), release=CONTINUOUS),
+        "tree_breslow": Protocol(TreeBreslowOptions, extra=("server",), release=CONTINUOUS),
+        "dp_propensity": Protocol(DpPropensityOptions, extra=("server",), release=CONTINUOUS),
+        "noised_times": Protocol(NoisedTimesOptions, extra=("server",), release=NO_NOISE),
+        "encrypted_histogram": Protocol(EncryptedHistogramOptions, extra=("server",), release=NO_NOISE),
     },
     measures=SurvivalMeasures,
     examples=SurvivalExamples,

@@ -1,0 +1,112 @@
+"""Protocol: a logistic model of the treatment, by rounds of clipped and noised gradient steps at every client.
+
+Source: FedECA (state 135f89e; Nature Communications 16:7496), its propensity model; the Cox sums and event tables that
+follow it there are in the clear (`risk_sets`).
+
+What is protected: each record, against everybody but its client, as far as the noise goes: with the fixed seed nothing,
+since whoever knows the algorithm subtracts it; with seeds of the clients' own what the steps made cost, for a record
+that is replaced and without the gain by sampling, which is proved for records that are added or removed.
+
+Message                 from, to          payload
+coefficients, by round  server, clients   made of the models so far
+model, by round         clients, server   `Release` (p), or `Clear` of rows with the fixed seed
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...federation.payloads import Payload
+from ...federation.run import Run
+from ...privacy.accounted_values import AccountedValue, Clear
+from ...privacy.ledger.event import EventProfile
+from ...privacy.mechanisms.release import Release, Terms, charge_and_draw, derive
+from ...privacy.statistics.bounded import Bounded, sum_certificate
+from ...privacy.strata import cell_of
+from ...randomness import Rng, mersenne_twister
+from ..model import Estimate, PublicFacts
+from ..options import DpPropensityOptions
+from ..published.propensity import PUBLIC_SEED, Training, descend, noise_multiplier, propensity_table
+from .common import SERVER, local_rows, sizes_of
+
+ROW = frozenset(("label", "features"))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows before the fit."""
+
+    options: DpPropensityOptions
+    training: Training
+    epsilon: float
+    delta: float
+
+    def multiplier(self, size: int) -> float:
+        """Noise of a step in units of C."""
+        return noise_multiplier(self.training, size, self.epsilon, self.delta)
+
+    def steps(self, size: int) -> int:
+        """Steps of a client in a round."""
+        return self.training.steps_of_round(size, self.options.steps)
+
+
+def local_model(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Release | Clear:
+    """The client's coefficients after its steps of a round."""
+    records, training = local_rows(client), plan.training
+    X, y = propensity_table(records.covariates, plan.options.treatment)
+    size = len(records)
+    multiplier, steps, batches = plan.multiplier(size), plan.steps(size), rng_for("batches", client.name, number)
+    if plan.options.seed == "fixed":
+        noise = mersenne_twister(PUBLIC_SEED)
+        # The generator goes on from round to round: what earlier ones took of it.
+        noise.standard_normal(number * steps * X.shape[1])
+        return Clear(descend(X, y, at, training, multiplier, steps, batches, noise), units=("row",), owner=client.name)
+    rng = rng_for("noise", client.name, number)
+
+    def draw() -> np.ndarray:
+        return descend(X, y, at, training, multiplier, steps, batches, rng)
+
+    # A replaced record moves a sum of clipped gradients by 2 C; which records are in a batch ignores the data.
+    certificate = sum_certificate(2 * training.clip, "sum of clipped gradients of a batch", "row", ROW)
+    bounded = Bounded(at, certificate, cell_of("clients", client.name))
+    profile: EventProfile = {"mu": 2 / multiplier if multiplier else math.inf, "count": steps}
+    terms: Terms = {"release_id": f"model {number} of {client.name}"}
+    return charge_and_draw(bounded, profile, "gaussian", draw, client.name, terms, rng)
+
+
+def server_coefficients(models: Sequence[np.ndarray], parts: Sequence[AccountedValue], number: int) -> Payload:
+    """The mean of the clients' models."""
+    return derive(np.mean(models, axis=0), parts, name=f"coefficients {number}", owner=SERVER)
+
+
+def server_answer(models: Sequence[np.ndarray], plan: Plan, sizes: Sequence[int]) -> Estimate:
+    """Coefficients of the treatment, intercept first."""
+    steps = max(plan.training.rounds * plan.steps(size) for size in sizes)
+    sd = max(plan.multiplier(size) for size in sizes) * plan.training.clip
+    return Estimate(
+        plan.epsilon,
+        len(sizes),
+        propensity=np.mean(models, axis=0),
+        numbers={"iterations": steps, "noise_sd": sd, "times_sent": 0},
+    )
+
+
+def fit(run: Run) -> Estimate:
+    """Rounds of local steps and averaging from 0."""
+    facts: PublicFacts = run.spec.public
+    treatment = run.spec.options.treatment
+    if not treatment < facts.covariates:
+        raise ValueError(f"treatment is {treatment}: it must number one of the {facts.covariates} covariates, from 0.")
+    plan, sizes = Plan(run.spec.options, Training(), run.epsilon, run.spec.study.delta), sizes_of(run)
+    at = np.zeros(facts.covariates)
+    models = run.gather(run.parties, SERVER, "model 0", local_model, at, plan, 0, run.rng_for)
+    for number in range(1, plan.training.rounds):
+        parts = run.received(SERVER, f"model {number - 1}")
+        at = run.broadcast(SERVER, run.parties, f"coefficients {number}", server_coefficients, models, parts, number)
+        models = run.gather(run.parties, SERVER, f"model {number}", local_model, at, plan, number, run.rng_for)
+    return run.at(SERVER, server_answer, models, plan, sizes)
