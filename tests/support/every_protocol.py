@@ -48,6 +48,13 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
 # Protocols that the default configuration has no method of.
 MORE: dict[str, dict[str, Any]] = {
     "functional_boosting": {"roundwise": {"protocol": "roundwise"}, "central": {"protocol": "central"}},
+    "federated_survival": {
+        "noisy_gradient": {"protocol": "noisy_gradient", "steps": 12},
+        "tree_breslow": {"protocol": "tree_breslow"},
+        "dp_propensity": {"protocol": "dp_propensity", "seed": "own"},
+        "noised_times": {"protocol": "noised_times"},
+        "encrypted_histogram": {"protocol": "encrypted_histogram", "width": 0.1},
+    },
 }
 # Options that cost time, at most so large where a method gives them; those of the audit also where it does not.
 AUDIT = {"draws": 2000, "trials": 3, "canaries": 50}
