@@ -258,9 +258,7 @@ def test_noise_of_the_fixed_seed_is_subtracted(records):
     plan = propensity.Training()
     X, y = propensity.propensity_table(records.covariates[:100], 0)
     z = propensity.noise_multiplier(plan, 100, 1.0, 1e-3)
-    sent = [
-        propensity.descend(X, y, np.zeros(6), plan, m, 1, np.random.default_rng(5), np.random.RandomState(42))
-        for m in (z, 0.0)
-    ]
+    noise = [propensity.normal_noise(sd, np.random.RandomState(42)) for sd in (z, 0.0)]
+    sent = [propensity.descend(X, y, np.zeros(6), plan, 1, np.random.default_rng(5), one) for one in noise]
     known = plan.rate * np.random.RandomState(42).normal(0, z * plan.clip, 6) / plan.batch
     np.testing.assert_allclose(sent[0] + known, sent[1], atol=1e-9)

@@ -9,12 +9,12 @@ that is replaced and without the gain by sampling, which is proved for records t
 
 Message                 from, to          payload
 coefficients, by round  server, clients   made of the models so far
-model, by round         clients, server   `Release` (p), or `Clear` of rows with the fixed seed
+model, by round         clients, server   made of a `Release` (p) for each step, or `Clear`
+                                          of rows with the fixed seed
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,14 +24,14 @@ from ...federation.parties import Party
 from ...federation.payloads import Payload
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear
-from ...privacy.ledger.event import EventProfile
-from ...privacy.mechanisms.release import Release, Terms, charge_and_draw, derive
+from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.bounded import Bounded, sum_certificate
 from ...privacy.strata import cell_of
 from ...randomness import Rng, mersenne_twister
 from ..model import Estimate, PublicFacts
 from ..options import DpPropensityOptions
-from ..published.propensity import PUBLIC_SEED, Training, descend, noise_multiplier, propensity_table
+from ..published.propensity import PUBLIC_SEED, Training, descend, noise_multiplier, normal_noise, propensity_table
 from .common import SERVER, local_rows, sizes_of
 
 ROW = frozenset(("label", "features"))
@@ -46,37 +46,39 @@ class Plan:
     epsilon: float
     delta: float
 
-    def multiplier(self, size: int) -> float:
-        """Noise of a step in units of C."""
-        return noise_multiplier(self.training, size, self.epsilon, self.delta)
+    def sd(self, size: int) -> float:
+        """Standard deviation of the noise of a step."""
+        return self.training.clip * noise_multiplier(self.training, size, self.epsilon, self.delta)
 
     def steps(self, size: int) -> int:
         """Steps of a client in a round."""
         return self.training.steps_of_round(size, self.options.steps)
 
 
-def local_model(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Release | Clear:
+def local_model(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Payload:
     """The client's coefficients after its steps of a round."""
     records, training = local_rows(client), plan.training
     X, y = propensity_table(records.covariates, plan.options.treatment)
     size = len(records)
-    multiplier, steps, batches = plan.multiplier(size), plan.steps(size), rng_for("batches", client.name, number)
+    sd, steps, batches = plan.sd(size), plan.steps(size), rng_for("batches", client.name, number)
     if plan.options.seed == "fixed":
         noise = mersenne_twister(PUBLIC_SEED)
         # The generator goes on from round to round: what earlier ones took of it.
         noise.standard_normal(number * steps * X.shape[1])
-        return Clear(descend(X, y, at, training, multiplier, steps, batches, noise), units=("row",), owner=client.name)
-    rng = rng_for("noise", client.name, number)
-
-    def draw() -> np.ndarray:
-        return descend(X, y, at, training, multiplier, steps, batches, rng)
-
+        model = descend(X, y, at, training, steps, batches, normal_noise(sd, noise))
+        return Clear(model, units=("row",), owner=client.name)
     # A replaced record moves a sum of clipped gradients by 2 C; which records are in a batch ignores the data.
     certificate = sum_certificate(2 * training.clip, "sum of clipped gradients of a batch", "row", ROW)
-    bounded = Bounded(at, certificate, cell_of("clients", client.name))
-    profile: EventProfile = {"mu": 2 / multiplier if multiplier else math.inf, "count": steps}
-    terms: Terms = {"release_id": f"model {number} of {client.name}"}
-    return charge_and_draw(bounded, profile, "gaussian", draw, client.name, terms, rng)
+    stratum, rng, mechanism = cell_of("clients", client.name), rng_for("noise", client.name, number), Gaussian(sigma=sd)
+    parts: list[Release] = []
+
+    def release(total: np.ndarray) -> np.ndarray:
+        name = f"gradient {number * steps + len(parts)} of {client.name}"
+        parts.append(mechanism(Bounded(total, certificate, stratum), rng, owner=client.name, release_id=name))
+        return np.asarray(parts[-1].value)
+
+    model = descend(X, y, at, training, steps, batches, release)
+    return derive(model, parts, name=f"model {number} of {client.name}", owner=client.name)
 
 
 def server_coefficients(models: Sequence[np.ndarray], parts: Sequence[AccountedValue], number: int) -> Payload:
@@ -87,12 +89,11 @@ def server_coefficients(models: Sequence[np.ndarray], parts: Sequence[AccountedV
 def server_answer(models: Sequence[np.ndarray], plan: Plan, sizes: Sequence[int]) -> Estimate:
     """Coefficients of the treatment, intercept first."""
     steps = max(plan.training.rounds * plan.steps(size) for size in sizes)
-    sd = max(plan.multiplier(size) for size in sizes) * plan.training.clip
     return Estimate(
         plan.epsilon,
         len(sizes),
         propensity=np.mean(models, axis=0),
-        numbers={"iterations": steps, "noise_sd": sd, "times_sent": 0},
+        numbers={"iterations": steps, "noise_sd": max(map(plan.sd, sizes)), "times_sent": 0},
     )
 
 

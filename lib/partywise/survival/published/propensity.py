@@ -7,7 +7,7 @@ calibrated for every planned step; the loop makes one epoch of batches a round. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, inf, sqrt
@@ -23,7 +23,7 @@ PUBLIC_SEED = 42
 BISECTIONS = 30
 
 Steps = Literal["published", "planned"]
-Noise = np.random.Generator | np.random.RandomState
+AddNoise = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -91,36 +91,38 @@ def descend(
     y: np.ndarray,
     start: np.ndarray,
     plan: Training,
-    multiplier: float,
     steps: int,
     batches: np.random.Generator,
-    noise: Noise,
+    add_noise: AddNoise,
 ) -> np.ndarray:
     """Coefficients after a client's steps of one round; the intercept is a column of X."""
     found, share = start.copy(), plan.sampled_rate(len(y))
     for _ in range(steps):
         chosen = batches.random(len(y)) < share
-        total = clipped_sum(X[chosen], y[chosen], found, plan.clip)
-        found = found - plan.rate * (total + noise.normal(0, multiplier * plan.clip, len(found))) / plan.batch
+        found = found - plan.rate * add_noise(clipped_sum(X[chosen], y[chosen], found, plan.clip)) / plan.batch
     return found
+
+
+def normal_noise(sd: float, generator: np.random.Generator | np.random.RandomState) -> AddNoise:
+    """What adds normal noise to a sum, each time anew."""
+    return lambda total: total + generator.normal(0, sd, len(total))
 
 
 def train(
     parts: Sequence[tuple[np.ndarray, np.ndarray]],
     plan: Training,
-    multiplier: float,
-    rngs: Sequence[tuple[np.random.Generator, Noise]],
+    rngs: Sequence[tuple[np.random.Generator, AddNoise]],
     steps: Steps = "published",
 ) -> np.ndarray:
     """Coefficients (1 + p,), intercept first, after rounds of local steps and averaging.
 
-    parts : X and y of each client; rngs : of each client, for its batches and for its noise
+    parts : X and y of each client; rngs : of each client, for its batches, and what adds its noise
     """
     blocks = [(with_intercept(X), y) for X, y in parts]
     shared = np.zeros(blocks[0][0].shape[1])
     for _ in range(plan.rounds):
         local = [
-            descend(X, y, shared, plan, multiplier, plan.steps_of_round(len(y), steps), *rng)
+            descend(X, y, shared, plan, plan.steps_of_round(len(y), steps), *rng)
             for (X, y), rng in zip(blocks, rngs, strict=True)
         ]
         shared = np.mean(local, axis=0)
