@@ -139,12 +139,12 @@ def _gradient(world: World) -> np.ndarray:
 def seeded_gradient(task: Task[PropensitySettings]) -> Exposure:
     """The gradient with noise from the seed that every party has: whoever has it subtracts the noise."""
 
-    def sent(world: World) -> np.ndarray:
+    def message(world: World) -> np.ndarray:
         exact = _gradient(world)
         return exact + mersenne_twister(PUBLIC_SEED).normal(0, task.settings.multiplier, len(exact))
 
-    payload = unproved_release(sent(task.worst[0]), task.owner, "row", "noise of a public seed", task.noise())
-    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(sent(one), sent(other))))
+    payload = unproved_release(message(task.worst[0]), task.owner, "row", "noise of a public seed", task.noise())
+    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(message(one), message(other))))
 
 
 def secret_gradient(task: Task[PropensitySettings]) -> Exposure:
