@@ -111,7 +111,7 @@ class GradientPaths:
         paths = self.settings.paths
         mu = float(np.sqrt(min(self.squared_loss(rng) for _ in range(paths))))
         rare = 1 - (1 - CONFIDENCE) ** (1 / paths)
-        return Verdict(float(gaussian_epsilon(mu, delta + rare)), "gaussian", mu, None, paths)
+        return Verdict(float(gaussian_epsilon(mu, delta + rare)), "gaussian", draws=paths)
 
 
 def published_gradients(task: Task[GradientSettings]) -> Exposure:

@@ -28,10 +28,10 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.bounded import Bounded, sum_certificate
 from ...privacy.strata import cell_of
-from ...randomness import Rng, mersenne_twister
+from ...randomness import Rng
 from ..model import Estimate, PublicFacts
 from ..options import DpPropensityOptions
-from ..published.propensity import PUBLIC_SEED, Training, descend, noise_multiplier, normal_noise, propensity_table
+from ..published.propensity import Training, descend, noise_multiplier, propensity_table, seeded_noise
 from .common import SERVER, local_rows, sizes_of
 
 ROW = frozenset(("label", "features"))
@@ -62,10 +62,7 @@ def local_model(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for:
     size = len(records)
     sd, steps, batches = plan.sd(size), plan.steps(size), rng_for("batches", client.name, number)
     if plan.options.seed == "fixed":
-        noise = mersenne_twister(PUBLIC_SEED)
-        # The generator goes on from round to round: what earlier ones took of it.
-        noise.standard_normal(number * steps * X.shape[1])
-        model = descend(X, y, at, training, steps, batches, normal_noise(sd, noise))
+        model = descend(X, y, at, training, steps, batches, seeded_noise(sd, number * steps * X.shape[1]))
         return Clear(model, units=("row",), owner=client.name)
     # A replaced record moves a sum of clipped gradients by 2 C; which records are in a batch ignores the data.
     certificate = sum_certificate(2 * training.clip, "sum of clipped gradients of a batch", "row", ROW)

@@ -18,6 +18,7 @@ import numpy as np
 from ...models.links import LOGIT
 from ...privacy.accountants.renyi import RDP
 from ...privacy.accounting.compose import cost
+from ...randomness import mersenne_twister
 
 PUBLIC_SEED = 42
 BISECTIONS = 30
@@ -106,6 +107,13 @@ def descend(
 def normal_noise(sd: float, generator: np.random.Generator | np.random.RandomState) -> AddNoise:
     """What adds normal noise to a sum, each time anew."""
     return lambda total: total + generator.normal(0, sd, len(total))
+
+
+def seeded_noise(sd: float, drawn: int = 0) -> AddNoise:
+    """Normal noise of the public seed, whose generator goes on from round to round; ``drawn`` earlier entries."""
+    generator = mersenne_twister(PUBLIC_SEED)
+    generator.standard_normal(drawn)
+    return normal_noise(sd, generator)
 
 
 def train(
