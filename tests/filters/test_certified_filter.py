@@ -27,7 +27,7 @@ from partywise.filters import certified
 from partywise.filters.certified import CertifiedFilter
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.mechanisms import random as sources
-from partywise.privacy.mechanisms.random import SecureRandom, charge_to, require_secure
+from partywise.privacy.mechanisms.random import RunRandom, SecureRandom, charge_to, require_secure
 from partywise.privacy.mechanisms.release import OBSERVER
 from partywise.randomness import stream
 
@@ -374,6 +374,7 @@ def test_what_is_refused_is_refused_by_type_and_shape_alone():
         {"budget": (math.inf, 1e-5)},
         {"budget": (1.0, 1.0)},
         {"account": "ledger.jsonl"},
+        {"account": "ledger.jsonl", "rng": RunRandom(bytes(32))},
         {"account": ".", "rng": None},
     ],
     ids=str,

@@ -53,8 +53,8 @@ class CertifiedFilter:
     owner : str
         Whose data it is.
     rng : SecureRandom or numpy.random.Generator, optional
-        Source of the noise, by default the operating system's. A generator is for simulations, and refused with an
-        account on disk.
+        Source of the noise, by default the operating system's. Whatever can be made again from a seed or a key is
+        refused with an account on disk, which goes on in other processes.
     account : str or Path, optional
         File of the account, as `partywise.federation.account` writes it for parties; made where there is none. Without
         one the sum is kept in this process, and is lost with it. It is open during a release only, so that several
@@ -70,7 +70,7 @@ class CertifiedFilter:
     Raises
     ------
     ValueError
-        If an argument is out of range, or a generator of a simulation is to pay from an account on disk.
+        If an argument is out of range, or a source that can be made again is to pay from an account on disk.
     TypeError
         If ``rng`` is not a random source.
 
@@ -127,10 +127,10 @@ class CertifiedFilter:
             raise ValueError(f"unit={unit!r} of a certified filter is unknown; use one of {UNITS}.")
         if not owner or not isinstance(owner, str):
             raise ValueError(f"owner={owner!r} of a certified filter must name whose data it is.")
-        if rng is not None and sampler_of(rng) != "secure" and account is not None:
+        if rng is not None and sampler_of(rng) and type(rng) is not SecureRandom and account is not None:
             raise ValueError(
-                f"account={str(account)!r} with rng={type(rng).__name__}: noise of a simulation protects nobody, so "
-                "that no account pays for it; leave out rng for a release, or account for a simulation."
+                f"account={str(account)!r} with rng={type(rng).__name__}: another process could draw the same noise "
+                "again, for other data; leave out rng for a release, or account for a simulation."
             )
         if account is not None and Path(account).is_dir():
             raise ValueError(f"account={str(account)!r} of a certified filter is a folder; name a file in it.")
