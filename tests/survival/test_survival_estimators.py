@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import partywise as pw
+from partywise.errors import ModelError
 from partywise.survival import exact
 from partywise.survival.models import STRONG, Weibull
 from partywise.survival.records import Records, scale
@@ -168,3 +171,63 @@ def test_names_of_covariates_are_kept_and_compared(drawn):
     )
     with pytest.raises(ValueError, match="give these in this order"):
         model.predict_partial_hazard(frame[list("bacdef")])
+
+
+def test_a_saved_fit_answers_to_the_last_bit(drawn, tmp_path):
+    """What it cost and what it releases go along; curves that jump at times of records are not saved."""
+    file = tmp_path / "model.json"
+    model = cox(epsilon=4.0).fit(drawn.covariates, drawn.times, drawn.events, rng=3)
+    model.save(file)
+    found = pw.load(file)
+    assert isinstance(found, pw.FederatedCox) and found.summary() == model.summary()
+    rows = drawn.covariates[:4]
+    np.testing.assert_array_equal(found.predict_partial_hazard(rows), model.predict_partial_hazard(rows))
+    expected = model.predict_survival_function(rows, [0.5, 2.0])
+    np.testing.assert_array_equal(found.predict_survival_function(rows, [0.5, 2.0]), expected)
+    given = {"horizon": 2.0, "groups": ["a", "b"], "parties": 3}
+    arm = np.where(drawn.covariates[:, -1] > 0, "a", "b")
+    curves = pw.FederatedKaplanMeier(epsilon=1.0, **given).fit(drawn.times, drawn.events, arm, rng=3)
+    curves.save(file)
+    again = pw.load(file)
+    assert isinstance(again, pw.FederatedKaplanMeier) and again.logrank_.p_value == curves.logrank_.p_value
+    for name in ("survival_function_", "confidence_band_", "confidence_interval_", "event_table_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(curves, name))
+    assert again.privacy_ == curves.privacy_ and again.median_survival_time_ == curves.median_survival_time_
+    exact_curves = pw.FederatedKaplanMeier("reference", **given).fit(drawn.times, drawn.events, arm, rng=3)
+    with pytest.raises(ModelError, match="jump at times of records"):
+        exact_curves.save(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda made: replace(made, table=None), "has no cells of 1 groups"),
+        (lambda made: replace(made, table=replace(made.table, edges=-made.table.edges)), "do not increase from 0"),
+        (lambda made: replace(made, table=replace(made.table, cells=np.full_like(made.table.cells, np.nan))), "finite"),
+    ],
+)
+def test_a_saved_table_that_no_fit_leaves_is_refused(change, words, drawn, tmp_path):
+    model = pw.FederatedKaplanMeier(epsilon=1.0, horizon=2.0, parties=3).fit(drawn.times, drawn.events, rng=3)
+    model.estimate_ = change(model.estimate_)
+    model.save(tmp_path / "model.json")
+    with pytest.raises(ModelError, match=words):
+        pw.load(tmp_path / "model.json")
+
+
+@pytest.mark.parametrize(("name", "words"), [("entry", "left truncation is not offered"), ("strata", "not offered")])
+def test_what_is_not_offered_says_why(name, words, drawn):
+    given = {name: drawn.times}
+    with pytest.raises(ValueError, match=f"{name} is given: .*{words}"):
+        cox(epsilon=1.0).fit(drawn.covariates, drawn.times, drawn.events, rng=1, **given)
+    with pytest.raises(ValueError, match=f"{name} is given: .*{words}"):
+        pw.FederatedKaplanMeier(epsilon=1.0, horizon=2.0, parties=3).fit(drawn.times, rng=1, **given)
+
+
+def test_times_beyond_any_horizon_are_no_error_and_unequal_lengths_are(drawn):
+    times = np.array([1e16, 1e300, 0.0, 0.5] * 20)
+    model = pw.FederatedKaplanMeier(epsilon=np.inf, horizon=2.0, bins=4, parties=2).fit(times, rng=1)
+    np.testing.assert_allclose(model.predict([2.0]), 0.5)
+    with pytest.raises(ValueError, match=r"durations has 3 entries for 2000 rows of X"):
+        cox(epsilon=1.0).fit(drawn.covariates, drawn.times[:3], rng=1)
+    with pytest.raises(ValueError, match=r"X has 0 feature"):
+        cox(epsilon=1.0).fit(drawn.covariates[:, :0], drawn.times, rng=1)

@@ -18,7 +18,7 @@ from ..federation.secure_streams import Randomness
 from ..models.intervals import Intervals
 from .bands import Band
 from .certified.scores import survival
-from .curves import Curve
+from .curves import Curve, survival_curve
 from .exact import RankTest, StepCurve
 from .model import Estimate, PublicFacts
 from .options import (
@@ -30,6 +30,7 @@ from .options import (
     RiskSetsOptions,
     ScoresOptions,
     TableOptions,
+    refuse_not_offered,
 )
 from .protocols import (
     encrypted_histogram,
@@ -56,6 +57,7 @@ class SurvivalEstimator(Estimator):
     """What both estimators share: records with a duration and an event, divided among clients."""
 
     unit = "row"
+    _estimate = Estimate
     estimate_: Estimate
 
     def __sklearn_tags__(self) -> NoReturn:
@@ -157,13 +159,15 @@ class FederatedKaplanMeier(SurvivalEstimator):
     """
 
     methods: ClassVar[Mapping[str, Method]] = {
-        "table": Method(TableOptions, table.fit, extra=("server",)),
-        "reference": Method(ReferenceOptions, reference.fit, extra=("server",)),
-        "piecewise": Method(PiecewiseOptions, piecewise.fit, extra=("server",)),
-        "risk_sets": Method(RiskSetsOptions, risk_sets.fit, extra=("server",)),
-        "noised_times": Method(NoisedTimesOptions, noised_times.fit, extra=("server",)),
-        "encrypted_histogram": Method(EncryptedHistogramOptions, encrypted_histogram.fit, extra=("server",)),
+        "table": Method(TableOptions, table.fit, ("server",), "server"),
+        "reference": Method(ReferenceOptions, reference.fit, ("server",)),
+        "piecewise": Method(PiecewiseOptions, piecewise.fit, ("server",)),
+        "risk_sets": Method(RiskSetsOptions, risk_sets.fit, ("server",)),
+        "noised_times": Method(NoisedTimesOptions, noised_times.fit, ("server",)),
+        "encrypted_histogram": Method(EncryptedHistogramOptions, encrypted_histogram.fit, ("server",)),
     }
+    _model_fields = ("epsilon_claimed", "clients", "table", "log_rank")
+    _without_holder = "its curves jump at times of records; take protocol='table'"
 
     def __init__(
         self,
@@ -190,6 +194,8 @@ class FederatedKaplanMeier(SurvivalEstimator):
         *,
         parties: int | Sequence[Sequence[int]] | None = None,
         rng: Randomness | None = None,
+        entry: None = None,
+        strata: None = None,
     ) -> FederatedKaplanMeier:
         """Simulate the protocol.
 
@@ -205,6 +211,8 @@ class FederatedKaplanMeier(SurvivalEstimator):
             How many clients hold the rows in contiguous runs, or the rows of each.
         rng : int, numpy.random.Generator, Streams or SecureStreams
             Source of all noise.
+        entry, strata : None
+            Not offered: the error says why.
 
         Raises
         ------
@@ -222,6 +230,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
         >>> model.fit(durations, group=arm, parties=2, rng=7).logrank_.p_value < 0.001
         True
         """
+        refuse_not_offered(entry=entry, strata=strata)
         horizon = checked_horizon(self.horizon)
         n = len(np.atleast_1d(np.asarray(durations)))
         known: list[object] = [0] if self.groups is None else list(self.groups)
@@ -231,6 +240,12 @@ class FederatedKaplanMeier(SurvivalEstimator):
         edges = tuple(map(float, self.edges or ()))
         facts = PublicFacts(records=n, horizon=horizon, groups=len(known), edges=edges)
         found = self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
+        self.n_features_in_ = 0
+        self._show(found)
+        return self
+
+    def _show(self, found: Estimate) -> None:
+        """What follows from curves and table."""
         first = found.curves[0]
         self.timeline = first.edges if isinstance(first, Curve) else first.times
         self.survival_function_ = np.stack([curve.at(self.timeline) for curve in found.curves])
@@ -240,7 +255,20 @@ class FederatedKaplanMeier(SurvivalEstimator):
         self.confidence_interval_, self.confidence_band_ = (_ends(found.bands(together=one)) for one in (False, True))
         self.median_survival_time_ = [_median(curve) for curve in found.curves]
         self.logrank_: RankTest | None = found.log_rank
-        return self
+
+    def _derive(self) -> None:
+        cells = self.estimate_.table
+        assert cells is not None
+        curves = tuple(survival_curve(cells.group(group)) for group in range(len(cells.cells)))
+        self.estimate_ = replace(self.estimate_, curves=curves)
+        self._show(self.estimate_)
+
+    def _check_model(self) -> None:
+        cells, groups = self.estimate_.table, len(self.groups or (0,))
+        if cells is None or cells.edges.ndim != 1 or cells.cells.shape != (groups, 2 * len(cells.edges) - 1):
+            raise ValueError(f"table has no cells of {groups} groups")
+        if not (np.diff(cells.edges) > 0).all() or cells.edges[0] != 0 or not np.isfinite(cells.cells).all():
+            raise ValueError("table has edges that do not increase from 0, or cells that are not finite")
 
     def predict(self, times: ArrayLike) -> np.ndarray:
         """Survival (A, m) of each group.
@@ -327,12 +355,13 @@ class FederatedCox(SurvivalEstimator):
     """
 
     methods: ClassVar[Mapping[str, Method]] = {
-        "scores": Method(ScoresOptions, scores.fit, extra=("server",)),
-        "reference": Method(ReferenceOptions, reference.fit, extra=("server",)),
-        "piecewise": Method(PiecewiseOptions, piecewise.fit, extra=("server",)),
-        "risk_sets": Method(RiskSetsOptions, risk_sets.fit, extra=("server",)),
-        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, extra=("server",)),
+        "scores": Method(ScoresOptions, scores.fit, ("server",), "server"),
+        "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
+        "piecewise": Method(PiecewiseOptions, piecewise.fit, ("server",), "server"),
+        "risk_sets": Method(RiskSetsOptions, risk_sets.fit, ("server",), "server"),
+        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, ("server",), "server"),
     }
+    _model_fields = ("epsilon_claimed", "clients", "coefficients", "covariance", "model", "terms")
 
     def __init__(
         self,
@@ -360,13 +389,15 @@ class FederatedCox(SurvivalEstimator):
         *,
         parties: int | Sequence[Sequence[int]] | None = None,
         rng: Randomness | None = None,
+        entry: None = None,
+        strata: None = None,
     ) -> FederatedCox:
         """Simulate the protocol.
 
         Parameters
         ----------
         X : array of shape (n, p)
-        durations, event_observed, parties, rng
+        durations, event_observed, parties, rng, entry, strata
             As of `FederatedKaplanMeier.fit`.
 
         Raises
@@ -385,6 +416,7 @@ class FederatedCox(SurvivalEstimator):
         >>> model.hazard_ratios_.round(1)
         array([2.])
         """
+        refuse_not_offered(entry=entry, strata=strata)
         frame, X = X, numbers("X", X, 2, "(n, p): records, covariates")
         n, p = X.shape
         vector("durations", durations, n)
@@ -395,7 +427,15 @@ class FederatedCox(SurvivalEstimator):
         # Without public scales nothing is cut off: what is fitted exactly needs none.
         scaled = scale(X, centre, half_width, radius) if self.centre is not None else X
         facts = PublicFacts(records=n, horizon=horizon, covariates=p, radius=radius)
-        found = self._fit(durations, event_observed, scaled, np.zeros(n, dtype=int), parties, rng, facts)
+        self._fit(durations, event_observed, scaled, np.zeros(n, dtype=int), parties, rng, facts)
+        self.n_features_in_ = p
+        self._keep_names(frame)
+        self._derive()
+        return self
+
+    def _derive(self) -> None:
+        found, p = self.estimate_, self.n_features_in_
+        half_width = self._public_scale(p, required=False)[1]
         nothing = np.full(p, np.nan)
         coefficients = nothing if found.coefficients is None else found.coefficients / half_width
         covariance = np.full((p, p), np.nan) if found.covariance is None else found.covariance
@@ -411,9 +451,18 @@ class FederatedCox(SurvivalEstimator):
             steps = found.terms.width * np.exp(found.model.log_hazards)
             self.baseline_cumulative_hazard_ = np.append(0.0, np.cumsum(steps))
             self.baseline_survival_ = np.exp(-self.baseline_cumulative_hazard_)
-        self.n_features_in_ = p
-        self._keep_names(frame)
-        return self
+
+    def _check_model(self) -> None:
+        found, p = self.estimate_, self.n_features_in_
+        self._public_scale(p, required=False)
+        for name, shape in (("coefficients", (p,)), ("covariance", (p, p))):
+            given = getattr(found, name)
+            if given is not None and given.shape != shape:
+                raise ValueError(f"{name} has shape {given.shape} where {p} covariates need {shape}")
+        if found.model is not None and found.terms is not None:
+            shapes = found.model.coefficients.shape, found.model.log_hazards.shape
+            if shapes != ((p,), (len(found.terms.edges) - 1,)):
+                raise ValueError(f"model has shapes {shapes} where there are {p} covariates and other bins")
 
     def _public_scale(self, p: int, *, required: bool) -> tuple[np.ndarray, np.ndarray]:
         """Centre and half width (p,), 0 and 1 where none is given or needed."""
