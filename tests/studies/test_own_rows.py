@@ -26,6 +26,7 @@ from partywise.experiment.trial import execution
 from partywise.inverse_regression.estimator import SlicedInverseRegression
 from partywise.logistic.estimator import LabelPrivateLogisticRegression
 from partywise.randomness import stream
+from partywise.studies.federated_survival.data import SurvivalData
 from partywise.studies.label_private.data import LabelData
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from partywise.studies.sliced_inverse_regression.study import OWN_FIGURES, STUDY
@@ -35,7 +36,7 @@ from relabel import content
 from small_cube import computed
 
 AGE = [{"name": "age", "bounds": [0, 90]}]
-LABELS, SLICES = "label_private", "sliced_inverse_regression"
+LABELS, SLICES, FOLLOW_UP = "label_private", "sliced_inverse_regression", "federated_survival"
 
 
 @pytest.fixture(autouse=True)
@@ -202,8 +203,15 @@ METHODS: dict[str, dict[str, dict[str, Any]]] = {
         "published": {"protocol": "published"},
         "clear": {"protocol": "reference"},
     },
+    FOLLOW_UP: {
+        "scores": {"protocol": "scores"},
+        "local": {"protocol": "scores", "noise": "local"},
+        "table": {"protocol": "table"},
+        "clear": {"protocol": "reference"},
+    },
 }
 PLANNED = {LABELS: ("auto", "randomised", "iid", "rounds", "sampled"), SLICES: ("each", "total", "whitened")}
+PLANNED[FOLLOW_UP] = ("scores", "local", "table")
 
 
 def persons(study: str, folder: Any) -> tuple[Plan, Any]:
@@ -213,7 +221,7 @@ def persons(study: str, folder: Any) -> tuple[Plan, Any]:
     return own.plan(), own.data()
 
 
-@pytest.mark.parametrize("study", [LABELS, SLICES])
+@pytest.mark.parametrize("study", METHODS)
 def test_what_is_certified_is_certified_for_a_person(study, folder):
     chosen, data = persons(study, folder)
     for method in METHODS[study]:
@@ -239,6 +247,10 @@ def changed(data: Any, settings: Any, unit: str, count: int, rng: np.random.Gene
             y = data.y.copy()
             y[rows] = (y[rows] ^ 1, 0, 1)[number % 3]
             yield f"person {person}", replace(data, y=y)
+        elif isinstance(data, SurvivalData):
+            times, events, z = data.times.copy(), data.events.copy(), data.covariates.copy()
+            times[rows], events[rows], z[rows] = (0.0, 1e300, data.horizon)[number % 3], number % 2, (-1) ** number
+            yield f"person {person}", replace(data, times=times, events=events, covariates=z)
         else:
             assert isinstance(data, SlicingData)
             X, y = data.X.copy(), data.y.copy()
@@ -269,7 +281,7 @@ def test_a_person_moves_no_statistic_by_more_than_is_certified(study, method, fo
     assert isfinite(totals[unit])
 
 
-@pytest.mark.parametrize(("study", "method"), [(LABELS, "iid"), (SLICES, "each")])
+@pytest.mark.parametrize(("study", "method"), [(LABELS, "iid"), (SLICES, "each"), (FOLLOW_UP, "table")])
 def test_a_bound_that_is_too_small_is_seen(study, method, folder):
     chosen, data = persons(study, folder)
     with pytest.raises(ContractError, match=r"moved by .* certified for"):

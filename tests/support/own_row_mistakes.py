@@ -360,7 +360,93 @@ CLIENTS: dict[str, tuple[Change, str]] = {
         "epsilon is 0.01: the share of one release of one of 1000000 records is below what delta",
     ),
 }
+M = "studies.federated_survival.cases.own.grid.methods lists m: "
+KIND = {"columns": [{"name": "age", "bounds": [18, 80]}], "group_by": "kind"}
+FOLLOW_UP: dict[str, tuple[Change, str]] = {
+    "time that is negative": (
+        cell(3, "flow", "-1.5"),
+        "data.csv: flow is -1.5 in row 4, which is negative: count time from the start of follow-up, and correct it.",
+    ),
+    "time that is a word": (cell(3, "flow", "long"), "data.csv: flow is 'long' in row 4, which is not a number: corr"),
+    "time that is infinite": (
+        cell(3, "flow", "inf"),
+        "data.csv: flow is 'inf' in row 4, which is infinite: correct it",
+    ),
+    "time that is missing": (cell(3, "flow", "NaN"), "data.csv: flow is missing in 1 of 120 rows (row 4): fill it in"),
+    "event that is not declared": (
+        cell(3, "late", "2"),
+        "data.csv: late is '2' in row 4: its levels are 0, 1; correct it, or add the level.",
+    ),
+    "events that are censored": (
+        setting(events=["1", "0"]),
+        C + "events is ['1', '0'] and censoring is ['0']: give at least one entry of 'late' each, and none twice.",
+    ),
+    "no horizon": (without("horizon"), C + "horizon is None: give a public end of follow-up, from the plan of the st"),
+    "horizon of nothing": (setting(horizon=0), C + "horizon is 0.0: it must be a positive finite number"),
+    "horizon by the data": (setting(horizon="max"), C + "horizon is 'max': it must be a number or null"),
+    "no reason": (without("because"), C + "because is missing: give text."),
+    "edges that begin late": (setting(edges=[1, 4]), C + "edges is [1.0, 4.0]: give increasing numbers from 0 to the"),
+    "edges that turn": (setting(edges=[0, 3, 2, 4]), C + "edges is [0.0, 3.0, 2.0, 4.0]: give increasing numbers from"),
+    "edges that end early": (setting(edges=[0, 3]), C + "edges is [0.0, 3.0]: the last one must be the horizon, 4."),
+    "edges of scores": (
+        setting(edges=[0, 2, 4]),
+        M + "protocol scores has bins of equal width and one group; leave ed",
+    ),
+    "radius of nothing": (setting(radius=0), C + "radius is 0.0: it must be a positive finite number."),
+    "groups without entries": (
+        setting(**KIND),
+        C + "group_by is 'kind' and groups is []: give both, the column of the group and at least two public entries",
+    ),
+    "group that is not declared": (
+        many(setting(**KIND, groups=["x", "y"]), method(protocol="table")),
+        "data.csv: kind is 'z' in row 7: its levels are x, y; correct it, or add the level.",
+    ),
+    "groups of scores": (
+        setting(**KIND, groups=["x", "y", "z"]),
+        M + "protocol scores has bins of equal width and one group; leave groups out.",
+    ),
+    "scores without covariates": (setting(columns=[]), M + "protocol scores needs covariates, and the case has none."),
+    "left truncation": (
+        setting(entry="age"),
+        C + "entry is 'age': left truncation is not offered: a record would be in two cells",
+    ),
+    "strata": (
+        setting(strata="kind"),
+        C + "strata is 'kind': strata are not offered; for curves of several groups dec",
+    ),
+    "one bin": (
+        method(protocol="table", bins=1),
+        "studies.federated_survival.methods.m.bins is 1: it must be at least 2",
+    ),
+    "no bins of an unknown number of records": (
+        method(protocol="table", relation="add_remove"),
+        "studies.federated_survival.methods.m.bins is None: with relation 'add_remove' no number of records is public",
+    ),
+    "scores of an unknown number of records": (
+        method(relation="add_remove"),
+        "studies.federated_survival.methods.m.relation is 'add_remove': scores are released for a public number of re",
+    ),
+    "time among the columns": (column(0, name="flow"), C + "columns has 'flow', which is the time: take it out of one"),
+    "event that is the time": (setting(event="flow"), C + "event is 'flow', which is the time too: give another colu"),
+    "client that is not listed": CLIENTS["client that is not listed"],
+    "client without records": (
+        setting(parties=["north", "south", "east"]),
+        "studies.federated_survival.cases.own.grid.parties is 2: the case has the clients north, south, east; give 3.",
+    ),
+    "client whose rows are missing": (
+        many(setting(parties=["north", "south", "east"]), grid(parties=[3])),
+        "data.csv: client 'east' has no records: leave the client out, or bring its rows.",
+    ),
+    "person at two clients": CLIENTS["person at two clients"],
+    "client with the name of a place": (
+        setting(parties=["north", "aggregator"]),
+        C + "parties has the name 'aggregator': it belongs to a protocol; choose another.",
+    ),
+}
+# A curve needs no columns, and there is no response.
+OTHERWISE = ("no columns", "response that is the user")
 MISTAKES = {"label_private": BOTH | LABELS, "sliced_inverse_regression": BOTH | CLIENTS}
+MISTAKES["federated_survival"] = {name: one for name, one in BOTH.items() if name not in OTHERWISE} | FOLLOW_UP
 
 
 def told(study: str, name: str, folder: Path) -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""Own rows as described, for `label_private` and `sliced_inverse_regression`, and changes that break them."""
+"""Own rows as described, for the studies whose records are rows, and changes that break them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "least": 40,
         "delta_power": 1.5,
     },
+    "federated_survival": {
+        "party": "site",
+        "parties": ["north", "south"],
+        "time": "flow",
+        "event": "late",
+        "horizon": 4,
+        "because": "follow-up of the study",
+    },
 }
 METHODS = {"label_private": {"protocol": "walr"}, "sliced_inverse_regression": {"protocol": "certified"}}
-UNITS = {"label_private": "user_label", "sliced_inverse_regression": "user"}
+METHODS["federated_survival"] = {"protocol": "scores"}
+UNITS = {"label_private": "user_label", "sliced_inverse_regression": "user", "federated_survival": "user"}
 
 
 class OwnRows:

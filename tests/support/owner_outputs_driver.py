@@ -20,6 +20,7 @@ OUTPUTS |= {"dictionary": "dictionary.csv"}
 OUTPUTS |= {name: f"{name}.out" for name in ("tidy", "ledger", "totals", "wire", "summary", "text", "screen", "tables")}
 # Study, example and methods; every study has one that is certified and one that is not.
 EXAMPLES: dict[str, tuple[str, dict[str, Any]]] = {
+    "federated_survival": ("my_survival", {"pooled": None, "noisy_scores": None}),
     "functional_boosting": ("my_data", {"least_squares": None, "local": None}),
     "label_private": ("my_labels", {"planned_release": None, "unprotected": None}),
     "sliced_inverse_regression": ("my_clients", {"pooled_sir": None, "own_moments": None}),
@@ -54,12 +55,13 @@ class Taken(NamedTuple):
 
 def example_plan(study: str, folds: int | None = None) -> Plan:
     """The shipped example of a study with a few methods and one target of epsilon, two replicates."""
-    name, methods = EXAMPLES[study]
-    written = read_configuration(ROOT / f"config/{name}.example.yaml")
+    file, methods = EXAMPLES[study]
+    written = read_configuration(ROOT / f"config/{file}.example.yaml")
     block = written["studies"][study]
     block["methods"] = {label: entry or block["methods"][label] for label, entry in methods.items()}
     block["figures"] = []
-    (case,) = block["cases"].values()
+    name, case = next(iter(block["cases"].items()))
+    block["cases"] = {name: case}
     grid = case["grid"] | {"methods": list(methods), "replicates": 2}
     case["grid"] = grid | {"epsilon": [max(grid["epsilon"])], "folds": folds or min(2, grid["folds"])}
     if study == "vertical_glm":

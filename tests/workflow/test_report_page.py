@@ -282,7 +282,7 @@ def test_rules_label_figures_of_own_records(monkeypatch):
     """Of own data alone: a figure of flights shows a public table."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     marked = {}
-    for name in ("my_data.example", "my_clients.example", "my_labels.example", "smoke"):
+    for name in ("my_data.example", "my_clients.example", "my_labels.example", "my_survival.example", "smoke"):
         config = read_configuration(ROOT / f"config/{name}.yaml")
         monkeypatch.chdir(ROOT)
         rules = RULES | {"config": config}
@@ -291,6 +291,8 @@ def test_rules_label_figures_of_own_records(monkeypatch):
         labels = {f: rules["figure_labels"](SimpleNamespace(study=s, figure=f)) for s, f in names}
         marked[name] = {figure for figure, found in labels.items() if found.get("records") == "own"}
     assert marked["my_data.example"] == {"real_curves"} and marked["my_clients.example"] == {"projected_records"}
+    # The pooled Kaplan-Meier curve jumps at times of records.
+    assert marked["my_survival.example"] == {"survival_curves"}
     assert marked["my_labels.example"] == marked["smoke"] == set()
 
 

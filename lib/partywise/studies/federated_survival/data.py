@@ -28,7 +28,7 @@ class SurvivalData:
     horizon, radius, edges : as of `PublicFacts`
     truth : (p,) true log hazard ratios of the scaled covariates, (0,) where unknown
     true_survival : (A, m) true survival at ``true_times`` (m,), both empty where unknown
-    ids : (n,) str, what the records of own data are called; persons : (n,) int, whose each is; both (0,) where unknown
+    ids : (n,) str, what the records of own data are called; person : (n,) int, whose each is; both (0,) where unknown
     """
 
     times: np.ndarray
@@ -48,7 +48,7 @@ class SurvivalData:
     client_names: tuple[str, ...] = ()
     group_names: tuple[str, ...] = ()
     ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
-    persons: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     @property
     def n_groups(self) -> int:
@@ -90,8 +90,8 @@ class SurvivalData:
     def n_protected(self, sizes: tuple[int, ...], unit: str, rows_per_user: int | None, *, together: bool) -> int:
         """How many records, or persons, are at all clients together, or at the largest."""
         numbers = list(sizes)
-        if unit == "user" and len(self.persons):
-            numbers = [len(np.unique(part)) for part in np.split(self.persons, np.cumsum(sizes)[:-1])]
+        if unit == "user" and len(self.person):
+            numbers = [len(np.unique(part)) for part in np.split(self.person, np.cumsum(sizes)[:-1])]
         elif unit == "user":
             numbers = [-(-size // (rows_per_user or 1)) for size in sizes]
         return sum(numbers) if together else max(numbers)

@@ -83,7 +83,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Surviv
         made,
         half_width=1 / scale_of(columns, -1.0).slope,
         ids=np.array(client_ids(clients, settings), dtype=str),
-        persons=number_persons(persons),
+        person=number_persons(persons),
     )
 
 
