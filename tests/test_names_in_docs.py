@@ -21,6 +21,7 @@ MADE = {
     "my_data.yaml",
     "my_clients.yaml",
     "my_labels.yaml",
+    "my_survival.yaml",
     "my_tables.yaml",
     "loans.yaml",
     "make_loans.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ from .parts import (
 )
 from .survey import ColumnSurvey, TableSurvey
 
+# Names of columns that say where a row is from.
+PLACES = re.compile(r"(?i)clinic|hospital|site|cent(re|er)|klinik|spital|party|client|bank|branch|filiale|region|land")
 LEAST = "public: every client has at least so many records; it sets delta"
 
 
@@ -77,7 +80,7 @@ def draft(tables: Sequence[TableSurvey], response: str | None, needs: Needs) -> 
 
 
 def _clients(table: TableSurvey, but: Sequence[str]) -> ColumnSurvey | None:
-    """The column that may name clients: of the categories without gaps the one whose rarest entry is most frequent."""
+    """The column that may name clients: of the categories without gaps one with such a name, else the evenest one."""
     found = [one for one in table.columns if one.kind == "levels" and not one.missing and len(one.levels) > 1]
     found = [one for one in found if one.name not in but]
-    return max(found, key=lambda one: min(one.levels.values()), default=None)
+    return max(found, key=lambda one: (bool(PLACES.search(one.name)), min(one.levels.values())), default=None)
