@@ -20,7 +20,7 @@ def hazard_ratios(cube: xr.Dataset) -> Figure:
     """Log hazard ratios of scaled covariates with 95 % intervals, first replicate: a panel for each case. Of several
     targets the one nearest to 2. Black: the pooled Cox regression, which nobody sees.
     """
-    cases = [case for case in cases_of(cube, "iterations") if _targets(cube, case)] if "ratio_error" in cube else []
+    cases = [case for case in cases_of(cube, "steps") if _targets(cube, case)] if "ratio_error" in cube else []
     if not cases:
         return empty(NONE)
     figure, axes = panels(1, len(cases), 3.8, 3.4)
