@@ -19,8 +19,9 @@ NONE = "No survival curve is shown in this configuration."
 def survival_curves(cube: xr.Dataset) -> Figure:
     """Released survival with its 95 % band for all times together, first replicate, at the target nearest to 1.
 
-    A row for each case (those without covariates, where there are any), a column for each method with a band. Black
-    steps: the pooled Kaplan-Meier curve, which nobody sees; dashed: other methods, where their curve is another one.
+    A row for each case (those without covariates, where there are any), a column for each method with a band,
+    which holds at the edges of the bins. Black steps: the pooled Kaplan-Meier curve, which nobody sees;
+    dashed: other methods, where their curve is another one.
     """
     plan = plan_behind(cube)
     cases = [case for case in cases_of(cube, "half_width") if "curve_lower" in cube and _targets(cube, case)]

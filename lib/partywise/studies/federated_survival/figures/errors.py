@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import xarray as xr
+
 from ....experiment.plotting.bars import Bars
 from ....experiment.plotting.layout import Axis
 from ....experiment.plotting.lines import Lines
+
+
+def _read(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases in which some method lets records be read."""
+    return [case for case in cases if cube["records_read"].sel(case=case).max() > 0]
+
 
 survival_error = Lines(
     "What privacy costs survival curves",
@@ -44,7 +54,8 @@ interval_coverage = Lines(
 records_read = Bars(
     "Records that somebody can read off what crosses",
     Axis("records_read", percent=True, bottom=0, top=1),
-    none="No case in this configuration in which shares of records are known.",
+    select=_read,
+    none="No case in this configuration in which records are read.",
     caption="Share of records whose covariates or exact time somebody can compute from the messages: the largest over "
-    "replicates, targets and numbers of parties.",
+    "replicates, targets and numbers of parties, in cases in which some method lets records be read.",
 )
