@@ -1,0 +1,206 @@
+"""Protocol: federated averaging of logistic regression under a privacy layer that a framework ships.
+
+Public, fixed before data are seen: all options, clients and their numbers of records.
+
+What is protected: a client, all of whose records may change (unit ``user``, ``replace_one``).  ``local_dp``, ``svt``
+and ``certified`` against the server; ``fixed_clipping`` and ``adaptive_clipping`` against everybody but the server,
+which sees updates as they are; the others against nobody.  The clip of ``adaptive_clipping`` follows the data, so that
+nothing is proved of it in advance.
+
+Message            from, to         payload
+update, by round   sites, server    updates (c, D) of c clients: `Release`, or `Clear`; ``certified``: their sum (D)
+model, by round    server, sites    coefficients (D): made of the updates, or of a central layer the `Release`
+clip, by round     server, sites    ``adaptive_clipping``: noisy count of the clipped updates, `Release`
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted_values import AccountedValue, Clear
+from ...privacy.accounting.calibration import gaussian_epsilon
+from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.release import Release, derive
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate
+from ...privacy.strata import cell_of
+from ...randomness import Rng
+from ..certified import CertifiedFilter
+from ..layers.fed_biomed import biomed_central
+from ..layers.flower import RATE, TARGET, adaptive_noise, local_sd
+from ..layers.nvflare import svt_counts
+from ..model import Estimate, PublicFacts
+from ..options import FedavgOptions
+from ..training import SVT_GAMMA, SparseVector, clip_rows, local_updates, plain_rows
+
+SERVER = "server"
+ALL = frozenset({"label", "features"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows before the first round.
+
+    sites : clients and rows of each client at each site; epsilon, delta : of the target
+    """
+
+    options: FedavgOptions
+    sites: tuple[tuple[int, int], ...]
+    epsilon: float
+    delta: float
+
+    @property
+    def clients(self) -> int:
+        """n."""
+        return sum(clients for clients, _ in self.sites)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Weight of a client at each site: its rows among all."""
+        rows = np.array([rows for _, rows in self.sites], dtype=float)
+        return rows / sum(clients * rows for clients, rows in self.sites)
+
+    @property
+    def epsilon_claimed(self) -> float:
+        """What the layer says of itself."""
+        options = self.options
+        if options.central:
+            return float(gaussian_epsilon(math.sqrt(options.rounds) / options.multiplier, self.delta))
+        if options.layer == "svt":
+            return svt_epsilon()
+        return self.epsilon if options.uses_epsilon else math.nan
+
+
+def svt_epsilon() -> float:
+    """The parameter ``epsilon`` of the sparse-vector technique, by default."""
+    _, threshold, queries, _ = svt_counts(1)
+    return threshold + queries
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What the server has after a round: coefficients, the next clip, and of a central layer what it releases.
+
+    norm : median length of an update, which only an evaluator reads
+    """
+
+    coefficients: np.ndarray
+    clip: float
+    norm: float
+    model: Release | None = None
+    count: Release | None = None
+
+
+def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> AccountedValue:
+    """Updates of the clients of a site, as they leave it."""
+    options, name = plan.options, f"update {number} of {client.name}"
+    updates = local_updates(at, client.block["X"], client.block["y"], options.steps, options.step)
+    rng, cell = rng_for("noise", client.name, number), cell_of("clients", client.name)
+    if options.layer == "certified" and math.isfinite(plan.epsilon):
+        # Of each round anew: the ledger adds up what all of them cost.
+        found = CertifiedFilter.for_rounds(
+            options.bound, plan.epsilon, plan.delta, options.rounds, "user", owner=client.name, rng=rng, stratum=cell
+        )
+        return found.release(updates, release_id=name)
+    if options.layer == "svt":
+        most = SVT_GAMMA * options.steps
+        certificate = certificate_of(2 * most, "entries are clipped", norm="linf", records=1)
+        statistic = Bounded(np.clip(updates, -most, most), certificate, cell)
+        return SparseVector(options.steps)(statistic, rng, owner=client.name, release_id=name)
+    rows = plain_rows(updates, options)
+    if options.layer == "local_dp" and math.isfinite(plan.epsilon):
+        statistic = Bounded(rows, certificate_of(2 * options.bound, "updates are clipped", records=1), cell)
+        sd = local_sd(options.shift, plan.epsilon, plan.delta)
+        return Gaussian(sigma=sd)(statistic, rng, owner=client.name, release_id=name)
+    if options.layer == "biomed_central":
+        rows = biomed_central({"update": rows}, sigma=options.multiplier, bound=options.bound, rng=rng)["update"]
+    return Clear(rows.sum(axis=0) if options.layer == "certified" else rows, units=("user",), owner=client.name)
+
+
+def certificate_of(value: float, source: str, norm: str = "l2", records: int | None = None) -> SensitivityCertificate:
+    """A client's records become any others."""
+    return SensitivityCertificate(
+        value, norm, "user", "replace_one", ALL, ("clients and their numbers of records public",), source,
+        records=records,
+    )  # fmt: skip
+
+
+def server_start(features: int, plan: Plan) -> Round:
+    """Coefficients of 0, and the first clip."""
+    return Round(np.zeros(features), plan.options.bound, math.nan)
+
+
+def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number: int, rng_for: Rng) -> Round:
+    """Coefficients after a round, by a central layer with its noise; the next clip."""
+    options, shares = plan.options, plan.shares
+    if not options.central:
+        total = sum(share * np.atleast_2d(rows).sum(axis=0) for share, rows in zip(shares, updates, strict=True))
+        return Round(last.coefficients + total, last.clip, math.nan)
+    rows, rng = np.concatenate(updates), rng_for("noise", SERVER, number)
+    weights = np.repeat(shares, [len(one) for one in updates])
+    lengths, bound, multiplier = np.linalg.norm(rows, axis=1), last.clip, options.multiplier
+    count: Release | None = None
+    if options.layer == "adaptive_clipping":
+        count_sd, multiplier = adaptive_noise(options.multiplier, len(rows), options.count_sd)
+        counted = np.count_nonzero((lengths > last.clip) == (options.direction == "shipped"))
+        count = Gaussian(sigma=count_sd)(
+            Bounded(float(counted), certificate_of(1.0, "one client is counted or not")), rng,
+            release_id=f"count {number}", trust_model="central", knows=(SERVER,),
+        )  # fmt: skip
+        bound = last.clip * math.exp(-RATE * (float(count.value) / len(rows) - TARGET))
+    mean = last.coefficients + weights @ clip_rows(rows, last.clip)
+    certificate = certificate_of(2 * last.clip * float(weights.max()), "updates are clipped, weights public")
+    # Beyond the first round of a clip that follows counts, noise and certificate follow released values.
+    parents = tuple(one for one in (last.count, count) if one is not None)
+    model = Gaussian(sigma=multiplier * bound / len(rows))(
+        Bounded(mean, certificate), rng, release_id=f"model {number + 1}", trust_model="central", knows=(SERVER,),
+        data_dependent_parameters=parents,
+    )  # fmt: skip
+    return Round(np.asarray(model.value), bound, float(np.median(lengths)), model, count)
+
+
+def server_model(now: Round, received: tuple[AccountedValue, ...], number: int) -> AccountedValue:
+    """The coefficients, for the sites."""
+    if now.model is not None:
+        return now.model
+    return derive(now.coefficients, received, name=f"model {number + 1}", owner=SERVER)
+
+
+def server_clip(now: Round) -> AccountedValue:
+    """The noisy count, of which everybody computes the clip."""
+    assert now.count is not None
+    return now.count
+
+
+def server_answer(rounds: Sequence[Round], plan: Plan) -> Estimate:
+    """The last coefficients; clips and lengths where they were looked at."""
+    moving = plan.options.layer == "adaptive_clipping"
+    return Estimate(
+        plan.epsilon_claimed,
+        rounds[-1].coefficients,
+        clips=np.array([one.clip for one in rounds]) if moving else np.zeros(0),
+        norms=np.array([one.norm for one in rounds[1:]]) if moving else np.zeros(0),
+    )
+
+
+def fit(run: Run) -> Estimate:
+    """T rounds from coefficients of 0."""
+    facts: PublicFacts = run.spec.public
+    options: FedavgOptions = run.spec.options
+    plan = Plan(options, facts.sites(len(run.parties)), run.epsilon, run.spec.study.delta)
+    at = np.zeros(facts.features)
+    rounds = [run.at(SERVER, server_start, facts.features, plan)]
+    for number in range(options.rounds):
+        updates = run.gather(run.parties, SERVER, f"update {number}", local_message, at, plan, number, run.rng_for)
+        now = run.at(SERVER, server_round, rounds[-1], updates, plan, number, run.rng_for)
+        if options.layer == "adaptive_clipping":
+            run.broadcast(SERVER, run.parties, f"clip {number + 1}", server_clip, now)
+        received = run.received(SERVER, f"update {number}")
+        at = run.broadcast(SERVER, run.parties, f"model {number + 1}", server_model, now, received, number)
+        rounds.append(now)
+    return run.at(SERVER, server_answer, rounds, plan)

@@ -1,0 +1,104 @@
+"""What a client computes in federated training, and what a privacy layer makes of its update: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+
+from ..models.links import LOGIT
+from ..privacy.ledger.event import UNNAMED
+from ..privacy.mechanisms.release import Release, Terms, charge_and_draw, generator
+from ..privacy.statistics.bounded import Bounded
+from .layers.flower import Generator
+from .layers.nvflare import svt, svt_counts
+from .options import FedavgOptions
+
+# Defaults of the layers of NVFlare: percentile and largest entry a step, largest entry of the sparse-vector technique.
+PERCENTILE, GAMMA, SVT_GAMMA = 10.0, 0.01, 1e-5
+# Coefficients that `exclude_vars` removes: the first ones.
+EXCLUDED = 3
+
+
+def residuals(margins: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Probability less label, of every record."""
+    return np.asarray(LOGIT.mean(margins) - y)
+
+
+def local_updates(start: np.ndarray, X: np.ndarray, y: np.ndarray, steps: int, step: float) -> np.ndarray:
+    """Updates (c, D) of c clients: full-batch gradient steps of mean logistic loss from ``start`` (D,).
+
+    X : (c, n, D) records; y : (c, n) labels 0 and 1
+    """
+    found = np.repeat(start[None].astype(X.dtype), len(X), axis=0)
+    for _ in range(steps):
+        rest = residuals((X @ found[:, :, None])[:, :, 0], y)
+        found = found - step * (rest[:, None, :] @ X)[:, 0, :] / X.shape[1]
+    return np.asarray(found - start, dtype=float)
+
+
+def record_gradients(at: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Gradients (n, D) of the logistic loss of every record."""
+    return np.asarray(residuals(X @ at, y)[:, None] * X)
+
+
+def clip_rows(rows: np.ndarray, bound: float) -> np.ndarray:
+    """Rows (n, D) scaled to a length of ``bound`` at most; one of zeros stays, where Flower's clip divides by zero."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows * np.minimum(1.0, bound / np.maximum(lengths, np.finfo(float).tiny)))
+
+
+def percentile_rows(rows: np.ndarray, steps: int) -> np.ndarray:
+    """`layers.nvflare.percentile` of each row (n, D) with its defaults."""
+    entries = rows / steps
+    cutoffs = np.percentile(np.abs(entries), PERCENTILE, axis=1, keepdims=True)
+    kept = np.where((entries > -cutoffs) & (entries < cutoffs), 0.0, entries)
+    return np.asarray(np.clip(kept, -GAMMA, GAMMA) * steps)
+
+
+def plain_rows(rows: np.ndarray, options: FedavgOptions) -> np.ndarray:
+    """What a layer makes of updates (n, D) before it adds noise, if it adds any."""
+    if options.layer == "percentile":
+        return percentile_rows(rows, options.steps)
+    if options.layer == "exclude_vars":
+        return np.asarray(np.where(np.arange(rows.shape[1]) < EXCLUDED, 0.0, rows))
+    return clip_rows(rows, options.bound) if options.layer in ("local_dp", "certified") else rows
+
+
+def sparse_rows(rows: np.ndarray, steps: int, rng: Generator) -> np.ndarray:
+    """`layers.nvflare.svt` of each row (n, D) with its defaults."""
+    return np.stack([svt({"weights": row}, rng=rng, steps=steps)["weights"] for row in rows])
+
+
+def svt_bound(entries: int) -> float:
+    """Epsilon of `layers.nvflare.svt` with its defaults: epsilon_t + epsilon_q D / c + epsilon_r.
+
+    The noise of the threshold protects all refusals, each acceptance costs epsilon_q / c, and D are accepted at most,
+    in however many passes.  Pure, for replacing all entries.
+    """
+    uploads, threshold, queries, release = svt_counts(entries)
+    return threshold + queries * entries / uploads + release
+
+
+@dataclass(frozen=True)
+class SparseVector:
+    """The sparse-vector technique of NVFlare as a mechanism, of updates (c, D), each a unit of its own.
+
+    steps : local steps of the round
+    Formal guarantee: pure epsilon-DP, `svt_bound`; a study has to name ``svt`` among its trusted mechanisms.
+    """
+
+    steps: int
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release the updates."""
+        rows = np.asarray(bounded.value)
+        source = generator(rng, "SparseVector")
+
+        def draw() -> np.ndarray:
+            return sparse_rows(rows, self.steps, source)
+
+        return charge_and_draw(bounded, {"epsilon": svt_bound(rows.shape[1])}, "svt", draw, owner, terms, source)
