@@ -55,6 +55,9 @@ class CertifiedFilter:
     rng : SecureRandom or numpy.random.Generator, optional
         Source of the noise, by default the operating system's. Whatever can be made again from a seed or a key is
         refused with an account on disk, which goes on in other processes.
+    stratum : str, optional
+        Cell of a public partition that holds all of its units, such as ``"clients/north"``: a ledger of several owners
+        then adds up those of one cell only.
     account : str or Path, optional
         File of the account, as `partywise.federation.account` writes it for parties; made where there is none. Without
         one the sum is kept in this process, and is lost with it. It is open during a release only, so that several
@@ -118,6 +121,7 @@ class CertifiedFilter:
         budget: tuple[float, float],
         owner: str,
         rng: RandomSource | None = None,
+        stratum: str = "*",
         account: Path | str | None = None,
     ) -> None:
         for name, value, least, most in (("clip", clip, *SIZES), ("mu", mu, 1 / LARGEST_MU, LARGEST_MU)):
@@ -134,7 +138,7 @@ class CertifiedFilter:
             )
         if account is not None and Path(account).is_dir():
             raise ValueError(f"account={str(account)!r} of a certified filter is a folder; name a file in it.")
-        self.clip, self.mu, self.unit, self.owner = float(clip), float(mu), unit, owner
+        self.clip, self.mu, self.unit, self.owner, self.stratum = float(clip), float(mu), unit, owner, stratum
         self.account, self._rng = None if account is None else Path(account), rng
         self._ball = BallClip(Public(self.clip, because="a setting of the filter"))
         self._noise = IntegerGaussian(mu=self.mu)
@@ -156,6 +160,7 @@ class CertifiedFilter:
         *,
         owner: str,
         rng: RandomSource | None = None,
+        stratum: str = "*",
         account: Path | str | None = None,
     ) -> CertifiedFilter:
         """The filter whose budget is spent, in equal shares, by as many releases as there are rounds.
@@ -168,7 +173,7 @@ class CertifiedFilter:
             Of all rounds together.
         rounds : int
             From 1; each has ``mu = gdp_mu(epsilon, delta) / sqrt(rounds)``.
-        unit, owner, rng, account
+        unit, owner, rng, stratum, account
             As of the class.
 
         Returns
@@ -206,7 +211,7 @@ class CertifiedFilter:
                 "positive, or no Gaussian noise keeps them."
             )
         share = whole / math.sqrt(rounds) * SHARE
-        return cls(clip, mu=share, unit=unit, budget=(epsilon, delta), owner=owner, rng=rng, account=account)
+        return cls(clip, mu=share, unit=unit, budget=(epsilon, delta), owner=owner, rng=rng, stratum=stratum, account=account)
 
     def release(self, contributions: ArrayLike, **terms: Unpack[Terms]) -> Release:
         """The noisy sum of contributions, one row each protected unit.
@@ -363,7 +368,7 @@ class CertifiedFilter:
     def __reduce__(self) -> tuple[object, ...]:
         if self.account is None or self._rng is not None:
             self._refuse_copy()
-        settings = {name: getattr(self, name) for name in ("mu", "unit", "owner", "account")}
+        settings = {name: getattr(self, name) for name in ("mu", "unit", "owner", "stratum", "account")}
         return _again, (self.clip, settings | {"budget": (self.epsilon, self.delta)})
 
     def _refuse_copy(self) -> NoReturn:
@@ -381,6 +386,7 @@ class CertifiedFilter:
             self.grid,
             "no contribution is longer than the clip, in integers: 2 clip",
             unit=self.unit,
+            stratum=self.stratum,
             clip_share=clipped.share,
         )
 

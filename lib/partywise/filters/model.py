@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..federation.folds import DeltaConstant, ProtocolSpec
-
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What is public of the data: coefficients D, and rows of each client, in the order of the sites that hold them."""
+    """What is public of the data: coefficients D, and rows of each client, in the order of the sites that hold them.
+
+    spans : of the columns of statistics, first edge, width and end of what bins tile
+    """
 
     features: int
     client_rows: tuple[int, ...]
+    spans: tuple[tuple[str, tuple[float, float, float]], ...] = ()
 
     def sites(self, count: int) -> tuple[tuple[int, int], ...]:
         """Clients and rows of each client at each of so many sites.
@@ -53,6 +55,3 @@ class Estimate:
     histograms: tuple[Mapping[str, np.ndarray], ...] = ()
     words: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-
-FilterSpec = ProtocolSpec
-FilterStudy = DeltaConstant

@@ -11,12 +11,14 @@ from ..models.links import LOGIT
 from ..privacy.ledger.event import UNNAMED
 from ..privacy.mechanisms.release import Release, Terms, charge_and_draw, generator
 from ..privacy.statistics.bounded import Bounded
+from .guarantees import svt_bound
 from .layers.flower import Generator
-from .layers.nvflare import svt, svt_counts
+from .layers.nvflare import svt
 from .options import FedavgOptions
 
-# Defaults of the layers of NVFlare: percentile and largest entry a step, largest entry of the sparse-vector technique.
-PERCENTILE, GAMMA, SVT_GAMMA = 10.0, 0.01, 1e-5
+# Defaults of the layers of NVFlare: percentile and largest entry; of the sparse-vector technique its parameter epsilon
+# and its largest entry.  Both divide by the local steps if an update says how many it took, which here it does not.
+PERCENTILE, GAMMA, SVT_EPSILON, SVT_GAMMA = 10.0, 0.01, 0.1, 1e-5
 # Coefficients that `exclude_vars` removes: the first ones.
 EXCLUDED = 3
 
@@ -49,47 +51,32 @@ def clip_rows(rows: np.ndarray, bound: float) -> np.ndarray:
     return np.asarray(rows * np.minimum(1.0, bound / np.maximum(lengths, np.finfo(float).tiny)))
 
 
-def percentile_rows(rows: np.ndarray, steps: int) -> np.ndarray:
+def percentile_rows(rows: np.ndarray) -> np.ndarray:
     """`layers.nvflare.percentile` of each row (n, D) with its defaults."""
-    entries = rows / steps
-    cutoffs = np.percentile(np.abs(entries), PERCENTILE, axis=1, keepdims=True)
-    kept = np.where((entries > -cutoffs) & (entries < cutoffs), 0.0, entries)
-    return np.asarray(np.clip(kept, -GAMMA, GAMMA) * steps)
+    cutoffs = np.percentile(np.abs(rows), PERCENTILE, axis=1, keepdims=True)
+    return np.asarray(np.clip(np.where((rows > -cutoffs) & (rows < cutoffs), 0.0, rows), -GAMMA, GAMMA))
 
 
 def plain_rows(rows: np.ndarray, options: FedavgOptions) -> np.ndarray:
     """What a layer makes of updates (n, D) before it adds noise, if it adds any."""
     if options.layer == "percentile":
-        return percentile_rows(rows, options.steps)
+        return percentile_rows(rows)
     if options.layer == "exclude_vars":
         return np.asarray(np.where(np.arange(rows.shape[1]) < EXCLUDED, 0.0, rows))
     return clip_rows(rows, options.bound) if options.layer in ("local_dp", "certified") else rows
 
 
-def sparse_rows(rows: np.ndarray, steps: int, rng: Generator) -> np.ndarray:
+def sparse_rows(rows: np.ndarray, rng: Generator) -> np.ndarray:
     """`layers.nvflare.svt` of each row (n, D) with its defaults."""
-    return np.stack([svt({"weights": row}, rng=rng, steps=steps)["weights"] for row in rows])
-
-
-def svt_bound(entries: int) -> float:
-    """Epsilon of `layers.nvflare.svt` with its defaults: epsilon_t + epsilon_q D / c + epsilon_r.
-
-    The noise of the threshold protects all refusals, each acceptance costs epsilon_q / c, and D are accepted at most,
-    in however many passes.  Pure, for replacing all entries.
-    """
-    uploads, threshold, queries, release = svt_counts(entries)
-    return threshold + queries * entries / uploads + release
+    return np.stack([svt({"weights": row}, rng=rng)["weights"] for row in rows])
 
 
 @dataclass(frozen=True)
 class SparseVector:
     """The sparse-vector technique of NVFlare as a mechanism, of updates (c, D), each a unit of its own.
 
-    steps : local steps of the round
     Formal guarantee: pure epsilon-DP, `svt_bound`; a study has to name ``svt`` among its trusted mechanisms.
     """
-
-    steps: int
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
@@ -99,6 +86,6 @@ class SparseVector:
         source = generator(rng, "SparseVector")
 
         def draw() -> np.ndarray:
-            return sparse_rows(rows, self.steps, source)
+            return sparse_rows(rows, source)
 
         return charge_and_draw(bounded, {"epsilon": svt_bound(rows.shape[1])}, "svt", draw, owner, terms, source)

@@ -24,19 +24,19 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear
-from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..certified import CertifiedFilter
+from ..guarantees import epsilon_of
 from ..layers.fed_biomed import biomed_central
 from ..layers.flower import RATE, TARGET, adaptive_noise, local_sd
 from ..layers.nvflare import svt_counts
 from ..model import Estimate, PublicFacts
 from ..options import FedavgOptions
-from ..training import SVT_GAMMA, SparseVector, clip_rows, local_updates, plain_rows
+from ..training import SVT_EPSILON, SVT_GAMMA, SparseVector, clip_rows, local_updates, plain_rows
 
 SERVER = "server"
 ALL = frozenset({"label", "features"})
@@ -70,16 +70,10 @@ class Plan:
         """What the layer says of itself."""
         options = self.options
         if options.central:
-            return float(gaussian_epsilon(math.sqrt(options.rounds) / options.multiplier, self.delta))
+            return epsilon_of(1 / options.multiplier, self.delta, options.rounds)
         if options.layer == "svt":
-            return svt_epsilon()
+            return SVT_EPSILON
         return self.epsilon if options.uses_epsilon else math.nan
-
-
-def svt_epsilon() -> float:
-    """The parameter ``epsilon`` of the sparse-vector technique, by default."""
-    _, threshold, queries, _ = svt_counts(1)
-    return threshold + queries
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +102,9 @@ def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_fo
         )
         return found.release(updates, release_id=name)
     if options.layer == "svt":
-        most = SVT_GAMMA * options.steps
-        certificate = certificate_of(2 * most, "entries are clipped", norm="linf", records=1)
-        statistic = Bounded(np.clip(updates, -most, most), certificate, cell)
-        return SparseVector(options.steps)(statistic, rng, owner=client.name, release_id=name)
+        certificate = certificate_of(2 * SVT_GAMMA, "entries are clipped", norm="linf", records=1)
+        statistic = Bounded(np.clip(updates, -SVT_GAMMA, SVT_GAMMA), certificate, cell)
+        return SparseVector()(statistic, rng, owner=client.name, release_id=name)
     rows = plain_rows(updates, options)
     if options.layer == "local_dp" and math.isfinite(plan.epsilon):
         statistic = Bounded(rows, certificate_of(2 * options.bound, "updates are clipped", records=1), cell)

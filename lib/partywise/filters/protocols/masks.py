@@ -25,14 +25,14 @@ from ..options import MasksOptions
 from ..training import local_updates
 
 
-def local_words(client: Party, larger: bool, options: MasksOptions, rng_for: Rng) -> tuple[Clear, Public]:
+def local_words(client: Party, first: str, options: MasksOptions, rng_for: Rng) -> tuple[Clear, Public]:
     """What a client sends, and the seed that it gives away afterwards."""
     X, y = client.block["X"], client.block["y"]
     (update,) = local_updates(np.zeros(X.shape[-1]), X, y, options.steps, options.step)
     integers = quantise([update], X.shape[1], rng_for("rounding", client.name))
     pair = int(rng_for("pair").integers(1 << options.bits))
     private = int(rng_for("private", client.name).integers(MODULUS))
-    words = secure_masks(integers, private=private, pairs=[(pair, larger)])
+    words = secure_masks(integers, private=private, pairs=[(pair, client.name == first)])
     return Clear(np.concatenate(words), ("user",)), Public(private, because="removed in every round")
 
 
@@ -47,6 +47,6 @@ def fit(run: Run) -> Estimate:
     """One round."""
     options: MasksOptions = run.spec.options
     names = ("masked words", "private seed")
-    larger = run.each(run.parties, local_larger, run.parties[0].name)
-    words, seeds = run.gather(run.parties, "server", names, local_words, larger, options, run.rng_for)
+    first = run.parties[0].name
+    words, seeds = run.gather(run.parties, "server", names, local_words, first, options, run.rng_for)
     return run.at("server", server_unmask, words, seeds)

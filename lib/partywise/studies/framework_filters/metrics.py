@@ -1,0 +1,189 @@
+"""All scalars of one cell: how good the model is, what the ledger says of its layer, and what attacks get."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...filters.guarantees import MASK_BITS, mask_bits
+from ...filters.layers.flower import local_sd
+from ...filters.layers.masks import MODULUS
+from ...filters.model import Estimate
+from ...filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
+from ...filters.training import local_updates, residuals
+from ...models.links import LOGIT
+from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from ...randomness import stream
+from .attacks import (
+    Identification,
+    extremes_jobs,
+    identify,
+    identify_gradient,
+    pair_mask,
+    read_histograms,
+    recovered_entries,
+    search_seeds,
+    unknown_patient,
+)
+from .data import FilterData
+from .lines import judgements
+from .measures import FilterExamples, FilterMeasures
+
+if TYPE_CHECKING:
+    from ...experiment.study import MethodSpec
+    from ...privacy.ledger.ledger import Ledger
+    from .study import Spec
+
+    FilterSpec = MethodSpec[object, Spec, object]
+
+KEY_BITS = 256
+LEAST_BITS = 14
+
+
+def metrics(estimate: Estimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterMeasures:
+    """Scalars of one fit."""
+    options = spec.options
+    if isinstance(options, StatisticsOptions):
+        read, jobs = read_histograms(estimate, data)
+        return FilterMeasures(recovered_share=read, jobs_needed=jobs, extremes_jobs=extremes_jobs(estimate, data))
+    if isinstance(options, MasksOptions):
+        return _search_measures(estimate, data, options)
+    found = _quality(estimate, data, ~train)
+    if len(estimate.clips):
+        found |= FilterMeasures(clip_last=float(estimate.clips[-1]))
+    if attacked(data, options):
+        share, left = identified(data, estimate.epsilon_claimed, spec, spec.study.targets)
+        found |= FilterMeasures(identified_share=float(share.mean()), candidates_left=float(left.mean()))
+    return found | FilterMeasures(n_train=data.n_train, n_protected=data.n_train)
+
+
+def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) -> FilterMeasures:
+    """What holds against whom the layer protects from: everybody but a server that adds the noise, else anybody."""
+    options, delta = spec.options, spec.study.delta
+    if isinstance(options, StatisticsOptions):
+        return FilterMeasures(epsilon_held=math.inf)
+    if isinstance(options, MasksOptions):
+        return FilterMeasures(
+            epsilon_held=math.inf, secrecy_bits_claimed=float(KEY_BITS), secrecy_bits_held=float(mask_bits(KEY_BITS))
+        )
+    unit = "row" if isinstance(options, RowGradientsOptions) else "user"
+    if isinstance(options, FedavgOptions) and options.central:
+        held = ledger.total([name for name in names if name != "server"], unit, delta).epsilon_certified
+    else:
+        held = ledger.worst_total(names, unit, delta).epsilon_certified
+    zero_out = None
+    if math.isfinite(held) and isinstance(options, FedavgOptions) and options.layer != "svt":
+        zero_out = float(gaussian_epsilon(float(gdp_mu(held, delta)) / 2, delta))
+    return FilterMeasures(epsilon_held=float(held), epsilon_zero_out=zero_out)
+
+
+def _quality(estimate: Estimate, data: FilterData, test: np.ndarray) -> FilterMeasures:
+    """Accuracy and loss on the records that test."""
+    margins, y = data.X[test] @ estimate.coefficients, data.y[test].astype(float)
+    share = float(y.mean())
+    return FilterMeasures(
+        accuracy=float(np.mean((margins > 0) == (y > 0.5))),
+        log_loss=float(np.mean(LOGIT.log_loss(margins, y))),
+        majority=max(share, 1 - share),
+    )
+
+
+def attacked(data: FilterData, options: object) -> bool:
+    """Whether clients are natural, and what one sends reaches somebody from whom it should be protected."""
+    return bool(len(data.holder)) and not (isinstance(options, FedavgOptions) and options.central)
+
+
+def identified(
+    data: FilterData, epsilon: float, spec: FilterSpec, targets: int, *, late: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of each hospital the share of unknown patients that are named from one update, and candidates left.
+
+    late : whether the coefficients of the round are those of training without a layer, or 0
+    """
+    shares, left = np.zeros(len(data.names)), np.zeros(len(data.names))
+    for hospital in range(len(data.names)):
+        n, rng = int(np.count_nonzero(data.holder == hospital)), stream(data.key, "unknown patients", hospital)
+        places = rng.choice(n, min(targets, n), replace=False).tolist()
+        found = [_one(data, hospital, place, epsilon, spec, rng, late) for place in places]
+        shares[hospital] = np.mean([one.named for one in found])
+        left[hospital] = np.mean([one.candidates for one in found])
+    return shares, left
+
+
+def _one(
+    data: FilterData,
+    hospital: int,
+    place: int,
+    epsilon: float,
+    spec: FilterSpec,
+    rng: np.random.Generator,
+    late: bool,
+) -> Identification:
+    """One attack; updates are the same for all layers."""
+    options, delta = spec.options, spec.study.delta
+    unknown = unknown_patient(data, hospital, place, late)
+    if isinstance(options, RowGradientsOptions):
+        return identify_gradient(unknown, options, epsilon, delta, rng)
+    assert isinstance(options, FedavgOptions)
+    key = f"{hospital} {place} {late} {options.steps} {options.step}"
+    if key not in data.memo:
+        data.memo[key] = unknown.updates(options.steps, options.step)
+    noise = 0.0
+    if options.layer == "local_dp":
+        noise = local_sd(options.shift, epsilon, delta)
+    elif options.layer == "certified":
+        noise = 2 * options.bound / float(gdp_mu(epsilon, delta))
+    elif options.layer == "biomed_central":
+        noise = options.multiplier * options.bound
+    return identify(data.memo[key], unknown.truth, options, noise, rng)
+
+
+def _search_measures(estimate: Estimate, data: FilterData, options: MasksOptions) -> FilterMeasures:
+    """What a search of the planted range finds of the first client's update."""
+    rows = int(data.client_rows[0])
+    X, y = data.X[None, :rows], data.y[None, :rows].astype(float)
+    (update,) = local_updates(np.zeros(X.shape[-1]), X, y, options.steps, options.step)
+    search = search_seeds(estimate.words, options.bits)
+    return FilterMeasures(
+        recovered_share=recovered_entries(search, update, rows),
+        keys_tried=float(1 << options.bits),
+        hits=float(len(search.hits)),
+    )
+
+
+def example_fits(estimate: Estimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterExamples:
+    """Who is identified in the first and the last round; paths of clips; searches and lines of the case of masks."""
+    options = spec.options
+    if isinstance(options, MasksOptions):
+        said, held, zero_out = np.array(judgements(spec.study.delta)).T
+        return _searches(estimate, options) | FilterExamples(line_said=said, line_held=held, line_zero_out=zero_out)
+    found = FilterExamples()
+    if len(estimate.clips):
+        found |= FilterExamples(clip_path=estimate.clips, norm_path=estimate.norms)
+    if isinstance(options, FedavgOptions | RowGradientsOptions) and attacked(data, options):
+        targets = spec.study.example_targets
+        pairs = [identified(data, estimate.epsilon_claimed, spec, targets, late=late) for late in (False, True)]
+        found |= FilterExamples(
+            identified=np.column_stack([pair[0] for pair in pairs]), left=np.column_stack([pair[1] for pair in pairs])
+        )
+    return found
+
+
+def _searches(estimate: Estimate, options: MasksOptions) -> FilterExamples:
+    """Searches of smaller ranges, in each of which the seed is planted anew."""
+    known = search_seeds(estimate.words, options.bits)
+    if not known.hits:
+        return FilterExamples()
+    bits = np.arange(LEAST_BITS, options.bits + 1, 2)
+    searches = []
+    for number in bits.tolist():
+        seed = known.hits[0] % (1 << number)
+        words = (known.integers + pair_mask(seed, len(known.integers))) % MODULUS
+        searches.append(search_seeds(words, number))
+    return FilterExamples(
+        search_bits=bits.astype(float),
+        search_left=np.array([float(one.left) for one in searches]),
+        search_hits=np.array([float(len(one.hits)) for one in searches]),
+    )

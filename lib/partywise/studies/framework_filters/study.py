@@ -1,0 +1,106 @@
+"""Privacy layers that federated-learning frameworks ship: what they say, what holds, and what an attack gets.
+
+Sources: Flower, NVFlare, Fed-BioMed, FLIP and pfl, in the versions that docs/framework_filters.md names.  Data, split,
+metrics and figures are named here and live with their numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from ...checks import CheckedFields, Count, Delta
+from ...errors import ConfigError
+from ...experiment.study import NO_NOISE, Figure, Lazy, Protocol, Source, Study
+from ...filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
+from .measures import FilterExamples, FilterMeasures
+from .settings import (
+    GeneratedSettings,
+    HeartSettings,
+    ManyClientsSettings,
+    MasksSettings,
+    StatisticsSettings,
+)
+
+if TYPE_CHECKING:
+    from ...experiment.plan import Plan
+
+
+@dataclass(frozen=True)
+class Spec(CheckedFields):
+    """Constants of the study.
+
+    delta : of every epsilon; unit : ``user`` is everything that one client holds
+    targets : unknown patients of each hospital that are looked for in the first round, in every replicate
+    example_targets : likewise in the first round and after the last, in the first replicate
+    """
+
+    delta: Delta = 1e-5
+    unit: Literal["user", "row"] = "user"
+    targets: Count = 1
+    example_targets: Count = 10
+
+
+# What a fit of a source can be: of its own protocol alone.
+STATISTICS, MASKS = (StatisticsSettings, StatisticsOptions), (MasksSettings, MasksOptions)
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        where, settings = f"studies.framework_filters.cases.{name}.grid", case.settings
+        if case.folds != 1:
+            raise ConfigError(f"{where}.folds is {case.folds}: every replicate has its own split, so it must be 1.")
+        for count in case.parties:
+            natural = settings.natural_clients
+            if natural and count != len(natural):
+                raise ConfigError(
+                    f"{where}.parties is {count}: the case has the clients {', '.join(natural)}; give {len(natural)}."
+                )
+            if not natural and settings.clients % count:
+                raise ConfigError(
+                    f"{where}.parties is {count}: sites share {settings.clients} clients evenly; give a divisor."
+                )
+        for label in case.methods:
+            options = plan.methods[label].options
+            for source, own in (STATISTICS, MASKS):
+                if type(settings) is source and not isinstance(options, own):
+                    raise ConfigError(f"{where}.methods lists {label}: the case is not one of training; leave it out.")
+                if isinstance(options, own) and not isinstance(settings, source | GeneratedSettings):
+                    raise ConfigError(f"{where}.methods lists {label}: it needs another source; leave it out.")
+
+
+# Why layers never release.
+FLOATS = "layers are restated as they are shipped, with noise in floating point"
+
+STUDY = Study(
+    __name__,
+    title="Privacy layers of federated-learning frameworks",
+    references="Flower 1.42.0, NVFlare 2.9.0, Fed-BioMed 6.4.1, FLIP, pfl 0.6.0 (docs/framework_filters.md)",
+    spec=Spec,
+    sources={
+        "generated": Source(GeneratedSettings),
+        "heart": Source(HeartSettings),
+        "many_clients": Source(ManyClientsSettings),
+        "statistics": Source(StatisticsSettings),
+        "masks": Source(MasksSettings),
+    },
+    methods={
+        "fedavg": Protocol(FedavgOptions, extra=("server",), release=FLOATS),
+        "row_gradients": Protocol(RowGradientsOptions, extra=("server",)),
+        "statistics": Protocol(StatisticsOptions, extra=("server",), release=NO_NOISE),
+        "masks": Protocol(MasksOptions, extra=("server",), release=NO_NOISE),
+    },
+    measures=FilterMeasures,
+    examples=FilterExamples,
+    data_class="FilterData",
+    ledger=Lazy("partywise.studies.framework_filters.metrics:ledger_measures"),
+    figures={
+        "claimed_and_held": Figure("claims"),
+        "accuracy_by_epsilon": Figure("training"),
+        "clip_path": Figure("training"),
+        "one_record": Figure("attacks"),
+        "keys": Figure("attacks"),
+    },
+    check=check,
+)
