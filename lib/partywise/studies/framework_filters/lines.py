@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
+from ...checks import Scalar
 from ...filters import guarantees
 from ...filters.guarantees import epsilon_of
 from ...filters.layers.pfl import pfl_sigma
@@ -22,13 +23,17 @@ Judgement = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Line:
-    """One line: key, title, framework, how it is judged at a delta (said, held, held by zero-out), and the outcome."""
+    """One line: key, title, framework, how it is judged at a delta (said, held, held by zero-out), and the outcome.
+
+    options : by which a method of the experiment is known that is attacked as this line
+    """
 
     key: str
     title: str
     framework: str
     judge: Callable[[float], Judgement]
     status: Status
+    options: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 def _local(sensitivity: float, epsilon: float, rounds: int = 1, bound: float = 1.0) -> Callable[[float], Judgement]:
@@ -84,19 +89,26 @@ def _pfl(delta: float) -> Judgement:
 
 FLOWER, NVFLARE, BIOMED = "Flower 1.42.0", "NVFlare 2.9.0", "Fed-BioMed 6.4.1"
 LINES = (
-    Line("local_2c", "local DP, S = 2C, ε 1", FLOWER, _local(2, 1), "keeps"),
+    Line("local_2c", "local DP, S = 2C, ε 1", FLOWER, _local(2, 1), "keeps", {"sensitivity": 2.0}),
     Line("local_2c_10", "local DP, S = 2C, ε 10", FLOWER, _local(2, 10), "refuted"),
     Line("local_c", "local DP, S = C, ε 1", FLOWER, _local(1, 1), "refuted"),
     Line("local_c_10", "local DP, S = C, ε 10", FLOWER, _local(1, 10), "refuted"),
     Line("local_rounds", "local DP, S = 2C, ε 1 a round, 30 rounds", FLOWER, _local(2, 1, 30), "not composed"),
-    Line("flip_defaults", "local DP, S = 1e-4, C = 1, ε 10", "FLIP", _local(1e-4, 10), "refuted"),
+    Line(
+        "flip_defaults",
+        "local DP, S = 1e-4, C = 1, ε 10",
+        "FLIP",
+        _local(1e-4, 10),
+        "refuted",
+        {"sensitivity": 1e-4},
+    ),
     Line("fixed_equal", "fixed clip, z 1, 30 rounds", FLOWER, _fixed(30), "zero-out only"),
     Line("fixed_weights", "fixed clip, z 1, by examples, 30 rounds", FLOWER, _fixed(30, WEIGHTS), "refuted"),
     Line("fixed_optimiser", "fixed clip, z 1, FedAdam", FLOWER, _optimiser, "refuted"),
     Line("adaptive", "adaptive clip, z 1, n 100", FLOWER, _adaptive, "refuted"),
-    Line("svt_14", "sparse vector, 14 entries", NVFLARE, _svt(14), "not proved"),
+    Line("svt_14", "sparse vector, 14 entries", NVFLARE, _svt(14), "not proved", {"layer": "svt"}),
     Line("svt_7m", "sparse vector, 7 033 200 entries", NVFLARE, _svt(7_033_200), "not proved"),
-    Line("percentile", "percentile, excluded variables", NVFLARE, _nothing, "no claim"),
+    Line("percentile", "percentile, excluded variables", NVFLARE, _nothing, "no claim", {"layer": "percentile"}),
     Line("statistics", "noisy extremes, few bins, least count", NVFLARE, _nothing, "no claim"),
     Line("biomed_central", "noise on parameters", BIOMED, _nothing, "no claim"),
     Line("biomed_local", "DP-SGD, σ 1, 200 steps, 30 rows", BIOMED, _biomed_local, "no claim"),

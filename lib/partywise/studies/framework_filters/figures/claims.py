@@ -1,0 +1,118 @@
+"""What privacy layers say, and what holds in exact arithmetic: one line a layer with its parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ....experiment.plotting.select import having
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of
+from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_of, panels
+from ..lines import LINES, Line
+
+# Outcomes, by colour and in words.
+COLORS = {
+    "keeps": BLUE,
+    "zero-out only": BLUE,
+    "not proved": ORANGE,
+    "not composed": ORANGE,
+    "refuted": RED,
+    "no claim": GREY,
+}
+# Powers of ten: where the axis ends, and the columns beside it.
+LEAST, MOST, NOTHING, INFINITE = -1.2, 10.2, -2.0, 11.2
+KEYS = (("said: key", "secrecy_bits_claimed"), ("held: at most", "secrecy_bits_held"), ("searched", "keys_tried"))
+
+
+def claimed_and_held(cube: xr.Dataset) -> Figure:
+    """Epsilon that each layer says (ring) and that holds in exact arithmetic for the worst pair by replacement (dot).
+
+    One line a layer with its parameters; a tick stands where epsilon would be if an update became zero instead. At the
+    left: nothing is said; at the right: nothing finite holds. "Identified" is the share of unknown patients that an
+    attack names under the layer, in the first round and at trained coefficients, over four hospitals; of several
+    targets at the largest. Right panel: bits of secrecy of the mask of a pair of clients, and the range that was
+    searched for a planted seed.
+    """
+    shown = [case for case in cases_of(cube, "secrecy_bits_held") if "line_held" in cube]
+    if not shown:
+        return empty("No case of masks, with which the lines are judged, in this configuration.")
+    found = example_fits_of(cube, shown[0])
+    method = str(found["example_method"].values[0])
+    said, held, zero_out = (example_fit(found, name, method) for name in ("line_said", "line_held", "line_zero_out"))
+    figure, (ax, beside) = panels(1, 2, 5.6, 0.3 * len(LINES) + 1.8)
+    ax.get_gridspec().set_width_ratios([4.6, 1])
+    for place, line in enumerate(LINES):
+        _draw_line(ax, place, line, float(said[place]), float(held[place]), float(zero_out[place]))
+        ax.text(INFINITE + 1.0, place, _identified(cube, line), va="center", fontsize=8)
+    ax.text(INFINITE + 1.0, -1.2, "identified", va="center", fontsize=8, weight="bold")
+    ax.set_yticks(range(len(LINES)), [f"{line.title} - {line.framework}" for line in LINES], fontsize=8)
+    ax.set(ylim=(len(LINES) - 0.4, -1.7), xlim=(NOTHING - 0.5, INFINITE + 4.0), xlabel="ε at the delta of the study")
+    powers = range(-1, 11, 2)
+    ax.set_xticks(
+        [NOTHING, *powers, INFINITE], ["none", *(f"$10^{{{power}}}$" for power in powers), "∞"]
+    )
+    _bits(beside, cube, shown[0], method)
+    _legend(figure)
+    heading(figure, "What privacy layers say, and what holds for one client")
+    return figure
+
+
+def _place(epsilon: float) -> float:
+    """Place of an epsilon on the axis: nothing said at the left, infinity at the right."""
+    if np.isnan(epsilon):
+        return NOTHING
+    return INFINITE if np.isinf(epsilon) else float(np.clip(np.log10(epsilon), LEAST, MOST))
+
+
+def _draw_line(ax: Axes, place: int, line: Line, said: float, held: float, zero_out: float) -> None:
+    color = COLORS[line.status]
+    end = held if np.isfinite(held) or np.isinf(held) else zero_out
+    ax.plot([_place(said), _place(end)], [place, place], color=color, linewidth=1.0)
+    ax.plot(_place(said), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=7)
+    if not np.isnan(held):
+        ax.plot(_place(held), place, "o", color=color, markersize=5)
+    if np.isfinite(zero_out):
+        ax.plot(_place(zero_out), place, "|", color=color, markersize=11, markeredgewidth=2)
+
+
+def _identified(cube: xr.Dataset, line: Line) -> str:
+    """Shares in the first round and at trained coefficients, of the method of the experiment that is this line."""
+    if not line.options or "identified" not in cube:
+        return ""
+    fits = cube["identified"].values.reshape(len(cube["example_fit"]), -1, 2)
+    labels, epsilons = cube["example_method"].values, cube["example_epsilon"].values
+    places = np.flatnonzero(np.isin(labels, having(cube, "method", **line.options)) & np.isfinite(fits).all((1, 2)))
+    if not len(places):
+        return ""
+    first, late = fits[places[np.argmax(epsilons[places])]].mean(axis=0)
+    return f"{first:.2f} / {late:.2f}"
+
+
+def _bits(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
+    """Bits of the mask: said, at most held, and of the range that was searched."""
+    values = [float(cube[name].sel(case=case, method_label=method).max()) for _, name in KEYS]
+    values[2] = float(np.log2(values[2]))
+    for place, (value, color) in enumerate(zip(values, (GREY, RED, ORANGE), strict=True)):
+        ax.bar(place, value, color=color, width=0.6)
+        ax.text(place, value + 4, f"{value:g}", ha="center", fontsize=8)
+    ax.set_xticks(range(3), [words for words, _ in KEYS], rotation=35, ha="right", fontsize=8)
+    ax.set(ylabel="bits of secrecy", ylim=(0, 285), title="mask of a pair,\nFlower 1.42.0")
+
+
+def _legend(figure: Figure) -> None:
+    ring = Line2D([], [], marker="o", markerfacecolor="white", markeredgecolor=BLACK, linestyle="none", markersize=7)
+    marks = [ring]
+    words = ["said"]
+    for label, color in (
+        ("holds", BLUE),
+        ("not proved, or not composed", ORANGE),
+        ("refuted", RED),
+        ("no claim", GREY),
+    ):
+        marks.append(Line2D([], [], marker="o", color=color, linestyle="none"))
+        words.append(label)
+    marks.append(Line2D([], [], marker="|", color=BLACK, linestyle="none", markersize=11, markeredgewidth=2))
+    legend_of(figure, marks, [*words, "by zero-out"], 3)
