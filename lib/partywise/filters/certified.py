@@ -211,7 +211,9 @@ class CertifiedFilter:
                 "positive, or no Gaussian noise keeps them."
             )
         share = whole / math.sqrt(rounds) * SHARE
-        return cls(clip, mu=share, unit=unit, budget=(epsilon, delta), owner=owner, rng=rng, stratum=stratum, account=account)
+        return cls(
+            clip, mu=share, unit=unit, budget=(epsilon, delta), owner=owner, rng=rng, stratum=stratum, account=account
+        )
 
     def release(self, contributions: ArrayLike, **terms: Unpack[Terms]) -> Release:
         """The noisy sum of contributions, one row each protected unit.

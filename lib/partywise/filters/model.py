@@ -54,4 +54,3 @@ class Estimate:
     extremes: tuple[np.ndarray, ...] = ()
     histograms: tuple[Mapping[str, np.ndarray], ...] = ()
     words: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-

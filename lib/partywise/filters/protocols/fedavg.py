@@ -23,7 +23,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted_values import AccountedValue, Clear
+from ...privacy.accounted_values import AccountedValue, Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate
@@ -33,7 +33,6 @@ from ..certified import CertifiedFilter
 from ..guarantees import epsilon_of
 from ..layers.fed_biomed import biomed_central
 from ..layers.flower import RATE, TARGET, adaptive_noise, local_sd
-from ..layers.nvflare import svt_counts
 from ..model import Estimate, PublicFacts
 from ..options import FedavgOptions
 from ..training import SVT_EPSILON, SVT_GAMMA, SparseVector, clip_rows, local_updates, plain_rows
@@ -90,7 +89,7 @@ class Round:
     count: Release | None = None
 
 
-def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> AccountedValue:
+def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Release | Clear:
     """Updates of the clients of a site, as they leave it."""
     options, name = plan.options, f"update {number} of {client.name}"
     updates = local_updates(at, client.block["X"], client.block["y"], options.steps, options.step)
@@ -157,14 +156,14 @@ def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number:
     return Round(np.asarray(model.value), bound, float(np.median(lengths)), model, count)
 
 
-def server_model(now: Round, received: tuple[AccountedValue, ...], number: int) -> AccountedValue:
+def server_model(now: Round, received: tuple[AccountedValue, ...], number: int) -> Release | Public | Clear:
     """The coefficients, for the sites."""
     if now.model is not None:
         return now.model
     return derive(now.coefficients, received, name=f"model {number + 1}", owner=SERVER)
 
 
-def server_clip(now: Round) -> AccountedValue:
+def server_clip(now: Round) -> Release:
     """The noisy count, of which everybody computes the clip."""
     assert now.count is not None
     return now.count

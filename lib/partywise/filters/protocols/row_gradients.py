@@ -19,8 +19,8 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted_values import AccountedValue, Clear
-from ...privacy.mechanisms.release import derive
+from ...privacy.accounted_values import AccountedValue, Clear, Public
+from ...privacy.mechanisms.release import Release, derive
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..certified import CertifiedFilter
@@ -39,7 +39,7 @@ def local_gradient(
     delta: float,
     number: int,
     rng_for: Rng,
-) -> AccountedValue:
+) -> Release | Clear:
     """The noisy sum of a site; without a target the sum in the clear."""
     X, y = client.block["X"], client.block["y"]
     gradients = record_gradients(at, X.reshape(-1, X.shape[-1]), y.ravel())
@@ -64,7 +64,7 @@ def server_step(at: np.ndarray, sums: Sequence[np.ndarray], step: float, records
     return np.asarray(at - step * np.sum(sums, axis=0) / records)
 
 
-def server_model(at: np.ndarray, received: tuple[AccountedValue, ...], number: int) -> AccountedValue:
+def server_model(at: np.ndarray, received: tuple[AccountedValue, ...], number: int) -> Release | Public | Clear:
     """The coefficients, for the sites."""
     return derive(at, received, name=f"model {number + 1}", owner=SERVER)
 

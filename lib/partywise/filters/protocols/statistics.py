@@ -60,5 +60,7 @@ def fit(run: Run) -> Estimate:
     facts: PublicFacts = run.spec.public
     options: StatisticsOptions = run.spec.options
     names = ("extremes", "histograms")
-    found = run.gather(run.parties, "server", names, local_statistics, dict(facts.spans), options.jobs, run.rng_for)
-    return run.at("server", server_answer, *found)
+    extremes, histograms = run.gather(
+        run.parties, "server", names, local_statistics, dict(facts.spans), options.jobs, run.rng_for
+    )
+    return run.at("server", server_answer, extremes, histograms)

@@ -52,7 +52,8 @@ class FilterData:
     def public(self) -> PublicFacts:
         """The part of the data set that is public."""
         spans = tuple(
-            (name, (float(a), float(b), float(c))) for name, (a, b, c) in zip(self.column_names, self.spans, strict=True)
+            (name, (float(a), float(b), float(c)))
+            for name, (a, b, c) in zip(self.column_names, self.spans, strict=True)
         )
         return PublicFacts(self.X.shape[1], tuple(map(int, self.client_rows)), spans)
 

@@ -17,6 +17,7 @@ from ...filters.layers.pfl import pfl_sigma
 from ...filters.training import SVT_EPSILON
 
 Status = Literal["keeps", "refuted", "not proved", "no claim", "not composed", "zero-out only"]
+RELATIONS: tuple[guarantees.Relation, ...] = ("replace_one", "zero_out")
 WEIGHTS = (304.0, 260.0, 46.0, 130.0)
 Judgement = tuple[float, float, float]
 
@@ -38,11 +39,8 @@ class Line:
 
 def _local(sensitivity: float, epsilon: float, rounds: int = 1, bound: float = 1.0) -> Callable[[float], Judgement]:
     def judge(delta: float) -> Judgement:
-        mus = [
-            guarantees.local_mu(bound, sensitivity, epsilon, delta, relation)
-            for relation in ("replace_one", "zero_out")
-        ]
-        return epsilon, *(epsilon_of(mu, delta, rounds) for mu in mus)
+        mu = guarantees.local_mu(bound, sensitivity, epsilon, delta)
+        return epsilon, epsilon_of(mu, delta, rounds), epsilon_of(mu / 2, delta, rounds)
 
     return judge
 
@@ -50,15 +48,15 @@ def _local(sensitivity: float, epsilon: float, rounds: int = 1, bound: float = 1
 def _fixed(rounds: int, weights: tuple[float, ...] = (1.0,)) -> Callable[[float], Judgement]:
     def judge(delta: float) -> Judgement:
         said = epsilon_of(guarantees.fixed_mu(1.0, "zero_out"), delta, rounds)
-        held, zero = (guarantees.fixed_mu(1.0, relation, weights) for relation in ("replace_one", "zero_out"))
-        return said, epsilon_of(held, delta, rounds), epsilon_of(zero, delta, rounds)
+        mu = guarantees.fixed_mu(1.0, "replace_one", weights)
+        return said, epsilon_of(mu, delta, rounds), epsilon_of(mu / 2, delta, rounds)
 
     return judge
 
 
 def _adaptive(delta: float) -> Judgement:
-    said = epsilon_of(1.0, delta)
-    return said, *(guarantees.adaptive_epsilon(1.0, 100, delta, one) for one in ("replace_one", "zero_out"))
+    held, zero_out = (guarantees.adaptive_epsilon(1.0, 100, delta, one) for one in RELATIONS)
+    return epsilon_of(1.0, delta), held, zero_out
 
 
 def _optimiser(delta: float) -> Judgement:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...filters.guarantees import MASK_BITS, mask_bits
+from ...filters.guarantees import mask_bits
 from ...filters.layers.flower import local_sd
 from ...filters.layers.masks import MODULUS
 from ...filters.model import Estimate
 from ...filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
-from ...filters.training import local_updates, residuals
+from ...filters.training import local_updates
 from ...models.links import LOGIT
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ...randomness import stream

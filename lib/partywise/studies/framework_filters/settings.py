@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from ...checks import CheckedFields, Count, Range
 
@@ -33,7 +33,7 @@ class HeartSettings(CheckedFields):
     """Patients of four hospitals, of which two thirds train, drawn anew within hospital and class."""
 
     resources = ("heart",)
-    natural_clients = HOSPITALS
+    natural_clients: ClassVar[tuple[str, ...]] = HOSPITALS
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class StatisticsSettings(HeartSettings):
 class MasksSettings(HeartSettings):
     """Patients of two of the hospitals."""
 
-    natural_clients = HOSPITALS[:2]
+    natural_clients: ClassVar[tuple[str, ...]] = HOSPITALS[:2]
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,11 @@ def keys(cube: xr.Dataset) -> Figure:
     known = np.isfinite(found["search_bits"].values[0])
     bits, left, hits = (found[name].values[0][known] for name in ("search_bits", "search_left", "search_hits"))
     figure, (ax,) = panels(1, 1, 5.6, 3.8)
-    lines = (("seeds tried", 2.0**bits, RED, "o"), ("left by the weight", left, ORANGE, "s"), ("left by all", hits, BLUE, "^"))
+    lines = (
+        ("seeds tried", 2.0**bits, RED, "o"),
+        ("left by the weight", left, ORANGE, "s"),
+        ("left by all", hits, BLUE, "^"),
+    )
     for words, values, color, marker in lines:
         ax.plot(bits, values, color=color, marker=marker, label=words)
         end = values[-1] if words == "left by all" else values[-1] * 2.0 ** (SEED_BITS - bits[-1])
@@ -77,6 +81,7 @@ def keys(cube: xr.Dataset) -> Figure:
     ax.axvline(SEED_BITS, color=GREY, linewidth=0.8)
     ax.text(SEED_BITS - 0.3, 2.0, "seed as shipped,\nnot searched", ha="right", va="bottom", fontsize=8)
     ax.set_yscale("log", base=2)
+    ax.set_xticks(range(int(bits[0]), SEED_BITS + 1, 2))
     ax.set(xlabel="bits below which the seed was planted", ylabel="seeds")
     legend_below(figure, [ax], 3)
     heading(figure, "Search for a planted seed of the mask of a pair")

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ....experiment.plotting.select import having
-from ....experiment.plotting.series import cases_of, example_fit, example_fits_of
+from ....experiment.plotting.select import having, title
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_of, panels
 from ..lines import LINES, Line
 
@@ -23,7 +23,7 @@ COLORS = {
     "no claim": GREY,
 }
 # Powers of ten: where the axis ends, and the columns beside it.
-LEAST, MOST, NOTHING, INFINITE = -1.2, 10.2, -2.0, 11.2
+LEAST, MOST, NOTHING, INFINITE = -1.2, 10.2, -2.4, 11.2
 KEYS = (("said: key", "secrecy_bits_claimed"), ("held: at most", "secrecy_bits_held"), ("searched", "keys_tried"))
 
 
@@ -32,9 +32,9 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
 
     One line a layer with its parameters; a tick stands where epsilon would be if an update became zero instead. At the
     left: nothing is said; at the right: nothing finite holds. "Identified" is the share of unknown patients that an
-    attack names under the layer, in the first round and at trained coefficients, over four hospitals; of several
-    targets at the largest. Right panel: bits of secrecy of the mask of a pair of clients, and the range that was
-    searched for a planted seed.
+    attack names under the layer, in the first round and at trained coefficients, over all hospitals; of several targets
+    at the largest. Diamonds: methods with the certified filter, at their least target. Right panel: bits of secrecy of
+    the mask of a pair of clients, and the range that was searched for a planted seed.
     """
     shown = [case for case in cases_of(cube, "secrecy_bits_held") if "line_held" in cube]
     if not shown:
@@ -42,18 +42,25 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     found = example_fits_of(cube, shown[0])
     method = str(found["example_method"].values[0])
     said, held, zero_out = (example_fit(found, name, method) for name in ("line_said", "line_held", "line_zero_out"))
-    figure, (ax, beside) = panels(1, 2, 5.6, 0.3 * len(LINES) + 1.8)
-    ax.get_gridspec().set_width_ratios([4.6, 1])
+    figure, (ax, beside) = panels(1, 2, 5.6, 0.3 * len(LINES) + 2.2)
+    grid = ax.get_gridspec()
+    assert grid is not None
+    grid.set_width_ratios([4.6, 1])
     for place, line in enumerate(LINES):
         _draw_line(ax, place, line, float(said[place]), float(held[place]), float(zero_out[place]))
         ax.text(INFINITE + 1.0, place, _identified(cube, line), va="center", fontsize=8)
     ax.text(INFINITE + 1.0, -1.2, "identified", va="center", fontsize=8, weight="bold")
-    ax.set_yticks(range(len(LINES)), [f"{line.title} - {line.framework}" for line in LINES], fontsize=8)
-    ax.set(ylim=(len(LINES) - 0.4, -1.7), xlim=(NOTHING - 0.5, INFINITE + 4.0), xlabel="ε at the delta of the study")
+    names = [f"{line.title} - {line.framework}" for line in LINES]
+    certified = _certified(cube)
+    for place, (words, (epsilon, own, share)) in enumerate(certified.items(), len(LINES)):
+        ax.plot(_place(epsilon), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=9)
+        ax.plot(_place(own), place, "D", color=BLUE, markersize=4.5)
+        ax.text(INFINITE + 1.0, place, share, va="center", fontsize=8)
+        names.append(words)
+    ax.set_yticks(range(len(names)), names, fontsize=8)
+    ax.set(ylim=(len(names) - 0.4, -1.7), xlim=(NOTHING - 0.5, INFINITE + 4.0), xlabel="ε at the delta of the study")
     powers = range(-1, 11, 2)
-    ax.set_xticks(
-        [NOTHING, *powers, INFINITE], ["none", *(f"$10^{{{power}}}$" for power in powers), "∞"]
-    )
+    ax.set_xticks([NOTHING, *powers, INFINITE], ["none", *(f"$10^{{{power}}}$" for power in powers), "∞"])
     _bits(beside, cube, shown[0], method)
     _legend(figure)
     heading(figure, "What privacy layers say, and what holds for one client")
@@ -73,18 +80,42 @@ def _draw_line(ax: Axes, place: int, line: Line, said: float, held: float, zero_
     ax.plot([_place(said), _place(end)], [place, place], color=color, linewidth=1.0)
     ax.plot(_place(said), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=7)
     if not np.isnan(held):
-        ax.plot(_place(held), place, "o", color=color, markersize=5)
+        # A claim of zero-out is not one of replacement.
+        ax.plot(_place(held), place, "o", color=GREY if line.status == "zero-out only" else color, markersize=5)
     if np.isfinite(zero_out):
         ax.plot(_place(zero_out), place, "|", color=color, markersize=11, markeredgewidth=2)
 
 
+def _certified(cube: xr.Dataset) -> dict[str, tuple[float, float, str]]:
+    """Of each method with the certified filter its least target, what the ledger says then, and who is identified."""
+    found = {}
+    methods = [*having(cube, "method", layer="certified"), *having(cube, "method", protocol="row_gradients")]
+    for case in cases_of(cube, "epsilon_held"):
+        for method in (one for one in methods_of(cube, case) if one in methods):
+            held = series(cube, "epsilon_held", case, method, "epsilon")
+            words = f"{title(cube, 'method', method)}, {title(cube, 'case', case)}"
+            found[words] = float(held.x[0]), float(held.mean[0]), _shares(cube, case, [method])
+    return found
+
+
 def _identified(cube: xr.Dataset, line: Line) -> str:
-    """Shares in the first round and at trained coefficients, of the method of the experiment that is this line."""
-    if not line.options or "identified" not in cube:
+    """Shares of the method of the experiment that is this line."""
+    if not line.options:
         return ""
-    fits = cube["identified"].values.reshape(len(cube["example_fit"]), -1, 2)
-    labels, epsilons = cube["example_method"].values, cube["example_epsilon"].values
-    places = np.flatnonzero(np.isin(labels, having(cube, "method", **line.options)) & np.isfinite(fits).all((1, 2)))
+    shares = [
+        _shares(cube, case, having(cube, "method", **line.options)) for case in cases_of(cube, "identified_share")
+    ]
+    return next(filter(None, shares), "")
+
+
+def _shares(cube: xr.Dataset, case: str, methods: list[str]) -> str:
+    """Shares of patients that are named in the first round and at trained coefficients."""
+    if "identified" not in cube:
+        return ""
+    shown = example_fits_of(cube, case)
+    fits = shown["identified"].values
+    labels, epsilons = shown["example_method"].values, shown["example_epsilon"].values
+    places = np.flatnonzero(np.isin(labels, methods) & np.isfinite(fits).all((1, 2)))
     if not len(places):
         return ""
     first, late = fits[places[np.argmax(epsilons[places])]].mean(axis=0)
@@ -110,9 +141,11 @@ def _legend(figure: Figure) -> None:
         ("holds", BLUE),
         ("not proved, or not composed", ORANGE),
         ("refuted", RED),
-        ("no claim", GREY),
+        ("nothing is said of it", GREY),
     ):
         marks.append(Line2D([], [], marker="o", color=color, linestyle="none"))
         words.append(label)
+    marks.append(Line2D([], [], marker="D", color=BLUE, linestyle="none", markersize=4.5))
+    words.append("certified, by the ledger")
     marks.append(Line2D([], [], marker="|", color=BLACK, linestyle="none", markersize=11, markeredgewidth=2))
     legend_of(figure, marks, [*words, "by zero-out"], 3)

@@ -6,9 +6,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import (
+    Series,
     cases_of,
     example_fits_of,
     methods_of,
@@ -36,12 +38,13 @@ def accuracy_by_epsilon(cube: xr.Dataset) -> Figure:
         _accuracies(ax, cube, case)
     axes[0].set_ylabel("test accuracy")
     legend_below(figure, axes, 3)
-    heading(figure, f"Accuracy against the ε that holds{spread(cube, cases, 'bars')}")
+    heading(figure, f"Accuracy against the ε that holds; {spread(cube, cases, 'bars')}")
     return figure
 
 
 def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
-    points = {}
+    points: dict[str, tuple[Series, np.ndarray, Series]] = {}
+    ax.set_xscale("log")
     for method in methods_of(cube, case):
         accuracy, held, said = (
             series(cube, name, case, method, "epsilon") for name in ("accuracy", "epsilon_held", "epsilon_claimed")
@@ -49,9 +52,11 @@ def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
         points[method] = accuracy, held.mean if held else np.full(len(accuracy.x), np.inf), said
     finite = [value for _, held, _ in points.values() for value in held.tolist() if np.isfinite(value)]
     end = max(finite, default=1.0) * BEYOND
-    for method, (accuracy, held, said) in points.items():
-        style = look(cube, method)
-        at = np.where(np.isfinite(held), held, end)
+    beyond = 0
+    for method, (accuracy, certified, said) in points.items():
+        style, known = look(cube, method), np.isfinite(certified)
+        at = np.where(known, certified, end * 4.0**beyond)
+        beyond += int(not known.all())
         ax.errorbar(
             at,
             accuracy.mean,
@@ -68,7 +73,9 @@ def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
     level = float(cube["majority"].sel(case=case).mean())
     ax.axhline(level, color=GREY, linewidth=1.0, linestyle="--", label="more frequent label")
     ax.axvline(end / np.sqrt(BEYOND), color=GREY, linewidth=0.6)
-    ax.set(xscale="log", xlabel="ε that holds (right of the line: none is finite)", title=title(cube, "case", case))
+    ax.set_xticks([tick for tick in 10.0 ** np.arange(0, 12, 2 if end > 1e6 else 1) if tick < end / np.sqrt(BEYOND)])
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set(xlabel="ε that holds (right of the line: none is finite)", title=title(cube, "case", case))
 
 
 def clip_path(cube: xr.Dataset) -> Figure:
