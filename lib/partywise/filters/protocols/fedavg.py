@@ -2,8 +2,9 @@
 
 Public, fixed before data are seen: all options, clients and their numbers of records.
 
-What is protected: a client, all of whose records may change (unit ``user``, ``replace_one``).  ``local_dp``, ``svt``
-and ``certified`` against the server; ``fixed_clipping`` and ``adaptive_clipping`` against everybody but the server,
+What is protected: a client, all of whose records may change (unit ``user``, ``replace_one``).  ``local_dp`` and
+``certified`` against the server, ``svt`` by an account that no ledger adds up; ``fixed_clipping`` and
+``adaptive_clipping`` against everybody but the server,
 which sees updates as they are; the others against nobody.  The clip of ``adaptive_clipping`` follows the data, so that
 nothing is proved of it in advance.
 
@@ -142,7 +143,7 @@ def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number:
         counted = np.count_nonzero((lengths > last.clip) == (options.direction == "shipped"))
         count = Gaussian(sigma=count_sd)(
             Bounded(float(counted), certificate_of(1.0, "one client is counted or not")), rng,
-            release_id=f"count {number}", trust_model="central", knows=(SERVER,),
+            release_id=f"count {number}",
         )  # fmt: skip
         bound = last.clip * math.exp(-RATE * (float(count.value) / len(rows) - TARGET))
     mean = last.coefficients + weights @ clip_rows(rows, last.clip)
@@ -150,7 +151,7 @@ def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number:
     # Beyond the first round of a clip that follows counts, noise and certificate follow released values.
     parents = tuple(one for one in (last.count, count) if one is not None)
     model = Gaussian(sigma=multiplier * bound / len(rows))(
-        Bounded(mean, certificate), rng, release_id=f"model {number + 1}", trust_model="central", knows=(SERVER,),
+        Bounded(mean, certificate), rng, release_id=f"model {number + 1}",
         data_dependent_parameters=parents,
     )  # fmt: skip
     return Round(np.asarray(model.value), bound, float(np.median(lengths)), model, count)

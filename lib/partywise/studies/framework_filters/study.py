@@ -45,6 +45,19 @@ class Spec(CheckedFields):
 STATISTICS, MASKS = (StatisticsSettings, StatisticsOptions), (MasksSettings, MasksOptions)
 
 
+def _check_count(where: str, options: object, settings: object) -> None:
+    """The multiplier of an adaptive clip is that of updates and count together: the count needs noise enough."""
+    if not isinstance(options, FedavgOptions) or options.layer != "adaptive_clipping":
+        return
+    clients = getattr(settings, "clients", len(settings.natural_clients))  # type: ignore[attr-defined]
+    count_sd = clients / 20 if options.count_sd is None else options.count_sd
+    if options.multiplier >= 2 * count_sd:
+        raise ConfigError(
+            f"{where}: its multiplier is {options.multiplier:g}, and the count of {clients} clients has noise of "
+            f"{count_sd:g}, of which twice must be more; give a larger count_sd."
+        )
+
+
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
     for name, case in plan.cases.items():
@@ -63,6 +76,7 @@ def check(plan: Plan) -> None:
                 )
         for label in case.methods:
             options = plan.methods[label].options
+            _check_count(f"{where}.methods lists {label}", options, settings)
             for source, own in (STATISTICS, MASKS):
                 if type(settings) is source and not isinstance(options, own):
                     raise ConfigError(f"{where}.methods lists {label}: the case is not one of training; leave it out.")

@@ -34,4 +34,4 @@ def answer(estimate: Estimate) -> np.ndarray:
     return estimate.coefficients
 
 
-TRIALS = {"small": Trial("generated", {}, (3, 1), 1.0, neighbours, answer)}
+TRIALS = {"small": Trial("generated", {"clients": 24, "rows": 8}, (3, 1), 1.0, neighbours, answer)}
