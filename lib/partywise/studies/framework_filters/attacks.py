@@ -39,7 +39,7 @@ class Identification:
 
 
 @dataclass(frozen=True)
-class Unknown:
+class UnknownPatient:
     """One patient of a hospital that somebody looks for who knows all others, and the coefficients of the round.
 
     rows : (n, D), labels (n,): records of the hospital; place : of the unknown one
@@ -70,14 +70,16 @@ class Unknown:
         return np.asarray(found - self.at)
 
 
-def unknown_patient(data: FilterData, hospital: int, place: int, late: bool) -> Unknown:
+def unknown_patient(data: FilterData, hospital: int, place: int, late: bool) -> UnknownPatient:
     """The patient at a place of a hospital, all of whose records take part, in the first round or a late one."""
     if "others" not in data.memo:
         data.memo["others"], data.memo["labels"] = candidates(data)
         data.memo["False"], data.memo["True"] = np.zeros(data.X.shape[1]), late_coefficients(data)
     own = data.holder == hospital
     memo = data.memo
-    return Unknown(data.X[own], data.y[own].astype(float), place, memo["others"], memo["labels"], memo[str(late)])
+    return UnknownPatient(
+        data.X[own], data.y[own].astype(float), place, memo["others"], memo["labels"], memo[str(late)]
+    )
 
 
 def late_coefficients(data: FilterData) -> np.ndarray:
@@ -126,7 +128,7 @@ def nearest(statistics: np.ndarray, truth: int, noise: float, rng: np.random.Gen
 
 
 def identify_gradient(
-    unknown: Unknown, options: RowGradientsOptions, epsilon: float, delta: float, rng: np.random.Generator
+    unknown: UnknownPatient, options: RowGradientsOptions, epsilon: float, delta: float, rng: np.random.Generator
 ) -> Identification:
     """Name the candidate by its clipped gradient, where all of the budget is spent on one release."""
     gradients = clip_rows(record_gradients(unknown.at, unknown.others, unknown.labels), options.clip)

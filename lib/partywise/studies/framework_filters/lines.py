@@ -45,7 +45,7 @@ def _local(sensitivity: float, epsilon: float, rounds: int = 1, bound: float = 1
     return judge
 
 
-def _fixed(rounds: int, weights: tuple[float, ...] = (1.0,)) -> Callable[[float], Judgement]:
+def _fixed_clip(rounds: int, weights: tuple[float, ...] = (1.0,)) -> Callable[[float], Judgement]:
     def judge(delta: float) -> Judgement:
         said = epsilon_of(guarantees.fixed_mu(1.0, "zero_out"), delta, rounds)
         mu = guarantees.fixed_mu(1.0, "replace_one", weights)
@@ -100,8 +100,8 @@ LINES = (
         "refuted",
         {"sensitivity": 1e-4},
     ),
-    Line("fixed_equal", "fixed clip, z 1, 30 rounds", FLOWER, _fixed(30), "zero-out only"),
-    Line("fixed_weights", "fixed clip, z 1, by examples, 30 rounds", FLOWER, _fixed(30, WEIGHTS), "refuted"),
+    Line("fixed_equal", "fixed clip, z 1, 30 rounds", FLOWER, _fixed_clip(30), "zero-out only"),
+    Line("fixed_weights", "fixed clip, z 1, by examples, 30 rounds", FLOWER, _fixed_clip(30, WEIGHTS), "refuted"),
     Line("fixed_optimiser", "fixed clip, z 1, FedAdam", FLOWER, _optimiser, "refuted"),
     Line("adaptive", "adaptive clip, z 1, n 100", FLOWER, _adaptive, "refuted"),
     Line("svt_14", "sparse vector, 14 entries", NVFLARE, _svt(14), "not proved", {"layer": "svt"}),

@@ -59,7 +59,7 @@ class FilterMeasures(Measures):
 class FilterExamples(ExampleFits):
     """Arrays of an example fit."""
 
-    identified: np.ndarray | None = example(
+    identified_shares: np.ndarray | None = example(
         "share of unknown patients that are named, in the first round and at trained coefficients", "hospital", "time"
     )
     left: np.ndarray | None = example("patients that give the same update", "hospital", "time")

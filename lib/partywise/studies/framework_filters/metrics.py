@@ -53,8 +53,8 @@ def metrics(estimate: Estimate, data: FilterData, train: np.ndarray, spec: Filte
     found = _quality(estimate, data, ~train)
     if len(estimate.clips):
         found |= FilterMeasures(clip_last=float(estimate.clips[-1]))
-    if attacked(data, options):
-        share, left = identified(data, estimate.epsilon_claimed, spec, spec.study.targets)
+    if is_attacked(data, options):
+        share, left = identification(data, estimate.epsilon_claimed, spec, spec.study.targets)
         found |= FilterMeasures(identified_share=float(share.mean()), candidates_left=float(left.mean()))
     return found | FilterMeasures(n_train=data.n_train, n_protected=data.n_train)
 
@@ -95,12 +95,12 @@ def _quality(estimate: Estimate, data: FilterData, test: np.ndarray) -> FilterMe
     )
 
 
-def attacked(data: FilterData, options: object) -> bool:
+def is_attacked(data: FilterData, options: object) -> bool:
     """Whether clients are natural, and what one sends reaches somebody from whom it should be protected."""
     return bool(len(data.holder)) and not (isinstance(options, FedavgOptions) and options.central)
 
 
-def identified(
+def identification(
     data: FilterData, epsilon: float, spec: FilterSpec, targets: int, *, late: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of each hospital the share of unknown patients that are named from one update, and candidates left.
@@ -167,11 +167,12 @@ def example_fits(estimate: Estimate, data: FilterData, train: np.ndarray, spec: 
     found = FilterExamples()
     if len(estimate.clips):
         found |= FilterExamples(clip_path=estimate.clips, norm_path=estimate.norms)
-    if isinstance(options, FedavgOptions | RowGradientsOptions) and attacked(data, options):
+    if isinstance(options, FedavgOptions | RowGradientsOptions) and is_attacked(data, options):
         targets = spec.study.example_targets
-        pairs = [identified(data, estimate.epsilon_claimed, spec, targets, late=late) for late in (False, True)]
+        pairs = [identification(data, estimate.epsilon_claimed, spec, targets, late=late) for late in (False, True)]
         found |= FilterExamples(
-            identified=np.column_stack([pair[0] for pair in pairs]), left=np.column_stack([pair[1] for pair in pairs])
+            identified_shares=np.column_stack([pair[0] for pair in pairs]),
+            left=np.column_stack([pair[1] for pair in pairs]),
         )
     return found
 

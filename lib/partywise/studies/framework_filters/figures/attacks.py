@@ -22,19 +22,19 @@ def one_record(cube: xr.Dataset) -> Figure:
     First replicate; among all patients of the table, so that chance is .0014. A row for each layer, of several targets
     at the largest, a column for each hospital: in the first round, and at coefficients trained without a layer.
     """
-    if "identified" not in cube:
+    if "identified_shares" not in cube:
         return empty("No layer whose updates are attacked in this configuration.")
     for case in cases_of(cube, "identified_share"):
         found = example_fits_of(cube, case)
         rows = {}
         for method in methods_of(cube, case):
             own = np.flatnonzero(found["example_method"].values == method)
-            own = own[np.isfinite(found["identified"].values[own]).any(axis=(1, 2))]
+            own = own[np.isfinite(found["identified_shares"].values[own]).any(axis=(1, 2))]
             if len(own):
                 place = own[np.argmax(found["example_epsilon"].values[own])]
                 epsilon = float(found["example_epsilon"].values[place])
                 words = look(cube, method).label + (f", ε = {epsilon:g}" if np.isfinite(epsilon) else "")
-                rows[words] = found["identified"].values[place]
+                rows[words] = found["identified_shares"].values[place]
         if not rows:
             continue
         shares = np.stack(list(rows.values()))

@@ -48,7 +48,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     grid.set_width_ratios([4.6, 1])
     for place, line in enumerate(LINES):
         _draw_line(ax, place, line, float(said[place]), float(held[place]), float(zero_out[place]))
-        ax.text(INFINITE + 1.0, place, _identified(cube, line), va="center", fontsize=8)
+        ax.text(INFINITE + 1.0, place, _line_shares(cube, line), va="center", fontsize=8)
     ax.text(INFINITE + 1.0, -1.2, "identified", va="center", fontsize=8, weight="bold")
     names = [f"{line.title} - {line.framework}" for line in LINES]
     certified = _certified(cube)
@@ -98,7 +98,7 @@ def _certified(cube: xr.Dataset) -> dict[str, tuple[float, float, str]]:
     return found
 
 
-def _identified(cube: xr.Dataset, line: Line) -> str:
+def _line_shares(cube: xr.Dataset, line: Line) -> str:
     """Shares of the method of the experiment that is this line."""
     if not line.options:
         return ""
@@ -110,10 +110,10 @@ def _identified(cube: xr.Dataset, line: Line) -> str:
 
 def _shares(cube: xr.Dataset, case: str, methods: list[str]) -> str:
     """Shares of patients that are named in the first round and at trained coefficients."""
-    if "identified" not in cube:
+    if "identified_shares" not in cube:
         return ""
     shown = example_fits_of(cube, case)
-    fits = shown["identified"].values
+    fits = shown["identified_shares"].values
     labels, epsilons = shown["example_method"].values, shown["example_epsilon"].values
     places = np.flatnonzero(np.isin(labels, methods) & np.isfinite(fits).all((1, 2)))
     if not len(places):
