@@ -394,7 +394,8 @@ def test_a_job_of_nvflare_ends_with_the_budget_of_a_site(tmp_path, monkeypatch):
         made = filter_on(tmp_path / f"{site}.jsonl", rounds=left, owner=site)
         job.to(dxo_filter(made, STEPS), site, filter_type=FilterType.TASK_RESULT, tasks=["train"])
     job.simulator_run(str(tmp_path / "work"))
-    assert [paid(tmp_path / f"{site}.jsonl") for site in ("site-1", "site-2")] == [3, 2]
+    # Whether the other site had released its third before the job ended is a matter of moments.
+    assert paid(tmp_path / "site-2.jsonl") == 2 and paid(tmp_path / "site-1.jsonl") in (2, 3)
     log = (tmp_path / "work" / "server" / "log.txt").read_text()
     assert "TASK_RESULT_FILTER_ERROR" in log and "Round 1 finished" in log and "Round 2 finished" not in log
     model = np.load(next((tmp_path / "work" / "server").rglob("server.npy")))
