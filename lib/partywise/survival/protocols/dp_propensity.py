@@ -90,7 +90,7 @@ def server_answer(models: Sequence[np.ndarray], plan: Plan, sizes: Sequence[int]
         plan.epsilon,
         len(sizes),
         propensity=np.mean(models, axis=0),
-        numbers={"iterations": steps, "noise_sd": max(map(plan.sd, sizes)), "times_sent": 0},
+        numbers={"steps": steps, "noise_sd": max(map(plan.sd, sizes)), "times_sent": 0},
     )
 
 
