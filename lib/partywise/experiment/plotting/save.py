@@ -14,7 +14,6 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ...files import replacing
-from ..cells import RUN_APART
 from ..results.cube import open_cube
 from ..study import Lazy
 from .style import EMPTY
@@ -42,8 +41,12 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
         drawn = Lazy(address)(opened)
         if not isinstance(drawn, kind):
             raise TypeError(f"{address} returns a {type(drawn).__name__}: set `output` of its Figure in study.py.")
-        if isinstance(drawn, Figure) and drawn.get_label() == EMPTY and RUN_APART in opened:
-            drawn.axes[0].set_title(RECORDS_APART)
+        if isinstance(drawn, Figure) and drawn.get_label() == EMPTY:
+            # What fits need takes longer to load than many a figure to draw.
+            from ..cells import RUN_APART
+
+            if RUN_APART in opened:
+                drawn.axes[0].set_title(RECORDS_APART)
         save(drawn, **files)
 
 

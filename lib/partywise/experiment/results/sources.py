@@ -6,6 +6,7 @@ was planned.  A script imports this module first; whatever the library is then l
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import marshal
 import sys
@@ -61,7 +62,11 @@ class Finder:
 
 
 def load_by_content(sources: Mapping[str, str]) -> None:
-    """From here on load the modules that ``sources`` names by the content of their sources, this one included."""
+    """From here on load the modules that ``sources`` names by the content of their sources, this one included.
+
+    Modules are many objects and no garbage: nobody looks for any until `jobs.log_to`, when all of them are there.
+    """
+    gc.disable()
     sys.meta_path.insert(0, Finder(list(sources)))
     for name in set(sources) - {SCRIPT}:
         sys.modules.pop(name, None)
