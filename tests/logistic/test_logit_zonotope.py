@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from logit_data import logistic
+from partywise.logistic import zonotope
 from partywise.logistic.objective import dot_product
-from partywise.logistic.zonotope import boundedness, coordinate_test, lp_test, recession_slope
+from partywise.logistic.zonotope import boundedness, coordinate_test, lp_test, minimiser_status, recession_slope
 
 
 def in_zonotope(X: np.ndarray, v: np.ndarray) -> bool:
@@ -41,6 +42,26 @@ def test_whenever_the_coordinate_test_fires_the_lp_agrees(seed, n, k, noise):
     if axis.status == "unbounded":
         assert recession_slope(X, v, axis.direction) < 0
         assert exact.status == "unbounded" or axis.margin > -1e-7
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 80), k=st.integers(1, 6), noise=st.sampled_from([0.0, 0.05, 1]))
+def test_a_newton_fit_settles_what_the_lp_would_say(seed, n, k, noise):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, k))
+    X = np.column_stack([X, X[:, 0]]) if seed % 5 == 0 else X  # of less than full rank
+    v = rng.integers(0, 2, n) @ X / n + noise * rng.standard_normal(X.shape[1])
+    exact = lp_test(X, v)
+    if abs(exact.margin) > 1e-6:
+        assert minimiser_status(X, v) == exact.status
+
+
+def test_most_releases_need_no_linear_program(monkeypatch):
+    (X, y), asked = logistic(500, 4), list[str]()
+    monkeypatch.setattr(zonotope, "lp_test", lambda *given: asked.append("lp") or lp_test(*given))
+    assert minimiser_status(X, dot_product(X, y)) == "bounded"
+    assert minimiser_status(X, dot_product(X, y) + np.array([1, 1, -1, -1]) / 20) == "unbounded" and asked == []
+    assert minimiser_status(X, dot_product(X, (X[:, 1] > 0.5).astype(float))) == "boundary" and asked == ["lp"]
 
 
 def test_the_coordinate_test_fires_outside_the_column_means_only():

@@ -17,7 +17,7 @@ from ..models.objective import Objective, Point, check_features, check_labels, c
 from .model import Plan
 from .noise import attainable
 from .objective import check_intercept, check_ridge
-from .zonotope import LP_ROWS, boundedness, coordinate_test
+from .zonotope import LP_ROWS, boundedness, minimiser_status
 
 SOLVERS = ("newton", "hybrid", "full_batch")
 
@@ -231,9 +231,7 @@ def has_minimiser(objective: Objective, point: Point) -> bool | None:
     """Whether an objective has a minimiser, None if no test can tell; ``point`` is where a trainer left it."""
     if np.any(objective.ridge):
         return True
-    # The axes cost next to nothing and settle most cases; the linear program is only asked when they do not.
-    axes = coordinate_test(objective.X, objective.v).status
-    status = axes if axes == "unbounded" else boundedness(objective.X, objective.v).status
+    status = minimiser_status(objective.X, objective.v)
     if status != "unknown":
         return status == "bounded"
     falls = objective.recession(point) < -1e-12 * float(np.abs(point.margins).max(initial=1.0))

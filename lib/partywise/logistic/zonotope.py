@@ -11,13 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..models.objective import check_features, check_vector
+from ..errors import UnboundedObjectiveError
+from ..models.newton import newton, solve_positive
+from ..models.objective import Objective, check_features, check_vector
 
 # Rows up to which the LP is solved: its time grows faster than their number.
 LP_ROWS = 2000
 # A margin (scale: share of an example's label) or a distance from the span of X that cannot be told from zero.
 MARGIN_TOLERANCE = 1e-8
 SPAN_TOLERANCE = 1e-9
+# A margin that proves a status without the LP, well beyond what the LP's own tolerances blur.
+PROVED_MARGIN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,31 @@ def boundedness(X, v, *, lp_rows: int = LP_ROWS) -> Boundedness:
     X = check_features(X)
     v = check_vector("v", v, X.shape[1])
     return lp_test(X, v) if len(X) <= lp_rows else coordinate_test(X, v)
+
+
+def minimiser_status(X: np.ndarray, v: np.ndarray) -> str:
+    """The status of `boundedness` alone, of sound X and v: the axes and a Newton fit settle most, the LP the rest.
+
+    Up to `LP_ROWS` rows; above, the axes alone are asked.
+    """
+    axes = coordinate_test(X, v).status
+    if axes != "unknown" or len(X) > LP_ROWS:
+        return axes
+    objective = Objective(X, v, np.zeros(X.shape[1]))
+    try:
+        point = objective.at(newton(objective).theta)
+    except UnboundedObjectiveError as error:
+        point = objective.at(error.direction)  # type: ignore[attr-defined]
+        if objective.recession(point) < -PROVED_MARGIN * np.abs(point.margins).mean():
+            return "unbounded"
+    else:
+        # One more step makes the means a point a with (1/N) X'a = v: how far inside of (0, 1) is a lower bound.
+        step = solve_positive(objective.hessian(point), objective.gradient(point))
+        a = point.probabilities - objective.link.slope(point.margins) * (X @ step)
+        exact = np.abs(X.T @ a / len(X) - v).max() <= 1e-12 * max(1.0, np.abs(v).max())
+        if exact and min(a.min(), 1 - a.max()) > PROVED_MARGIN:
+            return "bounded"
+    return lp_test(X, v).status
 
 
 def recession_slope(X: np.ndarray, v: np.ndarray, direction: np.ndarray) -> float:

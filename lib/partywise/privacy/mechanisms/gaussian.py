@@ -115,7 +115,9 @@ class Gaussian:
 
         def draw() -> np.ndarray:
             noise = rng.standard_normal(shape)
-            return bounded.value + scale * (noise if root is None else noise @ root)
+            released = scale * (noise if root is None else noise @ root)
+            released += bounded.value
+            return released
 
         profile = self._profile(unscaled)
         return charge_and_draw(bounded, profile, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)

@@ -14,7 +14,7 @@ from ...logistic.evaluate import auc, log_loss
 from ...logistic.model import Plan
 from ...logistic.newton import fit_many
 from ...logistic.release import redraw_dot_products
-from ...logistic.zonotope import boundedness, coordinate_test
+from ...logistic.zonotope import minimiser_status
 from ...privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon
 from ...privacy.accounting.roots import bisect
 from ...privacy.audit.pairs import audit_pair
@@ -58,9 +58,7 @@ def share_unbounded(data: LabelData, plan: Plan, count: int) -> LabelPrivateMeas
     With many rows only the coordinate test is made: the share is then a lower bound.
     """
     X = data.training[0]
-    # The coordinate test is quick and sure where it fires: the linear program is for the rest.
-    quick = [(v, coordinate_test(X, v).status) for v in draws(data, plan, count, "bounded")]
-    found = [boundedness(X, v).status if status == "unknown" else status for v, status in quick]
+    found = [minimiser_status(X, v) for v in draws(data, plan, count, "bounded")]
     without = sum(status in ("unbounded", "boundary") for status in found)
     return LabelPrivateMeasures(share_unbounded=without / count, share_unknown=found.count("unknown") / count)
 
