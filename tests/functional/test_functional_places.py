@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -37,8 +39,19 @@ def plain(name):
     return run(options, parties=parties, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("how", [checked, forked])
-@pytest.mark.parametrize("name", METHODS)
+def ways_to_run() -> Iterator[Any]:
+    """All methods checked; with processes those that take a way of `WAYS` that none before took, the others in
+    `./run long`.
+    """
+    taken: set[Any] = set()
+    for name, (options, _, _) in METHODS.items():
+        new = {(type(options), key, getattr(options, key)) for key in WAYS.get(type(options), {})} or {type(options)}
+        yield pytest.param(name, checked)
+        yield pytest.param(name, forked, marks=pytest.mark.statistical if new <= taken else [])
+        taken |= new
+
+
+@pytest.mark.parametrize(("name", "how"), list(ways_to_run()))
 def test_a_functional_protocol_is_one_program(name, how):
     options, parties, epsilon = METHODS[name]
     other = execution(options, parties=parties, epsilon=epsilon)

@@ -127,6 +127,8 @@ def table(case: str) -> SlicingData:
 CASES = SIMULATED | TABLES
 METHODS = methods()
 FITS = [(case, name) for name, (_, _, cases) in METHODS.items() for case in cases]
+# Every method on one case, each case with some of them; the others are part of `./run long`.
+CHOSEN = {(cases[number % len(cases)], name) for number, (name, (_, _, cases)) in enumerate(METHODS.items())}
 
 
 def fit_of(case: str, method: str):
@@ -163,10 +165,18 @@ def in_all_ways(fit: Callable[[Any], Any], fresh: Callable[[], Run]) -> Any:
     return estimate
 
 
-@pytest.mark.parametrize(("case", "method"), FITS)
+@pytest.mark.parametrize(
+    ("case", "method"),
+    [pytest.param(*fit, marks=[] if fit in CHOSEN else pytest.mark.statistical) for fit in FITS],
+)
 def test_all_ways_to_run_a_method_are_one(case, method):
     fit, _ = fit_of(case, method)
     assert np.all(np.isfinite(in_all_ways(fit, lambda: fit_of(case, method)[1]).basis))
+
+
+def test_the_chosen_fits_are_of_every_method_and_every_case():
+    assert {method for _, method in CHOSEN} == set(METHODS) and {case for case, _ in CHOSEN} == set(CASES)
+    assert CHOSEN <= set(FITS)
 
 
 def test_a_second_moment_that_whitens_nothing_changes_no_message_but_what_it_says():

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -99,6 +100,25 @@ def planned(folder: Path, *words: str) -> Planned:
     outputs = [name for line in re.findall(r"^    output: (.*)$", text, re.M) for name in line.split(", ")]
     jobs.pop("all", None)
     return Planned(dict(jobs), tuple(outputs))
+
+
+def planned_after(folder: Path, file: str, change: Callable[[Path], object], *words: str) -> Planned:
+    """Dry run after a change of one file, which then is as it was, its time included.
+
+    A dry run leaves the folder as it is: one copy of a run serves all such changes, and a copy takes as long as a plan.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = shutil.copy2(folder / file, scratch)
+        try:
+            change(folder / file)
+            return planned(folder, *words)
+        finally:
+            shutil.copy2(kept, folder / file)
+
+
+def add_comment(path: Path) -> None:
+    """An edit that changes a source and nothing else."""
+    path.write_text(path.read_text() + "\n# edited\n")
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -123,6 +123,7 @@ def test_kills_at_random_moments_leave_the_same_results(finished, tmp_path):
     assert not list((folder / "results").rglob(".*.part*")), "a killed writer left its temporary file"
 
 
+@pytest.mark.runs
 def test_sigterm_ends_cleanly_and_the_next_run_goes_on(finished, tmp_path):
     """Of a run whose cube and four of ten blocks are still to be made."""
     folder = copy_run(finished, tmp_path / "terminated")
@@ -415,7 +416,14 @@ FIGURE = f"{RESULTS}/figures/{STUDY}/error_by_parties.svg"
 RECORD = f"{RESULTS}/provenance/{STUDY}/collect.json"
 
 
-@pytest.mark.parametrize("name", [CUBE, FIGURE, RECORD, f"{RESULTS}/screen.txt", "results/last_run.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        CUBE,
+        *(pytest.param(name, marks=pytest.mark.runs) for name in (FIGURE, RECORD, f"{RESULTS}/screen.txt")),
+        "results/last_run.json",
+    ],
+)
 def test_a_folder_where_a_file_should_be_is_told_before_any_job(finished, tmp_path, name):
     """With something in it, or else Snakemake would take it away."""
     (tmp_path / name).mkdir(parents=True)

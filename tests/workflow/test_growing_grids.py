@@ -12,7 +12,7 @@ import yaml
 
 from partywise.experiment.batches import blocks as blocks_of
 from partywise.experiment.plans import plans
-from pipeline import Planned, copy_project, copy_run, planned, results, snakemake
+from pipeline import Planned, add_comment, copy_project, copy_run, planned_after, results, snakemake
 from shipped import shipped, shipped_plans
 
 SIZES = [60, 70, 80, 90]
@@ -20,7 +20,7 @@ METHODS = {f"steps_{i}": {"protocol": "moments", "cipher": "sized", "max_steps":
 BATCH = {"cases_per_job": 2, "methods_per_job": 2, "replicates_per_job": 2, "folds_per_job": 10, "parties_per_job": 10}
 GRID = {"replicates": 2, "parties": [2], "folds": 1, "epsilon": [8.0]}
 WORDS = ("--configfile", "several.yaml", "--cores", "2")
-LIB = Path("lib/partywise")
+LIB = "lib/partywise"
 
 
 def configuration() -> dict[str, Any]:
@@ -69,9 +69,15 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def grown(several: Path, tmp_path: Path) -> Path:
-    return copy_run(several, tmp_path / "copy")
+@pytest.fixture(scope="module")
+def grown(several: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of it whose files change for one plan each."""
+    return copy_run(several, tmp_path_factory.mktemp("grown") / "copy")
+
+
+def planned_with(folder: Path, config: dict[str, Any]) -> Planned:
+    """What would run of another configuration."""
+    return planned_after(folder, "several.yaml", lambda path: write(path.parent, config), *WORDS)
 
 
 def blocks(found: Planned) -> list[str]:
@@ -103,13 +109,12 @@ def test_jobs_share_cases_and_methods(several):
     assert sorted(label for run in runs(names, 1) for label in run) == sorted(METHODS)
 
 
-@pytest.mark.parametrize("at", range(len(SIZES) + 1))
+@pytest.mark.parametrize("at", [0, 2, len(SIZES)])
 def test_a_new_swept_value_computes_the_block_that_it_joins(grown, at):
     before = done_blocks(grown)
     config = configuration()
     config["studies"]["functional_boosting"]["cases"]["size"]["sweep"]["n"].insert(at, 75 + at)
-    write(grown, config)
-    found = planned(grown, *WORDS)
+    found = planned_with(grown, config)
     new, touched = f"size_{75 + at}", set()
     order = [f"size_{n}" for n in SIZES]
     order.insert(at, new)
@@ -120,7 +125,7 @@ def test_a_new_swept_value_computes_the_block_that_it_joins(grown, at):
     assert any(touched - {new} <= run for run in runs(before, 0))
 
 
-@pytest.mark.parametrize("at", range(len(METHODS) + 1))
+@pytest.mark.parametrize("at", [0, 1, len(METHODS)])
 def test_a_new_method_computes_the_block_that_it_joins(grown, at):
     before = done_blocks(grown)
     config = configuration()
@@ -131,8 +136,7 @@ def test_a_new_method_computes_the_block_that_it_joins(grown, at):
         label: METHODS.get(label, {"protocol": "moments", "cipher": "sized", "max_steps": 9}) for label in order
     }
     study["grid"]["methods"] = order
-    write(grown, config)
-    found, touched = planned(grown, *WORDS), set()
+    found, touched = planned_with(grown, config), set()
     for name in blocks(found):
         first, *_, last = name.split("/")[1].split("-") * 2
         touched |= set(order[order.index(first) : order.index(last) + 1])
@@ -143,29 +147,25 @@ def test_a_new_method_computes_the_block_that_it_joins(grown, at):
 def test_more_replicates_compute_the_new_ones(grown):
     config = configuration()
     config["studies"]["functional_boosting"]["grid"]["replicates"] = 4
-    write(grown, config)
-    names = blocks(planned(grown, *WORDS))
+    names = blocks(planned_with(grown, config))
     assert len(names) == len(done_blocks(grown)) and all("_r0002-0003_" in name for name in names)
 
 
 def test_a_mechanism_of_the_audit_reruns_cells_of_the_audit_only(grown):
-    path = grown / LIB / "privacy/mechanisms/distances/adjustment.py"
-    path.write_text(path.read_text() + "\n# edited\n")
-    found = planned(grown, *WORDS)
+    found = planned_after(grown, f"{LIB}/privacy/mechanisms/distances/adjustment.py", add_comment, *WORDS)
     assert studies(found) == {"privacy_audit"}
     assert found.jobs == {"generate": 1, "fit": 1, "collect": 1, "figure": 1}
 
 
 def test_one_figure_reruns_that_figure(grown):
-    path = grown / LIB / "studies/functional_boosting/figures/curves.py"
-    path.write_text(path.read_text() + "\n# edited\n")
-    found = planned(grown, *WORDS)
+    found = planned_after(grown, f"{LIB}/studies/functional_boosting/figures/curves.py", add_comment, *WORDS)
     assert found.jobs == {"figure": 1} and found.figures() == {"operators"}
 
 
 @pytest.mark.runs
-def test_a_cell_a_job_gives_the_same_bytes(several, grown):
+def test_a_cell_a_job_gives_the_same_bytes(several, tmp_path):
     """Every case, method and replicate in a job of its own."""
+    grown = copy_run(several, tmp_path / "copy")
     config = configuration()
     for study in config["studies"].values():
         study["batch"] = dict.fromkeys(BATCH, 1)

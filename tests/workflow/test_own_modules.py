@@ -48,6 +48,7 @@ def study_run(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.runs
 def test_a_method_by_address_is_a_method_like_others(method_run):
     cube = open_cube(method_run / "results" / "own_method" / "label_private" / "cube.nc")
     own = cube.isel(case=0).sel(method_label="one_step")
@@ -57,6 +58,7 @@ def test_a_method_by_address_is_a_method_like_others(method_run):
     assert made.methods["one_step"].options.ridge == 0.01
 
 
+@pytest.mark.runs
 def test_an_edit_of_a_method_by_address_reruns_its_fits_alone(method_run):
     path = method_run / "config" / "own_method.py"
     before = path.read_text()

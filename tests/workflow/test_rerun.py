@@ -1,4 +1,4 @@
-"""What an edit makes run again: exactly what it touches.  Every case edits a copy of a finished run."""
+"""What an edit makes run again: exactly what it touches.  Every case edits one file of a copy of a finished run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fingerprint import Parsed, beside, closure, fingerprint, imports, named
-from pipeline import STUDY, TINY, Planned, copy_run, edit, planned
+from pipeline import STUDY, TINY, Planned, add_comment, copy_run, edit, planned, planned_after
 
 METHODS = {"mean_curve", "predictor_none", "predictor_fixed", "party_fixed", "moments"}
 FIGURES = {"error_by_parties", "error_by_epsilon"}
@@ -18,14 +18,9 @@ TINY_FILE = "config/tiny.yaml"
 STEPS = "moments\n        max_steps: "
 
 
-@pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
-    return copy_run(finished, tmp_path / "copy")
-
-
-def touch_code(path: Path) -> None:
-    """An edit that changes the source and nothing else."""
-    path.write_text(path.read_text() + "\n# edited\n")
+@pytest.fixture(scope="module")
+def copy(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_run(finished, tmp_path_factory.mktemp("edited") / "copy")
 
 
 def jobs(found: Planned) -> dict[str, int]:
@@ -54,8 +49,11 @@ def jobs(found: Planned) -> dict[str, int]:
     ],
 )
 def test_an_edited_file_reruns_its_users(copy, file, expected):
-    touch_code(copy / file)
-    assert jobs(planned(copy, *TINY)) == dict(sorted(expected.items()))
+    assert jobs(planned_after(copy, file, add_comment, *TINY)) == dict(sorted(expected.items()))
+
+
+def test_nothing_would_run_after_the_edits_above_were_taken_back(copy):
+    assert jobs(planned(copy, *TINY)) == {}
 
 
 @pytest.mark.parametrize(
@@ -82,8 +80,7 @@ def test_an_edited_file_reruns_its_users(copy, file, expected):
     ],
 )
 def test_an_edited_key_reruns_what_depends_on_it(copy, old, new, expected, methods, figures):
-    edit(copy / TINY_FILE, old, new)
-    found = planned(copy, *TINY)
+    found = planned_after(copy, TINY_FILE, lambda path: edit(path, old, new), *TINY)
     assert jobs(found) == dict(sorted(expected.items()))
     assert found.methods() == methods
     assert found.figures() == figures

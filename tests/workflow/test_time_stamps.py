@@ -109,7 +109,8 @@ def exchange(path: Path, content: bytes) -> None:
     os.utime(path, (then, then))
 
 
-def test_files_changed_at_their_old_times_are_made_again(finished, tmp_path):
+@pytest.fixture
+def damaged(finished, tmp_path) -> Path:
     """A cube cut to its half and, of the same size, a block with another last byte."""
     folder = unpack(finished, tmp_path / "clone")
     cube, block = folder / FOLDER / "cube.nc", folder / BLOCK
@@ -117,6 +118,17 @@ def test_files_changed_at_their_old_times_are_made_again(finished, tmp_path):
     assert planned(folder, *TINY).jobs == DOWNSTREAM
     content = block.read_bytes()
     exchange(block, content[:-1] + bytes([content[-1] ^ 1]))
+    return folder
+
+
+def test_files_changed_at_their_old_times_are_planned_again(damaged):
+    found = planned(damaged, *TINY)
+    assert found.jobs == {"fit": 1, **DOWNSTREAM} and BLOCK in found.outputs
+
+
+@pytest.mark.runs
+def test_files_changed_at_their_old_times_are_made_again(finished, damaged):
+    folder = damaged
     done = launch(folder, *TINY)
     # The rule that asks for all is one of them.
     assert done.returncode == 0 and "5 of 5 jobs done" in done.stderr, done.stderr
@@ -124,18 +136,32 @@ def test_files_changed_at_their_old_times_are_made_again(finished, tmp_path):
     assert planned(folder, *TINY).jobs == {}
 
 
-def test_data_that_were_changed_are_drawn_again_and_no_fit_is(finished, tmp_path):
-    """Of the same data fits need nothing anew; a fit that is made again reads them as they were."""
+DATA = f"{FOLDER}/data/simulated/r0000-0001.npz"
+
+
+@pytest.fixture
+def cut(finished, tmp_path) -> Path:
+    """Half of the data."""
     folder = copy_run(finished, tmp_path / "copy")
-    data = folder / FOLDER / "data/simulated/r0000-0001.npz"
-    whole = data.read_bytes()
-    exchange(data, whole[: len(whole) // 2])
-    assert planned(folder, *TINY).jobs == {"generate": 1}
-    (folder / BLOCK).unlink()
-    (folder / FOLDER / "cube.nc").unlink()
-    done = launch(folder, *TINY)
+    exchange(folder / DATA, (finished / DATA).read_bytes()[: (finished / DATA).stat().st_size // 2])
+    return folder
+
+
+def test_data_that_were_changed_are_drawn_again_and_no_fit_is(cut):
+    """Of the same data fits need nothing anew."""
+    assert planned(cut, *TINY).jobs == {"generate": 1}
+    (cut / BLOCK).unlink()
+    (cut / FOLDER / "cube.nc").unlink()
+    assert planned(cut, *TINY).jobs == {"generate": 1, "fit": 1, **DOWNSTREAM}
+
+
+@pytest.mark.runs
+def test_a_fit_that_is_made_again_reads_data_that_were_changed_as_they_were(finished, cut):
+    (cut / BLOCK).unlink()
+    (cut / FOLDER / "cube.nc").unlink()
+    done = launch(cut, *TINY)
     assert done.returncode == 0, done.stderr
-    assert data.read_bytes() == whole and results(folder) == results(finished)
+    assert (cut / DATA).read_bytes() == (finished / DATA).read_bytes() and results(cut) == results(finished)
 
 
 def test_a_run_that_was_killed_as_a_fit_ended_makes_the_cube(finished, tmp_path):

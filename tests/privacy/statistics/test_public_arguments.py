@@ -26,7 +26,9 @@ from shipped import shipped
 
 ROOT = Path(__file__).parents[3]
 # Every way to change a record once per data set, nine ways in all; `./run check-method` asks twenty pairs.
-PAIRS, SEEDS = 9, 3
+PAIRS = 9
+# Data sets: one of each method here, three in `./run long`.
+SEEDS = [1, pytest.param(3, marks=pytest.mark.statistical)]
 
 # What the default audit certifies nothing for: an infinite epsilon is kept by every neighbour.
 UNPROVED = {
@@ -65,17 +67,15 @@ def audit_plan() -> Plan:
     return plan("privacy_audit", shipped()["studies"]["privacy_audit"], 7)
 
 
-def audit_cells() -> list[tuple[str, str, int, float]]:
-    """Every cell of the default audit: case, method, parties, epsilon (generated data only)."""
-    made = audit_plan()
-    return [
-        (name, method, parties, epsilon)
-        for name, case in made.cases.items()
-        if name != "body_fat"
-        for method in case.grid.methods
-        for parties in case.grid.parties
-        for epsilon in case.grid.epsilon
-    ]
+def audit_cells() -> Iterator[Any]:
+    """Every cell of the default audit: case, method, parties, epsilon (generated data only); all but the first of a
+    case and a method are part of `./run long`.
+    """
+    for name, case in audit_plan().cases.items():
+        for method in case.grid.methods if name != "body_fat" else ():
+            cells = [(name, method, k, epsilon) for k in case.grid.parties for epsilon in case.grid.epsilon]
+            yield cells[0]
+            yield from (pytest.param(*cell, marks=pytest.mark.statistical) for cell in cells[1:])
 
 
 def audited(case: str, method: str, parties: int, epsilon: float) -> Subject:
@@ -102,7 +102,7 @@ def audited(case: str, method: str, parties: int, epsilon: float) -> Subject:
     return Subject(expose, data, start, changed, claim.delta(settings, spec.delta))
 
 
-@pytest.mark.parametrize(("case", "method", "parties", "epsilon"), audit_cells())
+@pytest.mark.parametrize(("case", "method", "parties", "epsilon"), list(audit_cells()))
 def test_certificates_of_the_audit_hold_for_every_neighbour(case, method, parties, epsilon):
     subject, chosen = audited(case, method, parties, epsilon), audit_plan().cases[case]
     sliced = hasattr(chosen.settings, "n_slices") and chosen.source.name not in CLASSES
@@ -241,10 +241,11 @@ def subject(study: str, case: str, method: str) -> Subject:
     return contract_subject(PLANS[study], case, method, trial)
 
 
+@pytest.mark.parametrize("seeds", SEEDS)
 @pytest.mark.parametrize(("study", "case", "method"), FITS)
-def test_what_a_protocol_certifies_holds_for_every_neighbour(study, case, method):
+def test_what_a_protocol_certifies_holds_for_every_neighbour(study, case, method, seeds):
     finite = CERTIFIED.get(study, {})
-    totals = check_neighbours(subject(study, case, method), tuple(finite) or UNITS, PAIRS, SEEDS)
+    totals = check_neighbours(subject(study, case, method), tuple(finite) or UNITS, PAIRS, seeds)
     for unit, methods in finite.items():
         assert isfinite(totals[unit]) == (method in methods), unit
 
