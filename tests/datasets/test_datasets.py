@@ -372,7 +372,7 @@ def with_every_second_day_moved(rows, odd, columns):
     return moved
 
 
-@pytest.mark.parametrize("odd", [0, 1])
+@pytest.mark.parametrize("odd", [0, pytest.param(1, marks=pytest.mark.statistical)])
 @pytest.mark.parametrize("name", ["beijing_pm25", "nyc_flights"])
 def test_real_raw_values_enter_the_record_of_their_day_only(tmp_path, name, odd):
     source = real(name)

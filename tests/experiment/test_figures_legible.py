@@ -11,8 +11,8 @@ from invented import invented
 from legible import problems
 from shipped import SHIPPED, shipped_plans
 
-# Large configurations, whose figures take a minute: part of `./run long`.
-LARGE = ("paper", "sliced_inverse_regression")
+# Large configurations, whose figures take a minute, and those that draw what the default draws: part of `./run long`.
+LARGE, ALIKE = ("paper", "sliced_inverse_regression"), ("claims", "smoke")
 # Figures that are being mended; each must fail until it is, and is then taken out:
 # (configuration, figure) -> who mends it.
 MENDING: dict[tuple[str, str], str] = {}
@@ -29,10 +29,11 @@ def _output(path, study, name) -> str:
 
 def _entries():
     for path in SHIPPED:
-        marks = [pytest.mark.statistical] if path.stem.startswith(LARGE) else []
         for study in shipped_plans(path):
             images = [name for name in shipped_plans(path)[study].figures if _output(path, study, name) == "image"]
             for name in images:
+                alike = path.stem in ALIKE and study in shipped_plans() and name in shipped_plans()[study].figures
+                marks = [pytest.mark.statistical] if path.stem.startswith(LARGE) or alike else []
                 yield pytest.param(path, study, name, marks=marks, id=f"{path.stem}-{study}-{name}")
 
 

@@ -113,20 +113,27 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str, str
     return "runs", f"{total.epsilon_certified:.4g}", total.trust, folder, reason
 
 
+def cases() -> dict[tuple[str, str], str]:
+    """The small case on which each method is tried, by study and method, in the order of the page."""
+    found: dict[tuple[str, str], str] = {}
+    for study, case, method in fits():
+        if study != "privacy_audit":
+            found.setdefault((study, method), case)
+    return found
+
+
+def line(study: str, method: str) -> str:
+    """The line of a method."""
+    logging.getLogger("partywise").setLevel(logging.ERROR)
+    case, chosen = cases()[study, method], planned(study).methods[method]
+    *told, reason = outcome(study, case, method)
+    told += [estimate_of(study, case, method), ", ".join(chosen.places), reason]
+    return f"| {study} | {method} | {chosen.protocol_name} | {' | '.join(told)} |"
+
+
 def page() -> str:
     """The whole page."""
-    logging.getLogger("partywise").setLevel(logging.ERROR)
-    rows: dict[tuple[str, str], tuple[str, ...]] = {}
-    for study, case, method in fits():
-        if study != "privacy_audit" and (study, method) not in rows:
-            *told, reason = outcome(study, case, method)
-            places = ", ".join(planned(study).methods[method].places)
-            rows[study, method] = *told, estimate_of(study, case, method), places, reason
-    lines = [
-        f"| {study} | {method} | {planned(study).methods[method].protocol_name} | {' | '.join(told)} |"
-        for (study, method), told in rows.items()
-    ]
-    return HEAD + "\n".join(lines) + "\n"
+    return HEAD + "\n".join(line(*one) for one in cases()) + "\n"
 
 
 if __name__ == "__main__":

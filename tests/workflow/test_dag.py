@@ -79,6 +79,7 @@ def big_configuration(path: Path) -> None:
     path.write_text(yaml.safe_dump({"root_seed": 1, "studies": {"functional_boosting": study}}))
 
 
+@pytest.mark.runs
 def test_planning_a_hundred_thousand_fits_is_cheap(tmp_path):
     big_configuration(tmp_path / "big.yaml")
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "-n", "-q", "all"]

@@ -213,7 +213,7 @@ OF_EACH_RULE = [
     ("missing", "jobs"), [([FIGURE], 2), pytest.param(OF_EACH_RULE, 6, marks=pytest.mark.runs)], ids=["one", "each"]
 )
 def test_a_clone_at_a_path_with_spaces_and_signs_runs(finished, tmp_path, missing, jobs):
-    """Through a link to ``./run`` from another folder: the rest of a run gives the same bytes; then nothing is to do."""
+    """Through a link to ``./run`` from another folder: what was left gives the same bytes, then nothing is to do."""
     clone = tmp_path / 'it\'s {my} & 100 % "clone"; $HOME'
     link = as_cloned(finished, clone)
     shutil.copytree(finished / RESULTS, clone / RESULTS)

@@ -99,6 +99,7 @@ def test_a_docstring_gives_the_meaning_of_a_key(generate):
     assert generate.cell("b_c `d_e` <f>") == r"b\_c `d_e` &lt;f>"
 
 
+@pytest.mark.runs
 def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
     # tests/workflow/test_gallery.py runs the scripts of the gallery.
     words = ["--fail-on-warning", "--keep-going", "--quiet", "-D", "plot_gallery=0", "-b", "html"]

@@ -28,7 +28,7 @@ from partywise.federation.deployment.forms import form_of
 from partywise.federation.run import simulate
 from partywise.privacy.accounted_values import Clear
 from partywise.privacy.mechanisms.random import SecureRandom
-from release_table import PAGE, page
+from release_table import HEAD, PAGE, cases, line, page
 
 STUDIES = sorted(available())
 # Id and digest, platforms and estimate of a fit.
@@ -37,6 +37,15 @@ HELD = "r" * 64, "d" * 64, "", "none here: method m gives it to server"
 REFUSED = {"sliced_inverse_regression": ("published", "is for experiments: nothing finite is certified")}
 
 
+def test_the_page_names_every_method_and_its_lines_are_what_trying_them_gives():
+    """Every ninth line here, all of them in `./run long`."""
+    text = PAGE.read_text(encoding="utf-8")
+    lines = text.removeprefix(HEAD).splitlines()
+    assert text.startswith(HEAD) and [tuple(one[2:].split(" | ")[:2]) for one in lines] == list(cases())
+    assert lines[::9] == [line(*one) for one in list(cases())[::9]]
+
+
+@pytest.mark.statistical
 def test_the_page_of_methods_that_can_release_is_what_trying_them_gives():
     assert PAGE.read_text(encoding="utf-8") == page()
 

@@ -111,8 +111,8 @@ def test_what_functions_compute_is_computed_anew(row, monkeypatch):
 
 CHEAP = (
     ("001-table1-I-500-FSIR-VGM-K1", 50),
-    ("001-table2-V-500-FSIR-IID-K1", 50),
-    ("003-strength-epsilon-1.0", 30),
+    pytest.param("001-table2-V-500-FSIR-IID-K1", 50, marks=pytest.mark.statistical),
+    pytest.param("003-strength-epsilon-1.0", 30, marks=pytest.mark.statistical),
 )
 
 

@@ -185,7 +185,17 @@ def test_every_method_that_the_page_accepts_is_tapped():
     assert len({(study, method) for study, _, method, _ in accepted()}) == len(accepting) >= 30
 
 
-@pytest.mark.parametrize("fit", accepted(), ids=lambda fit: "/".join(fit[:3]))
+def one_of_each_protocol() -> Iterator[Any]:
+    """The first accepted method of every protocol; the others are part of `./run long`."""
+    seen = set()
+    for study, case, method, other in accepted():
+        program = planned(study).methods[method].protocol.fit
+        marks = pytest.mark.statistical if program in seen else []
+        yield pytest.param((study, case, method, other), marks=marks, id=f"{study}/{case}/{method}")
+        seen.add(program)
+
+
+@pytest.mark.parametrize("fit", list(one_of_each_protocol()))
 def test_nothing_that_crosses_closed_is_readable_and_accounts_are_the_union(fit, tap, certificates):
     study, case, method, other = fit
     program = planned(study).methods[method].protocol.fit

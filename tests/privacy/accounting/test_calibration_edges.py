@@ -65,7 +65,7 @@ def test_epsilon_is_rounded_up_everywhere_and_by_little(mu):
 
 
 @given(st.floats(-320, 300), st.floats(-320, 15.9))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 def test_mu_is_sound_between_the_points_of_the_grid(log_epsilon, log_odds):
     e = 10.0**log_epsilon
     # Up to 0 the logarithm of delta, above it that of 1 - delta.
@@ -83,8 +83,9 @@ def test_the_way_back_holds_where_floats_have_few_digits():
     assert np.all(gaussian_epsilon(mu, delta) <= e) and np.all(mu > 0)
 
 
-def test_mu_is_sound_at_epsilons_whose_exponents_have_no_digits():
-    for log_epsilon in np.arange(8, 305, 4.25):
+@pytest.mark.parametrize("step", [17.0, pytest.param(4.25, marks=pytest.mark.statistical)])
+def test_mu_is_sound_at_epsilons_whose_exponents_have_no_digits(step):
+    for log_epsilon in np.arange(8, 305, step):
         for delta in (1e-300, 1e-9, 0.1, 0.6, 0.9, 0.999, 1 - 2**-53):
             e = 10.0**log_epsilon
             mu = gdp_mu(e, delta)
@@ -154,7 +155,7 @@ def zcdp_exact(rho, delta):
 
 
 @pytest.mark.parametrize(
-    "rho", [5e-324, 1e-310, 1e-300, 1e-100, 1e-10, 0.1, 1.0, 10.0, 1e3, 1e10, 1e100, 1e300, LARGEST]
+    "rho", every_second((5e-324, 1e-310, 1e-300, 1e-100, 1e-10, 0.1, 1.0, 10.0, 1e3, 1e10, 1e100, 1e300, LARGEST))
 )
 def test_the_zcdp_conversion_and_its_inverse_are_sound_everywhere(rho):
     for delta in DELTAS:
@@ -168,7 +169,9 @@ def test_the_zcdp_conversion_and_its_inverse_are_sound_everywhere(rho):
 TARGETS = (1e-12, 1e-6, 1e-3, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 4.0, 8.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e6)
 
 
-@pytest.mark.parametrize("delta", [1e-300, 1e-60, 1e-12, 1e-9, 1e-6, 1e-5, 48**-1.1, 400**-1.1, 5000**-1.1, 0.01, 0.3])
+@pytest.mark.parametrize(
+    "delta", every_second((1e-300, 1e-60, 1e-12, 1e-9, 1e-6, 1e-5, 48**-1.1, 400**-1.1, 5000**-1.1, 0.01, 0.3))
+)
 def test_a_budget_that_was_shared_certifies_at_most_its_target(delta):
     """A target is turned into mu, divided, turned into noise, charged and composed: it never comes out above."""
     for target in TARGETS:
