@@ -95,7 +95,10 @@ def changed(study: str, made: dict[str, Any]) -> tuple[dict[str, Any], set[float
     return block, old
 
 
-@pytest.mark.parametrize(("stem", "study"), ENTRIES)
+@pytest.mark.parametrize(
+    ("stem", "study"),
+    [pytest.param(*one, marks=[] if one[0] == DEFAULT.stem else pytest.mark.statistical) for one in ENTRIES],
+)
 def test_no_figure_tells_the_number_of_another_configuration(stem, study):
     """What is still in the configuration, such as an epsilon or a number of parties, may be told."""
     made = STUDIES[stem]

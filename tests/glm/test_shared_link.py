@@ -81,7 +81,7 @@ def test_weights_and_offsets_at_the_active_party(family):
     check(family, errors(estimate, X, y, family, **given))
 
 
-@pytest.mark.parametrize("family", ["binomial", "inverse_gaussian"])
+@pytest.mark.parametrize("family", ["binomial", pytest.param("inverse_gaussian", marks=pytest.mark.statistical)])
 def test_every_mode_gives_the_same(family):
     X, y = records(family, 60, 4)
     runs = [start(X, y, GROUPS, OPTIONS, family=family) for _ in range(3)]

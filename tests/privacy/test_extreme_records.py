@@ -75,7 +75,16 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize(("study", "case", "method", "unit"), CHECKED)
+def one_of_each_protocol() -> Iterator[Any]:
+    """The first method of every protocol for every unit; the others are part of `./run long`."""
+    seen = set()
+    for study, case, method, unit in CHECKED:
+        kind = study, PLANS[study].methods[method].protocol.fit, unit
+        yield pytest.param(study, case, method, unit, marks=pytest.mark.statistical if kind in seen else [])
+        seen.add(kind)
+
+
+@pytest.mark.parametrize(("study", "case", "method", "unit"), list(one_of_each_protocol()))
 def test_an_extreme_record_shows_in_nothing_public(study, case, method, unit):
     settings = PLANS[study].cases[case].settings
     given = subject(study, case, method)
