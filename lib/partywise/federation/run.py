@@ -54,6 +54,9 @@ class PlaceValues:
     values: Mapping[str, Any]
 
 
+# What may hold values of places, in one of the many that a place is given.
+NESTED = (PlaceValues, list, tuple)
+
 # To a type checker a value has the type that it has at its place, so that what computes there is checked against it.
 PerPlace = Annotated[T, PlaceValues]
 
@@ -769,6 +772,6 @@ def _own(value: Any, name: str) -> Any:
         if name not in value.values:
             raise PlaceError(f"{name} has no value of its own; {tuple(value.values)} have.")
         return value.values[name]
-    if type(value) in (list, tuple) and any(isinstance(item, PlaceValues | list | tuple) for item in value):
+    if type(value) in (list, tuple) and any(isinstance(item, NESTED) for item in value):
         return type(value)(_own(item, name) for item in value)
     return value

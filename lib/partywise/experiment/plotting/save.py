@@ -14,7 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ...files import replacing
-from ..results.cube import open_cube
+from ..results.cube import open_recorded_cube
 from ..study import Lazy
 from .style import EMPTY
 from .typeset import Table, save_table
@@ -34,10 +34,10 @@ METADATA: dict[str, dict[str, str | None]] = {
 
 
 def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
-    """Draw a figure from a cube, of which only the variables it shows are read, and save it."""
+    """Draw a figure from a cube that its job compared with its record, of which only what it shows is read; save it."""
     wanted: tuple[type, Callable[..., None]] = (Table, save_table) if "html" in files else (Figure, save_figure)
     kind, save = wanted
-    with open_cube(cube, load=False) as opened:
+    with open_recorded_cube(cube) as opened:
         drawn = Lazy(address)(opened)
         if not isinstance(drawn, kind):
             raise TypeError(f"{address} returns a {type(drawn).__name__}: set `output` of its Figure in study.py.")
