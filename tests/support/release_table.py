@@ -20,6 +20,7 @@ from partywise.experiment.deployment.rehearsal import (
     open_ciphers,
     publication_problem,
 )
+from partywise.experiment.study import load
 from partywise.federation.deployment.outcome import estimate_places, outcomes
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -113,11 +114,16 @@ def outcome(study: str, case: str, method: str) -> tuple[str, str, str, str, str
     return "runs", f"{total.epsilon_certified:.4g}", total.trust, folder, reason
 
 
+def takes_own_data(study: str) -> bool:
+    """Whether a study has a source that parties can run apart; others release nothing."""
+    return any(source.apart is not None for source in load(study).sources.values())
+
+
 def cases() -> dict[tuple[str, str], str]:
     """The small case on which each method is tried, by study and method, in the order of the page."""
     found: dict[tuple[str, str], str] = {}
     for study, case, method in fits():
-        if study != "privacy_audit":
+        if takes_own_data(study):
             found.setdefault((study, method), case)
     return found
 
