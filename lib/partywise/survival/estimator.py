@@ -23,8 +23,10 @@ from .exact import RankTest, StepCurve
 from .model import Estimate, PublicFacts
 from .options import (
     EncryptedHistogramOptions,
+    GradientOptions,
     NoisedTimesOptions,
     NoisyGradientOptions,
+    OneReleaseOptions,
     PiecewiseOptions,
     ReferenceOptions,
     RiskSetsOptions,
@@ -42,6 +44,7 @@ from .protocols import (
     scores,
     table,
 )
+from .protocols.competitors import cells, gradient, moments
 from .records import scale
 
 
@@ -315,8 +318,10 @@ class FederatedCox(SurvivalEstimator):
 
     Parameters
     ----------
-    protocol : {"scores", "reference", "piecewise", "risk_sets", "noisy_gradient"}
-        Certified by noisy scores; all records together; exact sums that are opened; or gradient steps as published.
+    protocol : {"scores", "gradient", "moments", "cells", "reference", "piecewise", "risk_sets", "noisy_gradient"}
+        Certified by noisy scores; certified without standard errors, by gradient steps with momentum (closer at small
+        epsilon), moments, or cells of the signs of at most eight indicators; all records together; exact sums that are
+        opened; or gradient steps as published.
     epsilon, delta, horizon, parties, random_state, shared_budget
         As of `FederatedKaplanMeier`.
     centre, scale : array of shape (p,), optional
@@ -356,6 +361,9 @@ class FederatedCox(SurvivalEstimator):
 
     methods: ClassVar[Mapping[str, Method]] = {
         "scores": Method(ScoresOptions, scores.fit, ("server",), "server"),
+        "gradient": Method(GradientOptions, gradient.fit, ("server",), "server"),
+        "moments": Method(OneReleaseOptions, moments.fit, ("server",), "server"),
+        "cells": Method(OneReleaseOptions, cells.fit, ("server",), "server"),
         "reference": Method(ReferenceOptions, reference.fit, ("server",), "server"),
         "piecewise": Method(PiecewiseOptions, piecewise.fit, ("server",), "server"),
         "risk_sets": Method(RiskSetsOptions, risk_sets.fit, ("server",), "server"),
