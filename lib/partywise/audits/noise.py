@@ -15,7 +15,6 @@ from scipy.special import bdtr, gammainc
 from ..privacy.accounting.compose import compose
 from ..privacy.audit.sampling import audit
 from ..privacy.mechanisms.release import MECHANISMS
-from ..privacy.statistics.whole import Whole
 from .replay import Call, Tape, distance, require
 
 # Error rate of every test of the noise.
@@ -66,7 +65,7 @@ def _digits(call: Call) -> float:
     largest = max(np.max(np.abs(part), initial=0.0) for part in (call.bounded.value, np.asarray(call.output, float)))
     scale, rounding = call.bounded.certificate.value / call.event.mu, float(np.spacing(largest))
     errors = 1e-13 + 16 * rounding / scale * (1 if call.bounded.certificate.metric is None else 1e3)
-    return errors + (float(np.max(call.bounded.units)) / scale if isinstance(call.bounded, Whole) else 0.0)
+    return errors + call.step / scale
 
 
 def _check_shared(seen: Sequence[tuple[str, np.ndarray, float]]) -> None:
@@ -101,8 +100,7 @@ def scaled_residual(call: Call) -> np.ndarray | None:
     residual, scale = drawn - value, certificate.value / event.mu
     bare = np.count_nonzero((residual == 0) & (scale > 1e6 * np.spacing(np.abs(value))))
     # Noise of whole steps is 0 now and then.
-    chance = float(np.max(call.bounded.units)) / scale if isinstance(call.bounded, Whole) else 0.0
-    by_chance = bare == 0 or 1 - bdtr(bare - 1, residual.size, min(chance, 1.0)) > ALPHA
+    by_chance = bare == 0 or 1 - bdtr(bare - 1, residual.size, min(call.step / scale, 1.0)) > ALPHA
     require(bool(by_chance), f"{call.name} has {bare} entries without noise")
     if certificate.metric is not None:
         residual = residual @ np.linalg.cholesky(certificate.metric)

@@ -37,6 +37,7 @@ class Call:
     draw : gives another value of the mechanism on the same statistic
     sent_value : what left the mechanism; of a closed statistic not what was drawn, but ciphertexts of it
     closed : whether its owner had ciphertexts of the statistic only
+    step : the longest step of a statistic of whole numbers, whose noise is of whole steps, too; 0 of others
     """
 
     bounded: Bounded | Whole
@@ -45,6 +46,7 @@ class Call:
     output: object = None
     sent_value: object = None
     closed: bool = False
+    step: float = 0.0
     event: Event | None = None
     n_inner: int = 0
 
@@ -150,7 +152,8 @@ class _Observer:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
         closed = bounded if isinstance(bounded, EncryptedIntegers) else None
         known = bounded.decrypt(bounded.content, self.keys) if isinstance(bounded, EncryptedIntegers) else bounded
-        place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None)
+        step = 0.0 if isinstance(bounded, Bounded) else float(np.max(bounded.units, initial=0.0))
+        place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None, step=step)
         past = self._past(place, call, owner)
         self.tape.calls.append(call)
         self.pending.append(call)
