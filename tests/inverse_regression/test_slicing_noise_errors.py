@@ -23,7 +23,7 @@ def fitted(X, y, protocol="certified", epsilon=20.0, rng=0, **options):
     return sir.fit(X, y, parties=2, rng=rng)
 
 
-@pytest.mark.parametrize("epsilon", [20.0, 60.0])
+@pytest.mark.parametrize("epsilon", [20.0, pytest.param(60.0, marks=pytest.mark.statistical)])
 @pytest.mark.parametrize(
     ("protocol", "d"), [("certified", 1), ("certified", 2), pytest.param("whitened", 1, marks=pytest.mark.statistical)]
 )

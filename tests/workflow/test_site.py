@@ -52,12 +52,17 @@ def test_every_page_is_in_the_navigation_once(generate, tmp_path):
     assert listed.index("privacy") < 3
 
 
+@pytest.fixture(scope="module")
+def keys(generate) -> dict[str, dict[str, list[str]]]:
+    """The keys on their page, by study and class."""
+    return sections(generate.keys_page(), "###")
+
+
 @pytest.mark.parametrize("name", available())
-def test_the_keys_of_a_study_stand_with_their_class_and_a_meaning(name, generate):
+def test_the_keys_of_a_study_stand_with_their_class_and_a_meaning(name, generate, keys):
     study = load(name)
-    shown = sections(generate.keys_page(), "###")
     expected = {heading: [f.name for f in dataclasses.fields(cls)] for heading, cls in generate.blocks(study)}
-    assert {heading: keys for heading, keys in shown.items() if heading.startswith(f"{name}:")} == expected
+    assert {heading: names for heading, names in keys.items() if heading.startswith(f"{name}:")} == expected
     given = [entry.settings for entry in study.sources.values()] + [entry.options for entry in study.methods.values()]
     classes = dict(generate.blocks(study)).values()
     assert {study.spec, *given} <= set(classes)

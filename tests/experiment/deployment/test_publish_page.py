@@ -7,6 +7,8 @@ import re
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from crate.metadata import FEDERATED, METADATA
 from crate_contexts import issues
 from pasted_page import paste
@@ -15,6 +17,7 @@ from pipeline import ROOT
 PAGE = ROOT / "docs" / "publish_a_result.md"
 
 
+@pytest.mark.runs
 def test_every_command_of_the_page_works_when_it_is_pasted(tmp_path):
     page, folder = PAGE.read_text(encoding="utf-8"), tmp_path / "empty"
     told = paste(page, folder)

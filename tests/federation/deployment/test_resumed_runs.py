@@ -29,7 +29,9 @@ def certificates(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.statistical if n else []) for n, kind in enumerate(KINDS)]
+)
 def test_a_killed_party_that_comes_back_goes_on_with_the_run(certificates, tmp_path, kind):
     fit, start, frames, count = KINDS[kind]
     killed = 0

@@ -82,7 +82,9 @@ def observed(run, *given, **more):
         OBSERVER.reset(token)
 
 
-@pytest.mark.parametrize("block", range(20))
+@pytest.mark.parametrize(
+    "block", [*range(4), *(pytest.param(block, marks=pytest.mark.statistical) for block in range(4, 20))]
+)
 def test_what_is_opened_is_the_sum_of_integers_and_shares_exactly(block):
     """1,000 cases: negative ones, 2 to 12 senders, words of 64 and 128 bits, secret noise and seeded noise."""
     for case in range(50 * block, 50 * (block + 1)):
