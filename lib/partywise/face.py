@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .federation.run import Run, simulate
     from .federation.secure_streams import SecureStreams
     from .filters.certified import CertifiedFilter
+    from .filters.estimator import FederatedLogistic
     from .functional.estimator import FunctionalBoosting
     from .glm.estimator import VerticalGLM
     from .inverse_regression.estimator import SlicedInverseRegression
@@ -60,6 +61,7 @@ __all__ = [
     "Event",
     "FederatedCox",
     "FederatedKaplanMeier",
+    "FederatedLogistic",
     "FunctionalBoosting",
     "Gaussian",
     "Geometric",
@@ -112,6 +114,7 @@ HOMES = {
     "federation.run": ("Run", "simulate"),
     "federation.secure_streams": ("SecureStreams",),
     "filters.certified": ("CertifiedFilter",),
+    "filters.estimator": ("FederatedLogistic",),
     "functional.estimator": ("FunctionalBoosting",),
     "glm.estimator": ("VerticalGLM",),
     "inverse_regression.estimator": ("SlicedInverseRegression",),

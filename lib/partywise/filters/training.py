@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -21,6 +22,12 @@ from .options import FedavgOptions
 PERCENTILE, GAMMA, SVT_EPSILON, SVT_GAMMA = 10.0, 0.01, 0.1, 1e-5
 # Coefficients that `exclude_vars` removes: the first ones.
 EXCLUDED = 3
+
+
+def by_client(block: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Records X (n, D) and labels y (n,) of a site, client by client: (c, n / c, D) and (c, n / c)."""
+    clients = int(block["clients"])
+    return block["X"].reshape(clients, -1, block["X"].shape[1]), block["y"].reshape(clients, -1)
 
 
 def residuals(margins: np.ndarray, y: np.ndarray) -> np.ndarray:

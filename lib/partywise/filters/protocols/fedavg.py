@@ -36,7 +36,7 @@ from ..layers.fed_biomed import biomed_central
 from ..layers.flower import RATE, TARGET, adaptive_noise, local_sd
 from ..model import Estimate, PublicFacts
 from ..options import FedavgOptions
-from ..training import SVT_EPSILON, SVT_GAMMA, SparseVector, clip_rows, local_updates, plain_rows
+from ..training import SVT_EPSILON, SVT_GAMMA, SparseVector, by_client, clip_rows, local_updates, plain_rows
 
 SERVER = "server"
 ALL = frozenset({"label", "features"})
@@ -93,7 +93,7 @@ class Round:
 def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Release | Clear:
     """Updates of the clients of a site, as they leave it."""
     options, name = plan.options, f"update {number} of {client.name}"
-    updates = local_updates(at, client.block["X"], client.block["y"], options.steps, options.step)
+    updates = local_updates(at, *by_client(client.block), options.steps, options.step)
     rng, cell = rng_for("noise", client.name, number), cell_of("clients", client.name)
     if options.layer == "certified" and math.isfinite(plan.epsilon):
         # Of each round anew: the ledger adds up what all of them cost.

@@ -22,12 +22,12 @@ from ...randomness import Rng
 from ..layers.masks import MODULUS, mask, quantise, secure_masks
 from ..model import Estimate
 from ..options import MasksOptions
-from ..training import local_updates
+from ..training import by_client, local_updates
 
 
 def local_words(client: Party, first: str, options: MasksOptions, rng_for: Rng) -> tuple[Clear, Public]:
     """What a client sends, and the seed that it gives away afterwards."""
-    X, y = client.block["X"], client.block["y"]
+    X, y = by_client(client.block)
     update = local_updates(np.zeros(X.shape[-1]), X, y, options.steps, options.step)[0]
     integers = quantise([update], X.shape[1], rng_for("rounding", client.name))
     pair = int(rng_for("pair").integers(1 << options.bits))

@@ -41,8 +41,7 @@ def local_gradient(
     rng_for: Rng,
 ) -> Release | Clear:
     """The noisy sum of a site; without a target the sum in the clear."""
-    X, y = client.block["X"], client.block["y"]
-    gradients = record_gradients(at, X.reshape(-1, X.shape[-1]), y.ravel())
+    gradients = record_gradients(at, client.block["X"], client.block["y"])
     if math.isinf(epsilon):
         return Clear(clip_rows(gradients, options.clip).sum(axis=0), units=("row",), owner=client.name)
     # Of each round anew: the ledger adds up what all of them cost.

@@ -65,7 +65,7 @@ def split(data: FilterData, n_parties: int, spec: object, settings: object) -> l
     names = data.names if own_names else tuple(f"site {number + 1}" for number in range(n_parties))
     for name, (clients, rows) in zip(names, sites, strict=True):
         own = slice(first, first + clients * rows)
-        block = {"X": data.X[own].reshape(clients, rows, -1), "y": data.y[own].reshape(clients, rows).astype(float)}
+        block = {"X": data.X[own], "y": data.y[own].astype(float), "clients": np.array(clients)}
         if len(data.columns):
             block["columns"] = data.columns[own]
         parties.append(Party(name, "client", block))
