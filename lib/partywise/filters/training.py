@@ -54,7 +54,8 @@ def record_gradients(at: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray
 
 def clip_rows(rows: np.ndarray, bound: float) -> np.ndarray:
     """Rows (n, D) scaled to a length of ``bound`` at most; one of zeros stays, where Flower's clip divides by zero."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows * np.minimum(1.0, bound / np.maximum(lengths, np.finfo(float).tiny)))
 
 

@@ -101,12 +101,12 @@ def sparse_vector(task: Task[LayerSettings]) -> Exposure:
     """The index that is sent where one entry is, in two worlds that are opposite in every entry."""
     entries = task.settings.entries
 
-    def law(first: float) -> np.ndarray:
+    def probabilities(first: float) -> np.ndarray:
         p = svt_index_probability(first, SVT_GAMMA - first, entries, task.epsilon)
         return np.array([p, *[(1 - p) / (entries - 1)] * (entries - 1)])
 
     release = unproved_release(_first(task.worst[0]), task.owner, "user", "svt", task.noise())
-    pair = DistributionPair(law(SVT_GAMMA), law(0.0))
+    pair = DistributionPair(probabilities(SVT_GAMMA), probabilities(0.0))
     return Exposure({0: release}, (pair, pair))
 
 
