@@ -23,12 +23,16 @@ def rows(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def write(examples: Path, folder: Path) -> None:
-    """The clinics one by one, and the files of shop and bank with ids that ascend."""
+    """The clinics and hospitals one by one, and the files of shop and bank with ids that ascend."""
     header, visits = rows(examples / "clinics.csv")
     for clinic in ("north", "river", "old town"):
         own = [row[1:] for row in visits if row[0] == clinic][:VISITS]
         last = own[-1][0]
         write_csv(folder / f"{clinic.replace(' ', '_')}.csv", header[1:], [row for row in own if row[0] != last])
+    header, patients = rows(examples / "hospitals.csv")
+    for hospital in ("north", "river", "old town"):
+        own = [row[1:] for row in patients if row[0] == hospital]
+        write_csv(folder / f"{hospital.replace(' ', '_')}_relapses.csv", header[1:], own)
     for name in ("shop", "bank"):
         header, customers = rows(examples / f"{name}.csv")
         write_csv(folder / f"{name}.csv", header, sorted(customers))

@@ -19,6 +19,7 @@ from partywise.errors import PartyError
 from partywise.experiment.cells import Cell, run
 from partywise.experiment.configuration.text import questions
 from partywise.experiment.data import generate
+from partywise.experiment.deployment.settings import deployments_of
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.run import simulate
@@ -112,6 +113,7 @@ def test_two_commands_draft_what_is_answered_and_run(folder, capsys):
     assert "Not for federated_survival: it needs a column of numbers that says how long" in capsys.readouterr().out
 
 
+@pytest.fixture(scope="module")
 def example() -> tuple[Plan, Any]:
     """The plan of the shipped example, and its data, of which replicates are the same."""
     config = read_configuration(EXAMPLE)
@@ -120,9 +122,9 @@ def example() -> tuple[Plan, Any]:
         return chosen, {name: generate(chosen, name, range(5), ROOT) for name in chosen.cases}
 
 
-def test_the_page_has_the_numbers_of_the_example():
+def test_the_page_has_the_numbers_of_the_example(example):
     """Means over five replicates, as the summary prints them."""
-    chosen, data = example()
+    chosen, data = example
     page = PAGE.read_text(encoding="utf-8")
 
     def cells(case: str, label: str) -> list[Cell]:
@@ -142,9 +144,30 @@ def test_the_page_has_the_numbers_of_the_example():
     assert all(rejections) and "rejects equal hazards in all five replicates at ε = 4" in page
 
 
-def test_the_estimator_gives_the_fit_of_the_files():
+def test_files_of_hospitals_apart_are_the_same_patients(example):
+    """The example of a network: as many rows as it says, and the numbers of the one file."""
+    config = read_configuration(ROOT / "config" / "network_survival.example.yaml")
+    (deployment,) = deployments_of(config, plans(config))
+    with chdir(ROOT):
+        apart = generate(deployment.plan, "my_relapses", [0], ROOT)[0]
+    one = example[1]["my_relapses"][0]
+    for name in ("times", "events", "covariates", "sizes", "client_names", "ids"):
+        np.testing.assert_array_equal(getattr(apart, name), getattr(one, name))
+    assert dict(deployment.network.rows) == dict(zip(apart.client_names, apart.sizes.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("label", ["noisy_table", "noisy_scores"])
+def test_no_result_depends_on_how_cells_are_batched(label, example):
+    chosen, data = example
+    together = run(chosen, "my_relapses", label, [3], [0, 1], [0], data["my_relapses"])
+    alone = [one for r in (0, 1) for one in run(chosen, "my_relapses", label, [3], [r], [0], data["my_relapses"])]
+    for one, other in zip(together, alone, strict=True):
+        assert one.coords == other.coords and repr(one.scalars) == repr(other.scalars)
+
+
+def test_the_estimator_gives_the_fit_of_the_files(example):
     """The same records, as arrays in the units of the file: the pooled fit to the digits of its solver."""
-    chosen, data = example()
+    chosen, data = example
     (cell, *_) = run(chosen, "my_relapses", "pooled", [3], [0], [0], data["my_relapses"])
     rows = [line.split(",") for line in (ROOT / "config/example_data/hospitals.csv").read_text().splitlines()[1:]]
     X = np.array([[float(np.clip(float(r[4]), 30, 90)), r[5] == "II", r[5] == "III", r[6] == "yes"] for r in rows])
