@@ -12,7 +12,9 @@ import pytest
 from pipeline import ROOT
 
 
-@pytest.mark.parametrize(("verb", "folder"), [("long", "statistical"), ("system", "system")])
+@pytest.mark.parametrize(
+    ("verb", "folder"), [pytest.param("long", "statistical", marks=pytest.mark.runs), ("system", "system")]
+)
 def test_the_verb_collects_every_file_of_its_folder(verb, folder):
     """The words are read from `run`: a command made up here once passed while the verb itself ran nothing."""
     call = re.search(rf'\n    {verb}\)\s(?s:.*?)\$python -m (pytest [^\n]*) "\$@"', (ROOT / "run").read_text())

@@ -62,10 +62,10 @@ def test_the_acceptance_numbers():
     "profiles",
     [
         (PrivacyProfile(mu=0.2, count=20),),
-        (PrivacyProfile(mu=0.2, count=400),),
+        pytest.param((PrivacyProfile(mu=0.2, count=400),), marks=pytest.mark.statistical),
         (RR14,),
         (RR14, PrivacyProfile(mu=0.2, count=20)),
-        (RR14, PrivacyProfile(mu=3.0)),
+        pytest.param((RR14, PrivacyProfile(mu=3.0)), marks=pytest.mark.statistical),
     ],
     ids=["20 Gaussians", "400 Gaussians", "14 responses", "mixed", "mixed with mu 3"],
 )
@@ -281,7 +281,10 @@ def test_bad_arguments_are_named(argument, value):
 # Calibration of sampled sums --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "rate", "steps"), [(1.0, 0.01, 1000), (4.0, 0.1, 100), (0.5, 1.0, 10)])
+@pytest.mark.parametrize(
+    ("epsilon", "rate", "steps"),
+    [pytest.param(1.0, 0.01, 1000, marks=pytest.mark.statistical), (4.0, 0.1, 100), (0.5, 1.0, 10)],
+)
 def test_the_calibrated_sigma_meets_its_target_from_below(epsilon, rate, steps):
     sigma = accounting.subsampled_sigma(epsilon, DELTA, rate, steps)
     profile = PrivacyProfile(mu=1 / sigma, rate=rate, count=steps)
