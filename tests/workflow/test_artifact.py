@@ -179,7 +179,7 @@ def test_sources_name_every_data_set_and_the_references_of_every_study():
         assert numbers, f"{name} names no document"
         for number in numbers:
             row = next(line for line in page.splitlines() if line.startswith(f"| {number} |"))
-            assert f"`{name}`" in row and bibliography.documents()[number].sha256 in row and name in of[number]
+            assert f"`{name}`" in row and bibliography.documents()[number].pin in row and name in of[number]
 
 
 def test_references_of_a_range_are_all_between():

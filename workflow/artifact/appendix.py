@@ -71,12 +71,15 @@ def experiments(rows: Sequence[Row]) -> list[Experiment]:
 def _of(rows: Sequence[Row], claim: str, chosen: Sequence[str]) -> Experiment:
     studies = list(dict.fromkeys(row.study for row in rows if row.study))
     configurations = {row.configuration for row in rows if row.configuration}
-    [configuration] = configurations
-    cubes = " ".join(f"results/{Path(configuration).stem}/{study}/cube.nc" for study in studies)
+    commands = [
+        f"./run --configfile {configuration} "
+        + " ".join(f"results/{Path(configuration).stem}/{study}/cube.nc" for study in studies)
+        for configuration in sorted(configurations)
+    ]
     return Experiment(
         claim=claim,
         minutes=cpu_minutes(rows),
-        command=f"./run --configfile {configuration} {cubes}\n./run claims",
+        command="\n".join([*commands, "./run claims"]),
         expected=f"in `results/claims/claims.csv`, {len(rows)} lines: {_told(rows)}",
         examples=[row for row in rows if row.id in chosen][:EXAMPLES],
     )
@@ -93,7 +96,7 @@ def _counts(rows: Sequence[Row]) -> str:
 
 def _document(number: str) -> str:
     one = documents()[number]
-    return f"- {number}: *{one.title}*, {one.kind} (SHA-256 `{one.sha256}`)"
+    return f"- {number}: *{one.title}*, {one.kind} ({one.pin})"
 
 
 def _machine(root: Path) -> str:

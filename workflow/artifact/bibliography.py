@@ -1,7 +1,8 @@
-"""The five documents, the data sets and other literature: what a person wrote of them, joined with what is pinned."""
+"""The source documents, the data sets and other literature: what a person wrote of them, joined with what is pinned."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +20,29 @@ FILE = Path(__file__).with_name("bibliography.toml")
 
 @dataclass(frozen=True)
 class Document:
-    """A source document: what it is, and the file that the studies were written from."""
+    """A source document: what it is, and the file that the studies were written from, or the ``state`` of its address.
+
+    state : commit, version or number of what was read, where no file is kept; licence : what it says of its terms
+    """
 
     title: str
     kind: str
     type: str
     authors: list[dict[str, str]]
     reference: str
-    bytes: int
-    sha256: str
+    bytes: int = 0
+    sha256: str = ""
+    state: str = ""
+    licence: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.sha256) == bool(self.state):
+            raise ConfigError(f"{FILE.name}, {self.title!r}: give the SHA-256 of a file, or the state that was read.")
+
+    @property
+    def pin(self) -> str:
+        """What says which text is meant."""
+        return f"SHA-256 `{self.sha256}`" if self.sha256 else self.state
 
 
 @dataclass(frozen=True)
@@ -43,7 +58,7 @@ class Original:
 
 @cache
 def documents() -> dict[str, Document]:
-    """By number."""
+    """By key: the number of a document, or the name of a published system."""
     return {number: Document(**entry) for number, entry in _read()["documents"].items()}
 
 
@@ -68,17 +83,19 @@ def _read() -> dict[str, Any]:
 
 
 def studies_of_documents() -> dict[str, list[str]]:
-    """Studies of each document, by the numbers in their ``references``."""
+    """Studies of each document, by the keys in their ``references``."""
     texts = {name: load(name).references for name in available()}
     return {number: [name for name in texts if number in told(texts[name])] for number in documents()}
 
 
 def told(references: str) -> list[str]:
-    """Numbers of the documents that a text of references names, a range included."""
-    numbers = sorted(documents())
-    named = [number for number in numbers if number in references]
-    if " to " in references and len(named) == 2:
-        return numbers[numbers.index(named[0]) : numbers.index(named[1]) + 1]
+    """Keys of the documents that a text of references names, a range of numbers included."""
+    keys = sorted(documents())
+    named = [key for key in keys if re.search(rf"\b{key}\b", references)]
+    numbers = [key for key in named if key.isdigit()]
+    if " to " in references and len(numbers) == 2:
+        within = [key for key in keys if numbers[0] <= key <= numbers[1]]
+        return within + [key for key in named if key not in within]
     return named
 
 

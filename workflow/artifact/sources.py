@@ -26,22 +26,26 @@ def page(root: Path) -> str:
 def _documents() -> list[str]:
     users = studies_of_documents()
     rows = [
-        (number, one.title, one.kind, _named(users[number]), f"{one.bytes:,}", f"`{one.sha256}`")
+        (number, one.title, one.kind, _named(users[number]), f"{one.bytes:,}" if one.bytes else "", one.pin)
         for number, one in documents().items()
     ]
-    head = ("document", "title, as printed there", "what it is", "studies", "bytes", "SHA-256 of the file")
-    notes = [f"- **{number}**: {one.reference}" for number, one in documents().items()]
+    head = ("document", "title, as printed there", "what it is", "studies", "bytes", "what was read")
+    notes = [f"- **{number}**: {one.reference}{_terms(one.licence)}" for number, one in documents().items()]
     return [
         "# Sources",
         "",
         pipe_table(head, rows),
         "",
-        "The studies were written from these five texts. They are not part of the project; the hash says which text is",
-        "meant, and what is known of each is in the text itself:",
+        "The studies were written from these texts and restate these systems. None is part of the project, and none of",
+        "their code was copied; the hash, or the state, says which one is meant:",
         "",
         *notes,
         "",
     ]
+
+
+def _terms(licence: str) -> str:
+    return f" Licence: {licence}." if licence else ""
 
 
 def _datasets(root: Path) -> list[str]:
@@ -104,12 +108,13 @@ def references() -> list[dict[str, Any]]:
     """Documents, then data sets, as CFF 1.2.0 writes them."""
     found: list[dict[str, Any]] = []
     for number, one in documents().items():
+        pin = one.pin.replace("SHA-256", "sha256").replace("`", "")
         found.append(
             {
                 "type": one.type,
                 "title": one.title,
                 "authors": [dict(author) for author in one.authors],
-                "notes": f"Source document {number}: {one.kind}; sha256 {one.sha256}",
+                "notes": f"Source document {number}: {one.kind}; {pin}",
             }
         )
     for name, original in originals().items():
@@ -123,7 +128,7 @@ def references() -> list[dict[str, Any]]:
 
 
 def bibtex(root: Path) -> str:
-    """``paper/paper.bib``: the documents as ``doc000`` to ``doc004``, and the literature."""
+    """``paper/paper.bib``: the documents as ``doc000`` and so on, and the literature."""
     entries = {
         f"doc{number}": {
             "type": "misc",

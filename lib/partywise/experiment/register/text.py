@@ -39,14 +39,14 @@ def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str], 
     """``docs/claims.md``; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
     parts = [
         "# Claims register",
-        pipe_table(("source", "entries", *STATUSES), _by(rows, lambda row: f"seed {row.source}")),
+        pipe_table(("source", "entries", *STATUSES), _by(rows, lambda row: _source(row.source))),
         sentence(rows, fitted)
         + " [claims.csv](claims.csv) has one line per entry: place, printed number, ours, standard error, replicates, "
         "z, status, reason, configuration, command, CPU minutes.",
         "## By kind",
         pipe_table(("kind", "entries", *STATUSES), _by(rows, lambda row: KINDS[row.kind])),
         _chance(rows),
-        *(f"Seed {source}: {note}" for source, note in notes.items()),
+        *(f"{_source(source).capitalize()}: {note}" for source, note in notes.items()),
         "## The rule",
         RULE,
         "## Why entries differ or cannot be reproduced",
@@ -57,6 +57,10 @@ def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str], 
         _again(rows),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _source(document: str) -> str:
+    return f"seed {document}" if document.isdigit() else f"`{document}`"
 
 
 def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> Iterator[tuple[object, ...]]:
