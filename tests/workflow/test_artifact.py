@@ -16,6 +16,7 @@ from artifact.measured import measure, measured, read
 from artifact.points import POINTS
 from invented import invented_columns
 from partywise.datasets.catalogue import RESOURCES
+from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import available, load
@@ -185,7 +186,15 @@ def test_sources_name_every_data_set_and_the_references_of_every_study():
 def test_references_of_a_range_are_all_between():
     assert bibliography.told("Seeds 000 to 004: all") == ["000", "001", "002", "003", "004"]
     assert bibliography.told("Seed 002: one (of 2010)") == ["002"]
-    assert bibliography.told("no document") == []
+    assert bibliography.told("Seeds 003 to 004, and fdpcox") == ["003", "004", "fdpcox"]
+    assert bibliography.told("no document, not even nvflare_kmx") == []
+
+
+def test_a_document_has_a_hash_or_a_state():
+    known = {"title": "t", "kind": "k", "type": "generic", "authors": [], "reference": "r"}
+    with pytest.raises(ConfigError, match="give the SHA-256 of a file, or the state"):
+        bibliography.Document(**known)
+    assert bibliography.Document(**known, state="commit 1").pin == "commit 1"
 
 
 def test_data_sets_are_used_by_the_studies_that_the_page_says():

@@ -99,7 +99,8 @@ FIRST = FirstRun(
 STUDY = Study(
     __name__,
     title="Federated survival analysis",
-    references="Published systems of federated survival analysis (docs/federated_survival.md)",
+    references="FDPCox (fdpcox), FedECA (fedeca), an example of NVFlare (nvflare_km), an algorithm of vantage6 "
+    "(vantage6_km), WebDISCO (exact_cox) and three abstracts (dp_survival)",
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
