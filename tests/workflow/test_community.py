@@ -93,7 +93,7 @@ def test_the_paper_has_the_sections_and_the_length_of_its_journal():
 def test_the_numbers_of_the_paper_are_those_of_the_register_and_of_the_measured_run():
     text, rows = paper(), table.read(ROOT / "docs" / table.NAME)
     found = table.counts(rows)
-    assert f"Of {len(rows)} printed numbers and sentences of the five sources, {found['reproduced']} are" in text
+    assert f"Of {len(rows)} printed numbers and sentences of all sources, {found['reproduced']} are" in text
     assert f"{found['differs']} differ, {found['refuted']} claims of privacy are refuted, and" in text
     assert f"and {found['not reproducible']} cannot be reproduced" in text
     screen = (ROOT / "docs" / "measured" / "default.screen.txt").read_text(encoding="utf-8")

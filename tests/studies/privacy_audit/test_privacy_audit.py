@@ -34,7 +34,7 @@ CLAIMS = all_claims()
 # All worlds of the descriptive attack are one data set, and one of its two data sets is downloaded.
 DESCRIPTIVE = {"tracing", "body_fat"}
 
-DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "nvflare_km", "vantage6_km"}
+DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fedeca", "nvflare_km", "vantage6_km"}
 
 
 def test_every_claim_has_words_that_the_cube_keeps():
