@@ -73,6 +73,8 @@ def test_each_study_has_its_first_measure_on_the_axis_or_says_what_is_missing(st
         assert ax.get_ylabel() and len(ax.get_lines()) > 0
         plt.close(ax.figure)
         drawn += 1
+        if drawn == 3:
+            break
     assert drawn or study in ("privacy_audit", "vertical_linear"), "no measure of their headlines is over epsilons"
 
 

@@ -40,12 +40,16 @@ def test_private_fits_certify_their_target_and_are_pooled_ones_where_no_party_cl
     assert all(total == pytest.approx(1, abs=1e-9) for total in found.totals.values())
 
 
-@pytest.mark.parametrize(("protocol", "family"), [("block_svd", "gaussian"), ("noisy_predictor", "binomial")])
-def test_the_architecture_of_the_source_depends_on_who_holds_what(protocol, family):
+@pytest.mark.parametrize(
+    ("method", "family"),
+    [({"protocol": "block_svd"}, "gaussian"), ({"protocol": "noisy_predictor", "cipher": "sized"}, "binomial")],
+    ids=["block_svd", "noisy_predictor"],
+)
+def test_the_architecture_of_the_source_depends_on_who_holds_what(method, family):
     """Its correlations are those of rotated columns, and one sweep over blocks is not a joint step."""
-    found = tried({"protocol": protocol}, family)
+    found = tried(method, family)
     assert list(found.failures) == ["federation equals pooling"]
-    assert found.totals["row"] == (np.inf if protocol == "block_svd" else pytest.approx(1, abs=1e-9))
+    assert found.totals["row"] == (np.inf if method["protocol"] == "block_svd" else pytest.approx(1, abs=1e-9))
 
 
 def test_neighbours_differ_in_one_record_of_the_unit():
