@@ -121,3 +121,16 @@ def test_the_figure_of_coefficients_draws_with_it(monkeypatch):
     for rows, ax in calls:
         for one, drawn_bars in zip(rows.values(), ax.containers, strict=True):
             np.testing.assert_array_equal(drawn_bars.lines[0].get_xdata(), one.values)
+
+
+def test_hazard_ratios_have_no_intercept_and_say_why_there_are_no_intervals():
+    rng = pw.stream(3, "follow-up")
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    given = {"horizon": 2.0, "centre": [0, 0], "scale": [1, 1], "parties": 3, "random_state": 7}
+    model = pw.FederatedCox(epsilon=8.0, **given).fit(X, rng.exponential(2.0 ** -X[:, 0]))
+    ax = pw.plot.coefficients(model)
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["x0", "x1"]
+    np.testing.assert_array_equal(model.intervals_.bounds(), model.confidence_intervals_)
+    few = pw.FederatedCox(epsilon=0.1, **given | {"parties": 1}).fit(X[:40], np.full(40, 3.0))
+    with pytest.raises(ValueError, match="do not stand out of their noise"):
+        pw.plot.coefficients(few)

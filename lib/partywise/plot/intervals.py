@@ -190,8 +190,10 @@ def _names_of(one: object, count: int) -> list[str]:
         return list(map(str, params.keys()))
     known = getattr(getattr(one, "model", None), "exog_names", None)
     if known is None:
-        columns = getattr(one, "feature_names_in_", [f"x{place}" for place in range(count - 1)])
-        known = ["intercept", *columns] if _is_estimator(one) else [f"x{place}" for place in range(count)]
+        columns = [f"x{place}" for place in range(getattr(one, "n_features_in_", count))]
+        columns = list(getattr(one, "feature_names_in_", columns))
+        # Hazard ratios have no intercept.
+        known = columns if len(columns) == count else ["intercept", *columns]
     return list(map(str, known))
 
 

@@ -15,7 +15,7 @@ from ..federation.account.fit_budget import Budget
 from ..federation.estimator import Estimator, Method, groups_of, numbers, vector
 from ..federation.parties import Party, split_rows
 from ..federation.secure_streams import Randomness
-from ..models.intervals import Intervals
+from ..models.intervals import NOT_COMPUTED, Intervals
 from .bands import Band
 from .certified.scores import survival
 from .curves import Curve, survival_curve
@@ -337,7 +337,9 @@ class FederatedCox(SurvivalEstimator):
         Of the covariates as given; errors over records and noise, nan where the protocol has none.
     variance_matrix_ : ndarray of shape (p, p)
     confidence_intervals_ : ndarray of shape (p, 2)
-        95 %.
+        95 %; `pw.plot.coefficients` draws them.
+    intervals_ : Intervals
+        Of any level, or why there are none.
     baseline_cumulative_hazard_, baseline_survival_ : ndarray of shape (B + 1,), or None
         At ``timeline``, of a record with covariates at their centres.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -450,9 +452,14 @@ class FederatedCox(SurvivalEstimator):
         self.variance_matrix_ = covariance / np.outer(half_width, half_width)
         self.params_, self.hazard_ratios_ = coefficients, np.exp(coefficients)
         self.standard_errors_ = np.sqrt(np.diag(self.variance_matrix_))
-        bounds = Intervals(coefficients, self.standard_errors_).bounds()
-        assert bounds is not None
-        self.confidence_intervals_ = bounds
+        if found.coefficients is None:
+            self.intervals_ = Intervals(reason="the released events do not stand out of their noise")
+        elif found.covariance is None:
+            self.intervals_ = NOT_COMPUTED
+        else:
+            self.intervals_ = Intervals(coefficients, self.standard_errors_)
+        bounds = self.intervals_.bounds()
+        self.confidence_intervals_ = np.full((p, 2), np.nan) if bounds is None else bounds
         self.timeline = self.baseline_cumulative_hazard_ = self.baseline_survival_ = None
         if found.model is not None and found.terms is not None:
             self.timeline = found.terms.edges
