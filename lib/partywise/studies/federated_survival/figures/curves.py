@@ -44,6 +44,10 @@ def survival_curves(cube: xr.Dataset) -> Figure:
             for group in np.flatnonzero(np.isfinite(own).all(axis=1)).tolist():
                 ax.fill_between(times, low[group], high[group], color=style.color, alpha=0.25, linewidth=0)
                 ax.plot(times, own[group], color=style.color, label=f"{style.label}, with 95 % band")
+                if settings.groups:
+                    by, name = getattr(settings, "group_by", ""), settings.groups[group]
+                    words = f"{by}: {name}" if by else name
+                    ax.text(times[-1], float(own[group, -1]) + 0.01, words, ha="right", va="bottom", fontsize=8)
                 if has_pooled:
                     pooled = example_fit(found, "curve_pooled", method, epsilon)[group]
                     ax.step(times, pooled, color=BLACK, linewidth=0.9, where="post", label="pooled Kaplan-Meier")
