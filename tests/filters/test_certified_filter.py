@@ -377,7 +377,10 @@ def test_what_is_refused_is_refused_by_type_and_shape_alone():
         {"account": "ledger.jsonl", "rng": RunRandom(bytes(32))},
         {"account": ".", "rng": None},
     ],
-    ids=str,
+    # The same in every process of the tests: no address of an object.
+    ids=lambda wrong: ", ".join(
+        f"{key}={type(value).__name__ if key == 'rng' else value}" for key, value in wrong.items()
+    ),
 )
 def test_arguments_out_of_range_are_named(wrong):
     given = {"clip": 1.0, "mu": 0.1, "unit": "row", "budget": (1.0, 1e-5), "owner": "north", "rng": stream(1, "a")}
