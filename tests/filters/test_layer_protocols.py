@@ -60,7 +60,7 @@ def test_local_noise_adds_up_to_what_the_formulas_say(sensitivity):
 def test_the_server_of_a_central_layer_sees_updates_and_outsiders_do_not():
     model = fitted(layer="fixed_clipping", rounds=10)
     assert model.privacy_.epsilon_certified == np.inf
-    outside = model.ledger_.total(("client 1", "client 2", "client 3"), "user", DELTA).epsilon_certified
+    outside = model.ledger_.worst_total(("client 1", "client 2", "client 3"), "user", DELTA).epsilon_certified
     weights = [len(rows) for rows in UNEVEN]
     assert outside == pytest.approx(epsilon_of(fixed_mu(1.0, "replace_one", weights), DELTA, 10), rel=1e-6)
     assert model.epsilon_claimed_ == pytest.approx(epsilon_of(1.0, DELTA, 10))
@@ -69,7 +69,7 @@ def test_the_server_of_a_central_layer_sees_updates_and_outsiders_do_not():
 
 def test_a_clip_that_follows_the_data_has_no_bound_in_advance():
     model = fitted(layer="adaptive_clipping", count_sd=1.0, rounds=3)
-    outside = model.ledger_.total(("client 1", "client 2", "client 3"), "user", DELTA)
+    outside = model.ledger_.worst_total(("client 1", "client 2", "client 3"), "user", DELTA)
     assert outside.epsilon_certified == np.inf
     assert [len(model.estimate_.clips), len(model.estimate_.norms)] == [4, 3]
 

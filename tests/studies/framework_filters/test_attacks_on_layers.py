@@ -107,7 +107,7 @@ def test_histograms_give_every_value_and_extremes_come_down_to_one():
     scalars = cell("statistics", "statistics", {"protocol": "statistics"}, 4).scalars
     assert scalars["recovered_share"] == 1 and scalars["jobs_needed"] == 52
     assert 10 < scalars["extremes_jobs"] < 90
-    assert scalars["epsilon_held"] == np.inf
+    assert scalars["certified_held"] == np.inf
 
 
 def test_the_recurrence_gives_the_first_word_of_the_twister():

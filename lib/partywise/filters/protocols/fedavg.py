@@ -10,8 +10,7 @@ nothing is proved of it in advance.
 
 Message            from, to         payload
 update, by round   sites, server    updates (c, D) of c clients: `Release`, or `Clear`; ``certified``: their sum (D)
-model, by round    server, sites    coefficients (D): made of the updates, or of a central layer the `Release`
-clip, by round     server, sites    ``adaptive_clipping``: noisy count of the clipped updates, `Release`
+model, by round    server, sites    coefficients (D): made of the updates, or under a fixed clip a `Release`
 """
 
 from __future__ import annotations
@@ -25,15 +24,16 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Clear, Public
+from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release, derive
+from ...privacy.mechanisms.release import Release, announcement, derive
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..certified import CertifiedFilter
 from ..guarantees import epsilon_of
 from ..layers.fed_biomed import biomed_central
-from ..layers.flower import RATE, TARGET, adaptive_noise, local_sd
+from ..layers.flower import RATE, TARGET, adaptive_noise, add_noise, local_sd
 from ..model import Estimate, PublicFacts
 from ..options import FedavgOptions
 from ..training import SVT_EPSILON, SVT_GAMMA, SparseVector, by_client, clip_rows, local_updates, plain_rows
@@ -66,6 +66,26 @@ class Plan:
         return rows / sum(clients * rows for clients, rows in self.sites)
 
     @property
+    def sd(self) -> float:
+        """Noise of a fixed clip, z C / n."""
+        return self.options.multiplier * self.options.bound / self.clients
+
+    @property
+    def certificate(self) -> SensitivityCertificate:
+        """How far one client moves the mean under a fixed clip."""
+        return certificate_of(2 * self.options.bound * float(self.shares.max()), "updates are clipped, weights public")
+
+    def name(self, number: int) -> str:
+        """What the coefficients after a round are called."""
+        return f"model {number + 1}"
+
+    def announcements(self) -> tuple[Event, ...]:
+        """What all rounds under a fixed clip cost each client, whose updates the server has."""
+        profile = Gaussian(sigma=self.sd).privacy_profile(self.certificate)
+        names = map(self.name, range(self.options.rounds))
+        return tuple(announcement(self.certificate, profile, "gaussian", name, trust_model="local") for name in names)
+
+    @property
     def epsilon_claimed(self) -> float:
         """What the layer says of itself."""
         options = self.options
@@ -78,7 +98,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What the server has after a round: coefficients, the next clip, and of a central layer what it releases.
+    """What the server has after a round: coefficients, the next clip, and under a fixed clip what it releases.
 
     norm : median length of an update, which only an evaluator reads
     """
@@ -87,7 +107,6 @@ class Round:
     clip: float
     norm: float
     model: Release | None = None
-    count: Release | None = None
 
 
 def local_message(client: Party, at: np.ndarray, plan: Plan, number: int, rng_for: Rng) -> Release | Clear:
@@ -136,38 +155,24 @@ def server_round(last: Round, updates: Sequence[np.ndarray], plan: Plan, number:
         return Round(last.coefficients + total, last.clip, math.nan)
     rows, rng = np.concatenate(updates), rng_for("noise", SERVER, number)
     weights = np.repeat(shares, [len(one) for one in updates])
-    lengths, bound, multiplier = np.linalg.norm(rows, axis=1), last.clip, options.multiplier
-    count: Release | None = None
-    if options.layer == "adaptive_clipping":
-        count_sd, multiplier = adaptive_noise(options.multiplier, len(rows), options.count_sd)
-        counted = np.count_nonzero((lengths > last.clip) == (options.direction == "shipped"))
-        count = Gaussian(sigma=count_sd)(
-            Bounded(float(counted), certificate_of(1.0, "one client is counted or not")), rng,
-            release_id=f"count {number}",
-        )  # fmt: skip
-        bound = last.clip * math.exp(-RATE * (float(count.value) / len(rows) - TARGET))
-    mean = last.coefficients + weights @ clip_rows(rows, last.clip)
-    certificate = certificate_of(2 * last.clip * float(weights.max()), "updates are clipped, weights public")
-    # Beyond the first round of a clip that follows counts, noise and certificate follow released values.
-    parents = tuple(one for one in (last.count, count) if one is not None)
-    model = Gaussian(sigma=multiplier * bound / len(rows))(
-        Bounded(mean, certificate), rng, release_id=f"model {number + 1}",
-        data_dependent_parameters=parents,
-    )  # fmt: skip
-    return Round(np.asarray(model.value), bound, float(np.median(lengths)), model, count)
+    mean, lengths = last.coefficients + weights @ clip_rows(rows, last.clip), np.linalg.norm(rows, axis=1)
+    if options.layer == "fixed_clipping":
+        model = Gaussian(sigma=plan.sd)(Bounded(mean, plan.certificate), rng, release_id=plan.name(number))
+        return Round(np.asarray(model.value), last.clip, float(np.median(lengths)), model)
+    # Clip, noise and count follow the data, round by round: no profile is known before they are drawn.
+    count_sd, multiplier = adaptive_noise(options.multiplier, len(rows), options.count_sd)
+    counted = np.count_nonzero((lengths > last.clip) == (options.direction == "shipped"))
+    ((noisy,),) = add_noise([np.array([float(counted)])], count_sd, rng)
+    bound = last.clip * math.exp(-RATE * (float(noisy) / len(rows) - TARGET))
+    (found,) = add_noise([mean], multiplier * bound / len(rows), rng)
+    return Round(found, bound, float(np.median(lengths)))
 
 
-def server_model(now: Round, received: tuple[AccountedValue, ...], number: int) -> Release | Public | Clear:
+def server_model(now: Round, received: tuple[AccountedValue, ...], plan: Plan, number: int) -> Release | Public | Clear:
     """The coefficients, for the sites."""
     if now.model is not None:
         return now.model
-    return derive(now.coefficients, received, name=f"model {number + 1}", owner=SERVER)
-
-
-def server_clip(now: Round) -> Release:
-    """The noisy count, of which everybody computes the clip."""
-    assert now.count is not None
-    return now.count
+    return derive(now.coefficients, received, name=plan.name(number), owner=SERVER)
 
 
 def server_answer(rounds: Sequence[Round], plan: Plan) -> Estimate:
@@ -187,13 +192,13 @@ def fit(run: Run) -> Estimate:
     options: FedavgOptions = run.spec.options
     plan = Plan(options, facts.sites(len(run.parties)), run.epsilon, run.spec.study.delta)
     at = np.zeros(facts.features)
+    if options.layer == "fixed_clipping":
+        run.charge(run.parties, *plan.announcements())
     rounds = [run.at(SERVER, server_start, facts.features, plan)]
     for number in range(options.rounds):
         updates = run.gather(run.parties, SERVER, f"update {number}", local_message, at, plan, number, run.rng_for)
         now = run.at(SERVER, server_round, rounds[-1], updates, plan, number, run.rng_for)
-        if options.layer == "adaptive_clipping":
-            run.broadcast(SERVER, run.parties, f"clip {number + 1}", server_clip, now)
         received = run.received(SERVER, f"update {number}")
-        at = run.broadcast(SERVER, run.parties, f"model {number + 1}", server_model, now, received, number)
+        at = run.broadcast(SERVER, run.parties, plan.name(number), server_model, now, received, plan, number)
         rounds.append(now)
     return run.at(SERVER, server_answer, rounds, plan)

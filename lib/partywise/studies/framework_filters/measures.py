@@ -16,12 +16,11 @@ class FilterMeasures(Measures):
     """Numbers of a fit; those of the summary come first, in its order."""
 
     accuracy: float | None = measure(ACCURACY, summary=True, headline=2)
-    epsilon_held: float | None = measure(
+    certified_held: float | None = measure(
         "epsilon of the whole run that holds in exact arithmetic, for whom the layer protects from: replacing one "
         "client, or one record where the layer protects records",
         heading="epsilon that holds",
         better="lower",
-        summary=True,
         headline=1,
         certified=True,
     )
@@ -43,7 +42,7 @@ class FilterMeasures(Measures):
     keys_tried: float | None = measure("seeds of a mask that were tried", heading="seeds tried", summary=True)
     log_loss: float | None = measure(LOG_LOSS)
     majority: float | None = measure("share of test rows with the more frequent label")
-    epsilon_zero_out: float | None = measure("epsilon_held if an update became zero, for Gaussian noise")
+    epsilon_zero_out: float | None = measure("certified_held if an update became zero, for Gaussian noise")
     clip_last: float | None = measure("clip after the last round")
     candidates_left: float | None = measure("patients that give the same update, where the layer adds no noise")
     extremes_jobs: float | None = measure(

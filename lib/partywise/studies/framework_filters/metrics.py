@@ -63,25 +63,25 @@ def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) ->
     """What holds against whom the layer protects from: everybody but a server that adds the noise, else anybody."""
     options, delta = spec.options, spec.study.delta
     if isinstance(options, StatisticsOptions):
-        return FilterMeasures(epsilon_held=math.inf)
+        return FilterMeasures(certified_held=math.inf)
     if isinstance(options, MasksOptions):
         return FilterMeasures(
-            epsilon_held=math.inf, secrecy_bits_claimed=float(KEY_BITS), secrecy_bits_held=float(mask_bits(KEY_BITS))
+            certified_held=math.inf, secrecy_bits_claimed=float(KEY_BITS), secrecy_bits_held=float(mask_bits(KEY_BITS))
         )
     unit = "row" if isinstance(options, RowGradientsOptions) else "user"
     if isinstance(options, FedavgOptions) and options.central:
-        held = ledger.total([name for name in names if name != "server"], unit, delta).epsilon_certified
+        held = ledger.worst_total([name for name in names if name != "server"], unit, delta).epsilon_certified
     else:
         held = ledger.worst_total(names, unit, delta).epsilon_certified
     if isinstance(options, FedavgOptions) and options.layer == "svt":
         # By the certificate of its formula, which no ledger adds up: pure, so that rounds add.
         facts = spec.public
         assert isinstance(facts, PublicFacts)
-        return FilterMeasures(epsilon_held=options.rounds * svt_bound(facts.features))
+        return FilterMeasures(certified_held=options.rounds * svt_bound(facts.features))
     zero_out = None
     if math.isfinite(held) and isinstance(options, FedavgOptions):
         zero_out = float(gaussian_epsilon(float(gdp_mu(held, delta)) / 2, delta))
-    return FilterMeasures(epsilon_held=float(held), epsilon_zero_out=zero_out)
+    return FilterMeasures(certified_held=float(held), epsilon_zero_out=zero_out)
 
 
 def _quality(estimate: Estimate, data: FilterData, test: np.ndarray) -> FilterMeasures:

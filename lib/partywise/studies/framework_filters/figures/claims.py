@@ -90,9 +90,9 @@ def _certified(cube: xr.Dataset) -> dict[str, tuple[float, float, str]]:
     """Of each method with the certified filter its least target, what the ledger says then, and who is identified."""
     found = {}
     methods = [*having(cube, "method", layer="certified"), *having(cube, "method", protocol="row_gradients")]
-    for case in cases_of(cube, "epsilon_held"):
+    for case in cases_of(cube, "certified_held"):
         for method in (one for one in methods_of(cube, case) if one in methods):
-            held = series(cube, "epsilon_held", case, method, "epsilon")
+            held = series(cube, "certified_held", case, method, "epsilon")
             words = f"{title(cube, 'method', method)}, {title(cube, 'case', case)}"
             found[words] = float(held.x[0]), float(held.mean[0]), _shares(cube, case, [method])
     return found

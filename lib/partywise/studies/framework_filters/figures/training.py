@@ -47,7 +47,7 @@ def _accuracies(ax: Axes, cube: xr.Dataset, case: str) -> None:
     ax.set_xscale("log")
     for method in methods_of(cube, case):
         accuracy, held, said = (
-            series(cube, name, case, method, "epsilon") for name in ("accuracy", "epsilon_held", "epsilon_claimed")
+            series(cube, name, case, method, "epsilon") for name in ("accuracy", "certified_held", "epsilon_claimed")
         )
         points[method] = accuracy, held.mean if held else np.full(len(accuracy.x), np.inf), said
     finite = [value for _, held, _ in points.values() for value in held.tolist() if np.isfinite(value)]
