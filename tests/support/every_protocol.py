@@ -48,13 +48,7 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
 # Protocols that the default configuration has no method of.
 MORE: dict[str, dict[str, Any]] = {
     "functional_boosting": {"roundwise": {"protocol": "roundwise"}, "central": {"protocol": "central"}},
-    "federated_survival": {
-        "noisy_gradient": {"protocol": "noisy_gradient", "steps": 12},
-        "tree_breslow": {"protocol": "tree_breslow"},
-        "dp_propensity": {"protocol": "dp_propensity", "seed": "own"},
-        "noised_times": {"protocol": "noised_times"},
-        "encrypted_histogram": {"protocol": "encrypted_histogram", "width": 0.1},
-    },
+    "federated_survival": {"dp_propensity": {"protocol": "dp_propensity", "seed": "own"}},
 }
 # Options that cost time, at most so large where a method gives them; those of the audit also where it does not.
 AUDIT = {"draws": 2000, "trials": 3, "canaries": 50}
@@ -65,6 +59,9 @@ CHEAP = AUDIT | {
     "rounds": 5,
     "total_round_num": 3,
     "max_sweeps": 20,
+    # Of times until a horizon of 2.
+    "cutoff": 1.0,
+    "width": 0.1,
 }
 
 

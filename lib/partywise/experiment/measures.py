@@ -175,6 +175,7 @@ DIVERGED = Quantity("1 if the fit is not finite")
 STEPS = Quantity("steps of the returned fit")
 N_TRAIN = Quantity("records that train")
 N_FEATURES = Quantity("features of all parties, without the intercept")
+RECOVERED_SHARE = Quantity("share of secret values that an attack recovers exactly", "1", "values recovered", "lower")
 ENCRYPTIONS = Quantity("numbers that were encrypted in training")
 DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...experiment.measures import ACCURACY, LOG_LOSS, N_TRAIN, ExampleFits, Measures, example, measure
+from ...experiment.measures import ACCURACY, LOG_LOSS, N_TRAIN, RECOVERED_SHARE, ExampleFits, Measures, example, measure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,12 +30,7 @@ class FilterMeasures(Measures):
         better="lower",
         summary=True,
     )
-    recovered_share: float | None = measure(
-        "share of raw values, or of entries of an update, that are read exactly",
-        heading="values recovered",
-        better="lower",
-        summary=True,
-    )
+    recovered_share: float | None = measure(RECOVERED_SHARE, summary=True)
     jobs_needed: float | None = measure(
         "histograms that read all values of the largest hospital", heading="histograms needed", summary=True
     )

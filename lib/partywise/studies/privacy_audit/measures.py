@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...experiment.measures import NOISE_SD, ExampleFits, Measures, example, measure
+from ...experiment.measures import NOISE_SD, RECOVERED_SHARE, ExampleFits, Measures, example, measure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ class AuditMeasures(Measures):
     printed_total: float | None = measure("largest total of a row of the distribution as printed")
     indices_moved: int | None = measure("indices that one record moves in the worst pair")
     recovered_entries: int | None = measure("secret entries that the attack recovers exactly")
-    recovered_share: float | None = measure("share of the secret entries that the attack recovers exactly")
+    recovered_share: float | None = measure(RECOVERED_SHARE)
     recovery_error: float | None = measure("largest error of recovered rows relative to the largest entry")
     tracing_auc: float | None = measure("tracing attack: area under the ROC curve, mean over trials; descriptive")
     tracing_se: float | None = measure("standard error of that mean")
