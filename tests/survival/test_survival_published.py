@@ -247,7 +247,7 @@ def test_own_seeds_are_certified_and_the_fixed_one_is_not(records):
     )
     z = propensity.noise_multiplier(propensity.Training(), 100, 1.0, 1e-5)
     for done, steps in ((made, 40), (every, 1000)):
-        assert done.estimate.numbers["iterations"] == steps
+        assert done.estimate.numbers["steps"] == steps
         assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(2 * math.sqrt(steps) / z, 1e-5))
     fixed = fit(dp_propensity.fit, records, DpPropensityOptions(), 3, 1.0)
     assert math.isinf(fixed.total().epsilon_certified) and fixed.estimate.epsilon_claimed == 1.0

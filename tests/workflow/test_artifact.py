@@ -292,7 +292,9 @@ def test_experiments_count_what_the_register_holds():
     rows = appendix.table.read(ROOT / "docs" / "claims.csv")
     made = appendix.experiments(rows)
     assert sum(int(re.search(r", (\d+) lines: ", one.expected)[1]) for one in made) == len(rows)
-    assert len(made) == 6 and all(one.minutes > 0 and one.examples for one in made)
+    assert len(made) == len(bibliography.documents()) + 1
+    # Of what functions compute, or of abstracts, there are no fits.
+    assert sum(one.minutes > 0 and bool(one.examples) for one in made) == 6
     refuted = sum(row.status == "refuted" for row in rows)
     assert f"{refuted} *refuted*" in made[-1].claim
 

@@ -53,6 +53,12 @@ UNPROVED = {
         "response_everywhere",
         "hashed_identifiers",
         "tracing",
+        "propensity_noise",
+        "risk_set_sums",
+        "event_times",
+        "published_curve",
+        "histogram_sum",
+        "seeded_times",
     )
 }
 # Set intersection discloses who takes part, as every alignment.

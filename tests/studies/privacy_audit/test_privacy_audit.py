@@ -34,7 +34,8 @@ CLAIMS = all_claims()
 # All worlds of the descriptive attack are one data set, and one of its two data sets is downloaded.
 DESCRIPTIVE = {"tracing", "body_fat"}
 
-DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fedeca", "nvflare_km", "vantage6_km"}
+DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fed_biomed", "fedeca", "flower"}
+DOCUMENTS |= {"nvflare_filters", "nvflare_km", "pfl", "vantage6_km"}
 
 
 def test_every_claim_has_words_that_the_cube_keeps():
@@ -218,7 +219,7 @@ def test_other_contradictions_are_named(monkeypatch):
         ConfigError, match="methods lists corrected, whose variant is 'corrected': no mechanism corrects"
     ):
         audit_plan("toy_claim:UNREPAIRED", {}, "corrected", 1.0)
-    with pytest.raises(ConfigError, match=r"source is 'row_sum': .*allowed here: adjusting, affine"):
+    with pytest.raises(ConfigError, match=r"source is 'row_sum': .*allowed here: adaptive_clip, adjusting, affine"):
         audit_plan("row_sum", {}, "published", 1.0)
     with pytest.raises(ConfigError, match="variant is 'mended': it must be one of published, corrected"):
         audit_plan("radius", {}, "mended", 1.0)

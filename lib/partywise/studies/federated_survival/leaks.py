@@ -26,7 +26,7 @@ from ...survival.published.gradient_cox import (
 from ...survival.published.histograms import histograms
 from ...survival.published.noised_times import add_noise
 from ...survival.published.propensity import PUBLIC_SEED, clipped_sum, with_intercept
-from ...survival.records import Records
+from ...survival.records import Records, scale
 from ...survival.tables import cell_counts, equal_edges
 from .claims import FollowUpSettings, GradientSettings, PropensitySettings
 
@@ -40,8 +40,10 @@ STEP = 0.5
 
 
 def records_of(world: World) -> Records:
-    """The records of a world."""
-    return Records(world.x[:, 0], world.y > 0.5, world.x[:, 1:])
+    """The records of a world, whose covariates are shrunk to length 1."""
+    covariates = world.x[:, 1:]
+    p = covariates.shape[1]
+    return Records(world.x[:, 0], world.y > 0.5, scale(covariates, np.zeros(p), np.ones(p), 1.0))
 
 
 def terms_of(settings: FollowUpSettings, mu: float) -> Terms:

@@ -44,7 +44,7 @@ from ..published.hazard_tree import (
 from .common import SERVER, local_rows, sizes_of
 
 # A released share at risk may be 0 or below: the published formula divides by it.
-LEAST_FLOOR = 1e-3
+LEAST_FLOOR = 0.05
 
 
 @dataclass(frozen=True)
