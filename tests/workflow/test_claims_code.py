@@ -11,7 +11,7 @@ from fingerprint import closure
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory) -> list[tuple[str, set[str]]]:
     """Name and modules of every job of all studies."""
-    return [(name, set(closure(roots))) for name, roots, _ in asked(tmp_path_factory.mktemp("jobs"), rules())]
+    return [(name, set(closure(roots))) for name, roots, _ in asked(tmp_path_factory.mktemp("jobs"), rules(whole=True))]
 
 
 def users(jobs, module: str) -> set[str]:

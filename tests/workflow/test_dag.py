@@ -57,8 +57,9 @@ def test_tiny_is_fifteen_jobs(tmp_path, snakefile, whole):
 
 
 def test_the_default_is_below_a_hundred_and_fifty_jobs():
-    jobs = expected_jobs(read_configuration(ROOT / "config.yaml"))
-    assert sum(jobs.values()) < 150 and jobs["generate"] < 20, jobs
+    config = read_configuration(ROOT / "config.yaml")
+    jobs = expected_jobs(config)
+    assert sum(jobs.values()) < 150 and jobs["generate"] < 3 * len(config["studies"]), jobs
 
 
 def test_default_configuration_is_found_without_words(finished):

@@ -10,15 +10,20 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 import every_protocol
+from partywise.datasets.fetch import fetch
 from partywise.errors import ConfigError
 from partywise.experiment.cells import Cell, run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
+from pipeline import ROOT
 
 # Source, settings, number of parties, and the protocol with its options, small enough for a second; of a study that is
 # not here the first small case of `every_protocol`, with its first protocol.
 SMALLEST: dict[str, tuple[str, dict[str, Any], int, dict[str, Any]]] = {
+    "federated_survival": ("dataset", {"dataset": "colon_persons", "covariates": False}, 3, {"protocol": "table"}),
+    # Natural clients, which attacks look at.
+    "framework_filters": ("heart", {}, 4, {"protocol": "fedavg", "layer": "local_dp", "rounds": 2}),
     "functional_boosting": (
         "simulated",
         {"n": 40, "p": 3, "n_basis_x": 5, "n_basis_y": 5, "active": [0]},
@@ -61,13 +66,19 @@ def block(study: str, spec: dict[str, Any]) -> dict[str, Any]:
 def cell(study: str, spec: dict[str, Any], folder: Path) -> Cell:
     """The first cell."""
     made = plan(study, block(study, spec), 7)
+    for name in made.cases["one"].resources:
+        fetch(name, ROOT / "resources" / name)
+        folder = ROOT / "resources"
     data = generate(made, "one", [0], folder)
     return run(made, "one", "one", smallest(study)[2], [0], [0], data)[0]
 
 
 @pytest.mark.parametrize(("study", "key"), KEYS)
 def test_every_key_is_read(study, key, tmp_path):
-    values = {"delta": (1e-5, 1e-3), "unit": ("row", "label")}[key]
+    units = get_args(get_type_hints(load(study).spec)["unit"])
+    values = {"delta": (1e-5, 1e-3), "unit": (units[0], units[1] if "user" in units[:2] else "label")}
+    values |= {"targets": (1, 2), "example_targets": (1, 2)}
+    values = values[key]
     first, second = (cell(study, {key: value}, tmp_path).scalars for value in values)
     moved = {name for name in first if repr(first[name]) != repr(second[name])}
     # With delta moves the noise of a target, or what is proved of it; where nothing is proved, the delta it has.

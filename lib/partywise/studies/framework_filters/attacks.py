@@ -138,17 +138,22 @@ def identify_gradient(
 
 def read_histograms(estimate: Estimate, data: FilterData) -> tuple[float, float]:
     """Share of all values that non-empty bins give exactly, and jobs that this took at the largest hospital."""
-    read, total, jobs = 0, 0, 0
-    for number, counts in enumerate(estimate.histograms):
-        own = data.columns[data.ends[number] : data.ends[number + 1]]
+    read, total, sizes = 0, 0, _site_sizes(data, len(estimate.histograms))
+    sites = np.split(data.columns, np.cumsum(sizes))[:-1]
+    for own, counts in zip(sites, estimate.histograms, strict=True):
         for (first, width, _), column, tiles in zip(data.spans, own.T, counts.values(), strict=True):
             values = np.repeat(first + width * (np.arange(len(tiles)) + 0.5), tiles)
             read += int(np.count_nonzero(np.abs(values - np.sort(column)) < width * 1e-6)) if len(tiles) else 0
             total += len(column)
-    largest = int(np.argmax(data.client_rows))
-    bins = most_bins(int(data.client_rows[largest]))
+    largest = int(np.argmax(sizes))
+    bins = most_bins(sizes[largest])
     jobs = sum(len(tiles) // bins for tiles in estimate.histograms[largest].values())
     return read / total, float(jobs)
+
+
+def _site_sizes(data: FilterData, sites: int) -> list[int]:
+    """Records of each of so many sites, which may have several clients."""
+    return [clients * rows for clients, rows in data.public().sites(sites)]
 
 
 def jobs_to_one(sent: np.ndarray) -> float:
@@ -161,7 +166,7 @@ def jobs_to_one(sent: np.ndarray) -> float:
 
 def extremes_jobs(estimate: Estimate, data: FilterData) -> float:
     """Median over the columns of whole numbers of the largest hospital."""
-    sent = estimate.extremes[int(np.argmax(data.client_rows))]
+    sent = estimate.extremes[int(np.argmax(_site_sizes(data, len(estimate.extremes))))]
     return float(np.median([jobs_to_one(sent[:, place, 1]) for place, span in enumerate(data.spans) if span[1] == 1]))
 
 

@@ -36,9 +36,9 @@ class Spec(CheckedFields):
     """
 
     delta: Delta = 1e-5
-    unit: Literal["user", "row"] = "user"
-    targets: Count = 1
     example_targets: Count = 10
+    targets: Count = 1
+    unit: Literal["user", "row"] = "user"
 
 
 # What a fit of a source can be: of its own protocol alone.
