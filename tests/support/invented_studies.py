@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from partywise.experiment.plan import CasePlan, MethodPlan, Plan
+from partywise.experiment.study import available, load
+from partywise.studies.framework_filters.lines import LINES
 
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 # Variables of which only the first fits have values, arrays; all others are numbers of every fit.
-SHOWN = {
-    *("operator", "predictor_shown_index", "curve_observed", "curve_predicted", "record_label"),
-    *("calibration_predicted", "calibration_observed", "roc_false", "roc_true", "record_coordinates", "shown_response"),
-    *("path_steps", "path_passes", "path_norm", "path_log_loss", "path_objective", "path_gap"),
-    *("path_trees", "path_train_loss", "path_test_loss"),
-    *("table_column", "table_edges", "table_values", "table_noise", "path_rounds", "path_loss", "path_excess"),
-    "path_loss_excess",
-    *(
-        "path_iteration",
-        "coefficients",
-        "interval_centres",
-        "coefficient_errors",
-        "pooled_coefficients",
-        "pooled_errors",
-    ),
-    *("nested_deviance", "nested_likelihood", "matrix", "pooled_matrix", "leaked_messages", "leaked_share"),
-}
+SHOWN = {one.name for study in available() for one in fields(load(study).examples)}
 
 
 @dataclass(frozen=True)
@@ -300,6 +286,34 @@ def _glm_arrays(fit: Fit) -> Arrays:
     }
 
 
+def _survival_arrays(fit: Fit) -> Arrays:
+    groups, p = max(len(fit.setting("groups")), 1), fit.setting("n_covariates")
+    times = np.linspace(0, fit.setting("end"), 100)
+    curve = np.exp(-np.outer(1 + np.arange(groups), np.linspace(0, 1, 100)) * fit.level)
+    names = ["pooled", "survival", *(("lower", "upper") if fit.method.uses_epsilon else ())]
+    found: Arrays = {f"curve_{name}": (("group", "time_shown"), curve + 0.05 * k) for k, name in enumerate(names)}
+    found["curve_time"] = (("time_shown",), times)
+    if p:
+        values = np.linspace(-0.5, 0.5, p)
+        found |= {name: (("covariate",), values * fit.level) for name in ("ratio", "ratio_pooled")}
+        found |= {name: (("covariate",), np.full(p, 0.1)) for name in ("ratio_error", "ratio_pooled_error")}
+    return found
+
+
+def _filters_arrays(fit: Fit) -> Arrays:
+    if fit.method.protocol_name == "masks":
+        bits = np.arange(14.0, 22, 2)
+        lines = np.geomspace(0.1, 1e9, len(LINES))
+        found: Arrays = {f"search_{name}": (("search",), bits) for name in ("bits", "left", "hits")}
+        return found | {f"line_{name}": (("line",), lines) for name in ("said", "held", "zero_out")}
+    shares = np.full((4, 2), fit.level)
+    found = {"identified_shares": (("hospital", "time"), shares), "left": (("hospital", "time"), 100 * shares)}
+    if fit.option("layer") == "adaptive_clipping":
+        path = 0.1 * fit.level ** np.arange(21.0)
+        found |= {"clip_path": (("round",), path), "norm_path": (("trained_round",), path[1:] + 0.5)}
+    return found
+
+
 OWN: dict[str, Callable[[Fit], dict[str, Any]]] = {
     "functional_boosting": _functional,
     "label_private": _label,
@@ -317,6 +331,8 @@ ARRAYS: dict[str, Callable[[Fit], Arrays]] = {
     "vertical_trees": _trees_arrays,
     "vertical_linear": _linear_arrays,
     "vertical_glm": _glm_arrays,
+    "federated_survival": _survival_arrays,
+    "framework_filters": _filters_arrays,
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -12,6 +14,7 @@ from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty,
 from ..settings import HOSPITALS
 
 TIMES = ("first round", "trained coefficients")
+SEARCH = ("search_bits", "search_left", "search_hits")
 # Bits of a seed as it is shipped.
 SEED_BITS = 32
 
@@ -44,10 +47,10 @@ def one_record(cube: xr.Dataset) -> Figure:
         for time, ax in enumerate(axes):
             ax.imshow(shares[:, :, time], cmap="Blues", vmin=0, vmax=1, aspect="auto")
             for (row, column), share in np.ndenumerate(shares[:, :, time]):
-                color = "white" if share > 0.6 else BLACK
+                color = "white" if share > 0.7 else BLACK
                 ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=color, fontsize=8)
             ax.grid(visible=False)
-            ax.set_xticks(range(shares.shape[1]), [str(name) for name in names], rotation=20, ha="right")
+            ax.set_xticks(range(shares.shape[1]), [fill(str(name), 8) for name in names], fontsize=9)
             ax.set_title(TIMES[time])
         axes[0].set_yticks(range(len(rows)), list(rows))
         heading(figure, f"Share of unknown patients that are named, {title(cube, 'case', case)}")
@@ -60,14 +63,15 @@ def keys(cube: xr.Dataset) -> Figure:
 
     The first word is the weight, which is one of 2^22 + 1 integers of 2^32, so that a seed in 1,024 is left by chance;
     all words leave the planted one alone. Beyond the largest range that was searched lines are extrapolated (dotted) to
-    the 32 bits of a seed as it is shipped: no key of a real client was folded, and that range was not searched.
+    the 32 bits of a seed as it is shipped: no key of a real client was folded, and that range was not searched. First
+    replicate.
     """
-    cases = [case for case in cases_of(cube, "hits") if "search_left" in cube]
-    if not cases:
+    arrays = [cube[name].values for name in SEARCH] if set(SEARCH) <= set(cube) else []
+    fits = np.flatnonzero(np.isfinite(arrays[0]).any(axis=1)).tolist() if arrays else list[int]()
+    if not len(fits):
         return empty("No masks in this configuration.")
-    found = example_fits_of(cube, cases[0])
-    known = np.isfinite(found["search_bits"].values[0])
-    bits, left, hits = (found[name].values[0][known] for name in ("search_bits", "search_left", "search_hits"))
+    known = np.isfinite(arrays[0][fits[0]])
+    bits, left, hits = (one[fits[0]][known] for one in arrays)
     figure, (ax,) = panels(1, 1, 5.6, 3.8)
     lines = (
         ("seeds tried", 2.0**bits, RED, "o"),
@@ -79,7 +83,8 @@ def keys(cube: xr.Dataset) -> Figure:
         end = values[-1] if words == "left by all" else values[-1] * 2.0 ** (SEED_BITS - bits[-1])
         ax.plot([bits[-1], SEED_BITS], [values[-1], end], color=color, linestyle=":", linewidth=1.2)
     ax.axvline(SEED_BITS, color=GREY, linewidth=0.8)
-    ax.text(SEED_BITS - 0.3, 2.0, "seed as shipped,\nnot searched", ha="right", va="bottom", fontsize=8)
+    words = "seed as shipped,\nnot searched"
+    ax.text(SEED_BITS - 0.3, 0.1, words, transform=ax.get_xaxis_transform(), ha="right", va="bottom", fontsize=8)
     ax.set_yscale("log", base=2)
     ax.set_xticks(range(int(bits[0]), SEED_BITS + 1, 2))
     ax.set(xlabel="bits below which the seed was planted", ylabel="seeds")

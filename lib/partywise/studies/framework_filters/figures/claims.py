@@ -24,7 +24,11 @@ COLORS = {
 }
 # Powers of ten: where the axis ends, and the columns beside it.
 LEAST, MOST, NOTHING, INFINITE = -1.2, 10.2, -2.4, 11.2
-KEYS = (("said: key", "secrecy_bits_claimed"), ("held: at most", "secrecy_bits_held"), ("searched", "keys_tried"))
+KEYS = (
+    ("said:\nkey", "secrecy_bits_claimed"),
+    ("held:\nat most", "secrecy_bits_held"),
+    ("tried", "keys_tried"),
+)
 
 
 def claimed_and_held(cube: xr.Dataset) -> Figure:
@@ -34,7 +38,7 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     left: nothing is said; at the right: nothing finite holds. "Identified" is the share of unknown patients that an
     attack names under the layer, in the first round and at trained coefficients, over all hospitals; of several targets
     at the largest. Diamonds: methods with the certified filter, at their least target. Right panel: bits of secrecy of
-    the mask of a pair of clients, and the range that was searched for a planted seed.
+    the mask of a pair of clients, and the range that was searched for a planted seed. First replicate.
     """
     shown = [case for case in cases_of(cube, "secrecy_bits_held") if "line_held" in cube]
     if not shown:
@@ -129,7 +133,7 @@ def _bits(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
     for place, (value, color) in enumerate(zip(values, (GREY, RED, ORANGE), strict=True)):
         ax.bar(place, value, color=color, width=0.6)
         ax.text(place, value + 4, f"{value:g}", ha="center", fontsize=8)
-    ax.set_xticks(range(3), [words for words, _ in KEYS], rotation=35, ha="right", fontsize=8)
+    ax.set_xticks(range(3), [words for words, _ in KEYS], fontsize=8)
     ax.set(ylabel="bits of secrecy", ylim=(0, 285), title="mask of a pair,\nFlower 1.42.0")
 
 
