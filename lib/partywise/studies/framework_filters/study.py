@@ -90,7 +90,8 @@ FLOATS = "layers are restated as they are shipped, with noise in floating point"
 STUDY = Study(
     __name__,
     title="Privacy layers of federated-learning frameworks",
-    references="Flower 1.42.0, NVFlare 2.9.0, Fed-BioMed 6.4.1, FLIP, pfl 0.6.0 (docs/framework_filters.md)",
+    references="Flower 1.42.0 (flower), NVFlare 2.9.0 (nvflare_filters), Fed-BioMed 6.4.1 (fed_biomed), FLIP (flip) "
+    "and pfl 0.6.0 (pfl)",
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings),
