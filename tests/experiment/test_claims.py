@@ -24,7 +24,7 @@ from pipeline import ROOT, environment
 TOY = "toy_claim:CLAIM"
 
 DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fed_biomed", "fedeca", "flower"}
-DOCUMENTS |= {"nvflare_filters", "nvflare_km", "pfl", "vantage6_km"}
+DOCUMENTS |= {"dp_survival", "nvflare_filters", "nvflare_km", "pfl", "vantage6_km"}
 
 
 def test_claims_live_in_the_folders_of_studies():

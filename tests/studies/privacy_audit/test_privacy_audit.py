@@ -35,7 +35,7 @@ CLAIMS = all_claims()
 DESCRIPTIVE = {"tracing", "body_fat"}
 
 DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fed_biomed", "fedeca", "flower"}
-DOCUMENTS |= {"nvflare_filters", "nvflare_km", "pfl", "vantage6_km"}
+DOCUMENTS |= {"dp_survival", "nvflare_filters", "nvflare_km", "pfl", "vantage6_km"}
 
 
 def test_every_claim_has_words_that_the_cube_keeps():

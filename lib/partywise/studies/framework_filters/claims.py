@@ -39,7 +39,7 @@ def _form(message: str, function: str) -> Mechanism:
 _LOCAL = Claim(
     name="local_noise",
     document=FLOWER,
-    title="local DP - S {sensitivity:g} C - {rounds} rounds",
+    title="local DP - S {sensitivity:g} C - T {rounds}",
     remedy="certified filter",
     unit="user",
     settings=LayerSettings,
@@ -61,7 +61,7 @@ CLAIMS = (
     replace(
         _LOCAL,
         name="fixed_clip",
-        title="fixed clip - n w {heaviest:g} - {rounds} rounds",
+        title="fixed clip - n w {heaviest:g} - T {rounds}",
         published=_form("model", "fixed_clip"),
     ),
     replace(_LOCAL, name="adaptive_clip", title="adaptive clip", published=_form("model", "adaptive_clip")),

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 class FilterMeasures(Measures):
     """Numbers of a fit; those of the summary come first, in its order."""
 
-    accuracy: float | None = measure(ACCURACY, summary=True, headline=2)
+    accuracy: float | None = measure(ACCURACY, summary=True, headline=1)
     certified_held: float | None = measure(
         "epsilon of the whole run that holds in exact arithmetic, for whom the layer protects from: replacing one "
         "client, or one record where the layer protects records",
         heading="epsilon that holds",
         better="lower",
-        headline=1,
+        headline=2,
         certified=True,
     )
     identified_share: float | None = measure(

@@ -50,7 +50,9 @@ def one_record(cube: xr.Dataset) -> Figure:
                 color = "white" if share > 0.7 else BLACK
                 ax.text(column, row, f"{share:.2f}", ha="center", va="center", color=color, fontsize=8)
             ax.grid(visible=False)
-            ax.set_xticks(range(shares.shape[1]), [fill(str(name), 8) for name in names], fontsize=9)
+            ax.set_xticks(
+                range(shares.shape[1]), [fill(str(name), 8, break_long_words=False) for name in names], fontsize=9
+            )
             ax.set_title(TIMES[time])
         axes[0].set_yticks(range(len(rows)), list(rows))
         heading(figure, f"Share of unknown patients that are named, {title(cube, 'case', case)}")

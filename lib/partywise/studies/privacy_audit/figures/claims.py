@@ -63,8 +63,8 @@ def claims(cube: xr.Dataset) -> Figure:
     One line a mechanism, for the unit and at the delta of its claim, which stands beside it. Ring: the claim; dot:
     what the ledger certifies; bar: what an attack proves at least, by formula or, where releases are sampled, at the
     confidence in the legend; diamond: certified when corrected. The dotted lines part what is said to be free
-    and what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it; blue: it
-    holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the secrets that an attack
+    and what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it, or nothing is
+    said; blue: it holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the secrets that an attack
     reads, before and when corrected.
     """
     lines = published_lines(cube)
@@ -175,7 +175,9 @@ def _line(
         epsilon_certified=certified,
         epsilon_audited=float(audited),
         at_limit=_number(here, "at_sample_limit", cell) > 0,
-        refuted=_number(here, "claim_refuted", cell) > 0 or (np.isinf(certified) and np.isinf(audited)),
+        # What is not said cannot be refuted.
+        refuted=not np.isnan(claimed)
+        and (_number(here, "claim_refuted", cell) > 0 or (np.isinf(certified) and np.isinf(audited))),
         control=_number(here, "control", cell) > 0,
         epsilon_corrected=_number(here, "certified_for_claim", mended),
         recovered_shares=(_number(here, "recovered_share", cell), _number(here, "recovered_share", mended)),
