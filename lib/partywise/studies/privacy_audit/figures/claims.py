@@ -63,9 +63,9 @@ def claims(cube: xr.Dataset) -> Figure:
     One line a mechanism, for the unit and at the delta of its claim, which stands beside it. Ring: the claim; dot:
     what the ledger certifies; bar: what an attack proves at least, by formula or, where releases are sampled, at the
     confidence in the legend; diamond: certified when corrected. The dotted lines part what is said to be free
-    and what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it, or nothing is
-    said; blue: it holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the secrets that an attack
-    reads, before and when corrected.
+    and what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it, or nothing
+    is said; blue: it holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the
+    secrets that an attack reads, before and when corrected.
     """
     lines = published_lines(cube)
     if not lines:
