@@ -94,6 +94,7 @@ TABLES = {
     "SlicedInverseRegression": lambda X: pw.SlicedInverseRegression("reference", classes=[0, 1]).fit(
         X, LABELS, parties=2, rng=1
     ),
+    "FederatedLogistic": lambda X: pw.FederatedLogistic(epsilon=4.0).fit(X, LABELS, parties=2, rng=1),
 }
 LABELS = (np.median(Y) < Y).astype(int)
 

@@ -10,6 +10,7 @@ from logit_data import logistic
 from partywise.logistic import zonotope
 from partywise.logistic.objective import dot_product
 from partywise.logistic.zonotope import boundedness, coordinate_test, lp_test, minimiser_status, recession_slope
+from partywise.models.links import LOGIT
 
 
 def in_zonotope(X: np.ndarray, v: np.ndarray) -> bool:
@@ -53,15 +54,15 @@ def test_a_newton_fit_settles_what_the_lp_would_say(seed, n, k, noise):
     v = rng.integers(0, 2, n) @ X / n + noise * rng.standard_normal(X.shape[1])
     exact = lp_test(X, v)
     if abs(exact.margin) > 1e-6:
-        assert minimiser_status(X, v) == exact.status
+        assert minimiser_status(X, v, LOGIT) == exact.status
 
 
 def test_most_releases_need_no_linear_program(monkeypatch):
     (X, y), asked = logistic(500, 4), list[str]()
     monkeypatch.setattr(zonotope, "lp_test", lambda *given: asked.append("lp") or lp_test(*given))
-    assert minimiser_status(X, dot_product(X, y)) == "bounded"
-    assert minimiser_status(X, dot_product(X, y) + np.array([1, 1, -1, -1]) / 20) == "unbounded" and asked == []
-    assert minimiser_status(X, dot_product(X, (X[:, 1] > 0.5).astype(float))) == "boundary" and asked == ["lp"]
+    assert minimiser_status(X, dot_product(X, y), LOGIT) == "bounded"
+    assert minimiser_status(X, dot_product(X, y) + np.array([1, 1, -1, -1]) / 20, LOGIT) == "unbounded" and asked == []
+    assert minimiser_status(X, dot_product(X, (X[:, 1] > 0.5).astype(float)), LOGIT) == "boundary" and asked == ["lp"]
 
 
 def test_the_coordinate_test_fires_outside_the_column_means_only():

@@ -231,7 +231,7 @@ def has_minimiser(objective: Objective, point: Point) -> bool | None:
     """Whether an objective has a minimiser, None if no test can tell; ``point`` is where a trainer left it."""
     if np.any(objective.ridge):
         return True
-    status = minimiser_status(objective.X, objective.v)
+    status = minimiser_status(objective.X, objective.v, objective.link)
     if status != "unknown":
         return status == "bounded"
     falls = objective.recession(point) < -1e-12 * float(np.abs(point.margins).max(initial=1.0))

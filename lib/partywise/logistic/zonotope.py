@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import UnboundedObjectiveError
+from ..models.links import Link
 from ..models.newton import newton, solve_positive
 from ..models.objective import Objective, check_features, check_vector
 
@@ -73,15 +74,15 @@ def boundedness(X, v, *, lp_rows: int = LP_ROWS) -> Boundedness:
     return lp_test(X, v) if len(X) <= lp_rows else coordinate_test(X, v)
 
 
-def minimiser_status(X: np.ndarray, v: np.ndarray) -> str:
+def minimiser_status(X: np.ndarray, v: np.ndarray, link: Link) -> str:
     """The status of `boundedness` alone, of sound X and v: the axes and a Newton fit settle most, the LP the rest.
 
-    Up to `LP_ROWS` rows; above, the axes alone are asked.
+    Up to `LP_ROWS` rows; above, the axes alone are asked.  The status is that of any link with means in (0, 1).
     """
     axes = coordinate_test(X, v).status
     if axes != "unknown" or len(X) > LP_ROWS:
         return axes
-    objective = Objective(X, v, np.zeros(X.shape[1]))
+    objective = Objective(X, v, np.zeros(X.shape[1]), link)
     try:
         point = objective.at(newton(objective).theta)
     except UnboundedObjectiveError as error:

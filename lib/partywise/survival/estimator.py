@@ -337,7 +337,7 @@ class FederatedCox(SurvivalEstimator):
         Of the covariates as given; errors over records and noise, nan where the protocol has none.
     variance_matrix_ : ndarray of shape (p, p)
     confidence_intervals_ : ndarray of shape (p, 2)
-        95 %; `pw.plot.coefficients` draws them.
+        95 %; `partywise.plot.coefficients` draws them.
     intervals_ : Intervals
         Of any level, or why there are none.
     baseline_cumulative_hazard_, baseline_survival_ : ndarray of shape (B + 1,), or None

@@ -58,7 +58,7 @@ def share_unbounded(data: LabelData, plan: Plan, count: int) -> LabelPrivateMeas
     With many rows only the coordinate test is made: the share is then a lower bound.
     """
     X = data.training[0]
-    found = [minimiser_status(X, v) for v in draws(data, plan, count, "bounded")]
+    found = [minimiser_status(X, v, plan.link) for v in draws(data, plan, count, "bounded")]
     without = sum(status in ("unbounded", "boundary") for status in found)
     return LabelPrivateMeasures(share_unbounded=without / count, share_unknown=found.count("unknown") / count)
 
