@@ -41,6 +41,7 @@ from partywise.privacy.accounted_values import Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.release import Release
+from partywise.randomness import stream
 
 TABLE = ROOT / "docs" / "measured" / "scaling.csv"
 FIELDS = ("curve", "what", "size", "cpu_seconds", "peak_mb", "wire_mb")
@@ -98,6 +99,17 @@ STUDIES: dict[str, tuple[str, dict[str, Any], str, dict[str, Any], tuple[str, st
         2,
     ),
     "vertical_glm": ("row", {"protocol": "moments"}, "generated", {"n": 1000, "p": 10}, ("n", "p"), 2),
+    # Its generator has six covariates, or none: `covariates` grows them.
+    "federated_survival": ("row", {"protocol": "scores"}, "generated", {"n": 1000}, ("n", ""), 2),
+    # Rows are those of a client.
+    "framework_filters": (
+        "row",
+        {"protocol": "row_gradients"},
+        "generated",
+        {"clients": 2, "rows": 1000, "features": 10},
+        ("rows", "features"),
+        2,
+    ),
 }
 
 
@@ -131,6 +143,17 @@ def grown(axis: int, study: str, size: int) -> Measured:
     """The certified method of a study with so many records (axis 0) or columns (axis 1)."""
     keys, count = STUDIES[study][4:]
     return fitted(study, count, **{keys[axis]: size})
+
+
+def covariates(size: int) -> Measured:
+    """Certified scores of 1000 records with so many covariates by the estimator: data, fit, ledger, totals."""
+    from partywise.survival.estimator import FederatedCox
+
+    begun, rng = time.process_time(), stream(1, "covariates")
+    X = rng.uniform(-1, 1, size=(1000, size))
+    model = FederatedCox(epsilon=1.0, delta=DELTA, horizon=2.0, centre=np.zeros(size), scale=np.ones(size))
+    model.fit(X, rng.exponential(np.exp(-0.5 * X[:, 0])), parties=2, rng=1)
+    yield "federated_survival", time.process_time() - begun, sum(row["bytes"] for row in model.transcript_) / 1e6
 
 
 def planning(size: int) -> Measured:
@@ -206,7 +229,10 @@ CURVES: dict[str, tuple[Callable[[int], Measured], tuple[int, ...]]] = {
     "parties": (parties, (100, 316, 1000, 3162, 10_000)),
     # Records of functional boosting are curves of every predictor and the response, whole in memory.
     **{f"records/{study}": (partial(grown, 0, study), RECORDS[: 4 if study in LONG else 5]) for study in STUDIES},
-    **{f"columns/{study}": (partial(grown, 1, study), (6, 12, 25, 50, 100)) for study in STUDIES},
+    **{
+        f"columns/{study}": (partial(grown, 1, study) if STUDIES[study][4][1] else covariates, (6, 12, 25, 50, 100))
+        for study in STUDIES
+    },
     "cells/planning": (planning, (10_000, 100_000, 1_000_000)),
     "cells/gathering": (gathering, (20_000, 60_000)),
     "messages/public": (partial(messages, "public"), (10_000, 100_000, 1_000_000)),

@@ -200,13 +200,14 @@ def draw(rows: Sequence[Row], path: Path = FIGURE) -> None:
     from partywise.experiment.plotting import style
 
     figure, axes = style.panels(4, 3, 3.0, 2.25)
+    colors = (*style.COLORS, style.BLACK)
     for place, (title, below, begin) in enumerate(PANELS):
         first = place % 3 + 6 * (place // 3)
         time, memory = axes[first], axes[first + 3]
         plotted = curves(rows, begin)
         for k, ((_, what), found) in enumerate(plotted.items()):
             number = studies_of(rows).index(what) if what in studies_of(rows) else k
-            look: dict[str, Any] = {"color": style.COLORS[number], "marker": style.MARKERS[number]}
+            look: dict[str, Any] = {"color": colors[number], "marker": style.MARKERS[number]}
             look |= {"ls": style.DASHES[number % 4], "label": SHORT.get(what, what.replace("_", " "))}
             sizes = [int(row["size"]) for row in found]
             time.plot(sizes, [float(row["cpu_seconds"]) for row in found], **look)
