@@ -224,7 +224,7 @@ def draw(rows: Sequence[Row], path: Path = FIGURE) -> None:
             memory.set_ylabel("peak memory, MB")
         if place > 2:
             time.legend(loc="upper left", fontsize=7)
-    axes[3].legend(*axes[1].get_legend_handles_labels(), loc="upper left", fontsize=7)
+    axes[3].legend(*axes[1].get_legend_handles_labels(), loc="upper left", fontsize=6, labelspacing=0.3)
     with mpl.rc_context({"svg.hashsalt": "scaling"}):
         figure.savefig(path, metadata={"Date": None, "Description": digest()})
     plt.close(figure)
