@@ -150,7 +150,7 @@ def _audit(fit: Fit) -> dict[str, Any]:
         "audit_confidence": 0.95,
     }
     if _tracing(fit):
-        return found | {"tracing_auc": 0.9 * fit.level, "tracing_se": 0.001, "members": fit.setting("n") // 2}
+        return found | {"tracing_auc": 0.9 * fit.level, "tracing_se": 0.004, "members": fit.setting("n") // 2}
     return found | dict.fromkeys(("tracing_auc", "tracing_se", "members"))
 
 
