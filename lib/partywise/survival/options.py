@@ -96,7 +96,8 @@ class ScoresOptions(NoisyOptions):
     """Cox regression: the table, then rounds of noisy scores.
 
     shares : of the squared Gaussian-DP parameter, what the table and each round take; they sum to 1
-    bins : of the table, a multiple of ``merge_count``, of which so many make a bin of the scores
+    bins : of the table, a multiple of ``merge_count``
+    merge_count : bins of the table that make one bin of the scores
     stop : C, the cumulative hazard at which a record's follow-up is ended; None: by public numbers, 1 or 1.5
     curvature : weight of the released curvature beside the scores; level : of the residual
     """

@@ -16,8 +16,9 @@ PFL = Document("pfl", "pfl 0.6.0")
 
 @dataclass(frozen=True)
 class LayerSettings(ClaimSettings):
-    """n clients with updates of so many entries, clipped at 1.
+    """Clients whose updates are clipped at 1.
 
+    n : clients; entries : of an update
     sensitivity : S of local noise; rounds : releases, each with the noise of the claim
     heaviest : n times the largest weight of a client
     """
