@@ -191,13 +191,13 @@ def default_blocks(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
     }
 
 
-def with_a_replicate(config: dict[str, Any], study: str) -> dict[str, Any]:
-    """One replicate more in every case of a study."""
+def grown_by(config: dict[str, Any], study: str, replicates: int | None = None) -> dict[str, Any]:
+    """One replicate more in every case of a study, or so many in all of them."""
     grown = copy.deepcopy(config)
     block = grown["studies"][study]
     for part in (block, *block["cases"].values()):
         if "replicates" in part.get("grid", {}):
-            part["grid"]["replicates"] += 1
+            part["grid"]["replicates"] = replicates or part["grid"]["replicates"] + 1
     return grown
 
 
@@ -211,7 +211,7 @@ def test_the_default_has_at_most_sixty_blocks():
 @pytest.mark.parametrize("study", DEFAULT["studies"])
 def test_a_replicate_more_of_the_default_computes_what_is_new_and_the_blocks_that_it_joins(study):
     """Of a configuration in which all cases grow; a block without a new replicate is what it was."""
-    before, after = default_blocks(DEFAULT), default_blocks(with_a_replicate(DEFAULT, study))
+    before, after = default_blocks(DEFAULT), default_blocks(grown_by(DEFAULT, study))
     had = {name: case.replicates for name, case in shipped_plans()[study].cases.items()}
     joined = {
         key
@@ -219,8 +219,25 @@ def test_a_replicate_more_of_the_default_computes_what_is_new_and_the_blocks_tha
         if key[0] == study and any(max(share["replicates"]) >= had[share["case"]] for share in block)
     }
     kept = {key: block for key, block in after.items() if key not in joined}
-    assert kept == {key: before.get(key) for key in kept}
-    assert joined and any(key[0] == study for key in kept)
+    assert joined and kept == {key: before.get(key) for key in kept}
+
+
+def replicates_of(after: dict[tuple[str, str], Any], before: dict[tuple[str, str], Any]) -> set[tuple[int, ...]]:
+    """What blocks that were not there before hold of replicates."""
+    return {tuple(share["replicates"]) for key in after.keys() - before.keys() for share in after[key]}
+
+
+@pytest.mark.parametrize("study", DEFAULT["studies"])
+def test_a_replicate_more_computes_no_block_again_that_was_full(study):
+    """Two jobs of replicates in every case, with as many in a job as the default has; then one more, and another."""
+    size = shipped_plans()[study].batch.replicates_per_job
+    full, more, last = (default_blocks(grown_by(DEFAULT, study, 2 * size + k)) for k in (0, 1, 2))
+    assert {key: more.get(key) for key in full} == full
+    assert replicates_of(more, full) == {(2 * size,)}
+    assert {key: last.get(key) for key in full} == full
+    # Jobs of one replicate have nothing that another one could join.
+    both = (2 * size, 2 * size + 1)
+    assert replicates_of(last, full) == ({both} if size > 1 else {both[:1], both[1:]})
 
 
 def test_studies_are_computed_one_after_the_other_and_cubes_and_figures_at_once(several):
