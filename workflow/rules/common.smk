@@ -12,9 +12,9 @@ from config_check import check_files, check_network
 from fingerprint import digest_of, script_roots, sources
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks, data_blocks
+from partywise.experiment.claims import Claim
 from partywise.experiment.plans import plans as checked_plans
 from partywise.experiment.results.folder import KEPT
-from partywise.experiment.study import CERTIFIED
 from size import (
     check_jobs,
     check_sizes,
@@ -278,8 +278,7 @@ def figure_labels(wildcards):
     """The same of a figure; the first one of a study that audits claims comes before all others."""
     made = PLANS[wildcards.study]
     order = f"{tables_labels(wildcards)['order']}.{made.figures.index(wildcards.figure):03d}"
-    # Claims have units of their own.
-    audits = made.study.certified != CERTIFIED
+    audits = all(isinstance(case.source, Claim) for case in made.cases.values())
     opens = audits and wildcards.figure == made.figures[0]
     labels = {"content": wildcards.figure, "order": "first" if opens else order}
     return labels | (
