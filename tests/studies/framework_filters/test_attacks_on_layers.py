@@ -9,8 +9,9 @@ from partywise.datasets.fetch import fetch_folder
 from partywise.experiment.cells import run
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
-from partywise.filters.layers.flower import local_sd
+from partywise.filters.layers.flower import local_dp, local_sd
 from partywise.filters.layers.masks import EXAMPLES, MODULUS, mask, quantise
+from partywise.filters.layers.nvflare import percentile, svt
 from partywise.filters.options import FedavgOptions, RowGradientsOptions
 from partywise.filters.training import local_updates
 from partywise.randomness import stream
@@ -138,3 +139,28 @@ def test_a_cell_of_masks_reads_the_update_and_says_how_many_bits_there_are():
     found = cell("masks", "masks", {"protocol": "masks", "bits": 14}, 2)
     assert found.scalars["recovered_share"] == 1 and found.scalars["hits"] == 1
     assert (found.scalars["secrecy_bits_claimed"], found.scalars["secrecy_bits_held"]) == (256, 32)
+
+
+def test_an_intercept_without_dimensions_counts_the_positives_of_a_hospital():
+    """One step from 0: its change is step (positives / n - 1/2), and `percentile` and `svt` pass it as it is."""
+    fetch_folder("heart", RESOURCES)
+    X, y, site, _ = read_heart(RESOURCES)
+    step, counted = 0.5, []
+    for hospital in range(4):
+        own, labels = X[site == hospital], y[site == hospital].astype(float)
+        residuals = labels - 0.5
+        update = {"weights": step * own.T @ residuals / len(own), "intercept": np.array(step * residuals.mean())}
+        replies = (percentile(update), svt(update, rng=np.random.RandomState(1)))
+        counted += [(float(sent["intercept"]) / step + 0.5) * len(own) for sent in replies]
+    assert counted == pytest.approx(np.repeat([139, 98, 45, 101], 2), abs=1e-9)
+
+
+def test_noise_of_a_generator_that_training_seeds_is_public(heart):
+    """Training code that seeds the global generator, as tutorials do, leaves noise that anybody draws again."""
+    unknown = unknown_patient(heart, 0, 0, False)
+    update = unknown.updates(5, 0.5)[0]
+    terms = {"bound": 1.0, "sensitivity": 2.0, "epsilon": 1.0, "delta": DELTA}
+    nothing = [np.zeros_like(update)]
+    (sent,) = local_dp(nothing, [update], **terms, rng=np.random.RandomState(42))
+    again = np.random.RandomState(42).normal(0, local_sd(2.0, 1.0, DELTA), update.shape)
+    assert np.abs(sent - again - update * min(1, 1 / np.linalg.norm(update))).max() < 1e-13
