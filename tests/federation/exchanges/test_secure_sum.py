@@ -113,6 +113,8 @@ def test_only_exchanges_those_who_carry_ciphers_and_the_observer_of_a_simulation
     assert others.pop("audits/replay.py") == {"draw"}
     # What is sealed between two parties of a relay is a frame, whatever it holds.
     assert others.pop("federation/transport/relay/sealing.py") == {"open"}
+    # The content of a message of Flower's is no cipher of ours.
+    assert others.pop("filters/adapters.py") == {"flower_mod", "mod"}
     assert others["federation/exchanges/secure_sum.py"] == {"assumed_releases"}
     rooms = {path.rpartition("/")[0] for path in others}
     assert rooms == {f"federation/exchanges{room}" for room in ("", "/homomorphic", "/column_sums")}

@@ -59,6 +59,8 @@ UNPROVED = {
         "published_curve",
         "histogram_sum",
         "seeded_times",
+        "percentile",
+        "parameters",
     )
 }
 # Set intersection discloses who takes part, as every alignment.
