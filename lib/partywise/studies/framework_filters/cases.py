@@ -26,8 +26,6 @@ from .settings import (
 )
 
 RESOURCE, FILE, ROWS = "heart", "heart_disease_uci.csv", 740
-# Names of the hospitals in the file.
-SITES = ("Cleveland", "Hungary", "Switzerland", "VA Long Beach")
 # Columns and the ranges to which they are clipped: usual ranges of the field, chosen without the table.
 RANGES = {
     "age": (20.0, 90.0),
@@ -57,7 +55,7 @@ def read_heart(resources: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     table = csv.DictReader(io.StringIO(contents[FILE].decode()))
     rows = [row for row in table if all(row[name] for name in needed)]
     require(len(rows) == ROWS, f"{FILE} has {len(rows)} complete records where {ROWS} are expected")
-    rows.sort(key=lambda row: SITES.index(row["dataset"]))
+    rows.sort(key=lambda row: HOSPITALS.index(row["dataset"]))
     raw = np.array([[float(row[name]) for name in RANGES] for row in rows])
     low, high = np.array(list(RANGES.values())).T
     parts = [2 * (np.clip(raw, low, high) - low) / (high - low) - 1]
@@ -66,7 +64,7 @@ def read_heart(resources: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     parts.append(np.array([[float(row[name] == level) for name, level in indicators] for row in rows]))
     X = np.concatenate([*parts, np.ones((len(rows), 1))], axis=1)
     y = np.array([int(row["num"]) > 0 for row in rows], dtype=np.uint8)
-    return X, y, np.array([SITES.index(row["dataset"]) for row in rows]), raw
+    return X, y, np.array([HOSPITALS.index(row["dataset"]) for row in rows]), raw
 
 
 def draw_key(rng_for: Rng) -> int:

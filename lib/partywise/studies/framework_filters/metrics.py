@@ -111,13 +111,13 @@ def identification(
     for hospital in range(len(data.names)):
         n, rng = int(np.count_nonzero(data.holder == hospital)), stream(data.key, "unknown patients", hospital)
         places = rng.choice(n, min(targets, n), replace=False).tolist()
-        found = [_one(data, hospital, place, epsilon, spec, rng, late) for place in places]
+        found = [_identify_patient(data, hospital, place, epsilon, spec, rng, late) for place in places]
         shares[hospital] = np.mean([one.named for one in found])
         left[hospital] = np.mean([one.candidates for one in found])
     return shares, left
 
 
-def _one(
+def _identify_patient(
     data: FilterData,
     hospital: int,
     place: int,

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from ...checks import CheckedFields, Count, Range
 
-# Hospitals of the table, in the order of their records.
+# Hospitals by their names in the file, in the order of their records here.
 HOSPITALS = ("Cleveland", "Hungary", "Switzerland", "VA Long Beach")
 ADULT_ROWS, TEST_ROWS = 45222, 10000
 
