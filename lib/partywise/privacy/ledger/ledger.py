@@ -175,7 +175,8 @@ class Ledger:
         (False, True)
         """
         position = self._position.get(event.release_id)
-        return position is not None and self._rows[position] in (event, event.without_proof)
+        stored = None if position is None else self._rows[position]
+        return stored is not None and (stored is event or stored in (event, event.without_proof))
 
     def _require_rows(self, event: Event) -> None:
         missing = [name for name in event.data_dependent_parameters if name not in self._position]

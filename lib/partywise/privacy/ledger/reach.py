@@ -51,6 +51,8 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
             way = Way(frozenset(event.audience), keys=frozenset(event.key_holders))
             found = known[key] = number(frozenset([way]))
         classes.append(found)
+    # Rows are many and classes few: what a child adds to a parent is worked out once for each pair.
+    wider = dict[tuple[int, int, str], int]()
     queue = [k for k, event in enumerate(rows) if event.data_dependent_parameters]
     while queue:
         k = queue.pop()
@@ -58,9 +60,11 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
             parent = position.get(name)
             if parent is None or classes[parent] == classes[k]:
                 continue
-            ways = _widen(made[classes[parent]], made[classes[k]], rows[k].owner)
-            if ways is not made[classes[parent]]:
-                classes[parent] = number(ways)
+            pair = classes[parent], classes[k], rows[k].owner
+            if pair not in wider:
+                wider[pair] = number(_widen(made[pair[0]], made[pair[1]], pair[2]))
+            if wider[pair] != classes[parent]:
+                classes[parent] = wider[pair]
                 if rows[parent].data_dependent_parameters:
                     queue.append(parent)
     return classes, made

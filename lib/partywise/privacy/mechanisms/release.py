@@ -169,8 +169,8 @@ def released_parts(parts: Sequence[AccountedValue]) -> list[Release]:
     """The releases nearest to a value: those that it is a function of without another release between."""
     found: dict[str, Release] = {}
     for part in parts:
-        inner = [part] if isinstance(part, Release) else released_parts(part.made_of)
-        found |= {release.event.release_id: release for release in inner}
+        for release in [part] if isinstance(part, Release) else released_parts(part.made_of):
+            found[release.event.release_id] = release
     return list(found.values())
 
 
