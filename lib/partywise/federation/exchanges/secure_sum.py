@@ -39,13 +39,32 @@ def assumed_releases(
     releases: Callable[..., tuple[Payload, ...]], shares: Sequence[Sequence[Cipher]], *values: object
 ) -> tuple[Payload, ...]:
     """What leaves the functionality, made of what the shares of all parties hide."""
-    opened = [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
-    return releases(*opened, *values)
+    return releases(*_opened(shares), *values)
+
+
+def assumed_content(
+    function: Callable[..., object], shares: Sequence[Sequence[Cipher]], *values: object
+) -> list[tuple[Cipher, ...]]:
+    """What the functionality computes once of what the shares hide, which stays as closed as they are."""
+    made_of = [part for given in shares for share in given for part in share.made_of]
+    content = function(*_opened(shares), *values)
+    return [(Cipher(content, NOBODY, "additive shares", made_of=made_of, knows=(AGGREGATOR,)),)]
+
+
+def _opened(shares: Sequence[Sequence[Cipher]]) -> list[tuple[object, ...]]:
+    return [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
 
 
 def shared_once(run: Run, inputs: Sequence[Input]) -> list[tuple[Cipher, ...]]:
     """Shares at the functionality, which keeps them for several sums."""
     return [run.gather(holders, AGGREGATOR, name, local_share, local, *given) for holders, name, local, given in inputs]
+
+
+def prepared_once(
+    run: Run, shares: Sequence[tuple[Cipher, ...]], function: Callable[..., object], *values: object
+) -> list[tuple[Cipher, ...]]:
+    """A function of what was shared, which the functionality computes once and keeps for several sums."""
+    return run.at(AGGREGATOR, assumed_content, function, shares, *values)
 
 
 def sums_of_shares(

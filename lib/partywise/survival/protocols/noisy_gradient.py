@@ -19,11 +19,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
-from ...federation.cipher import Cipher
-from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
+from ...federation.exchanges.secure_sum import AGGREGATOR, prepared_once, shared_once, sums_of_shares
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import AccountedValue, Public
@@ -127,22 +127,30 @@ class Plan:
         )
 
 
-def gradient_of(records: Records, plan: Plan, coefficients: np.ndarray, step: int) -> np.ndarray:
-    """Gradient (p,) of the records behind a step: all of them, or its own batch."""
-    own = Records(records.times, records.events, records.covariates * plan.scale)
-    if plan.options.variant == "federated":
-        size = plan.records_behind(len(records))
-        rows = slice(step * size, (step + 1) * size)
-        own = Records(own.times[rows], own.events[rows], own.covariates[rows])
-    return SortedRecords.of(own, plan.cutoff).gradient(coefficients)
+def batches_of(records: Records, plan: Plan) -> list[SortedRecords]:
+    """The records behind the steps: all of them behind every step, or a batch behind each."""
+    size, count = plan.records_behind(len(records)), plan.steps if plan.options.variant == "federated" else 1
+    parts = (slice(step * size, (step + 1) * size) for step in range(count))
+    scaled = records.covariates * plan.scale
+    return [
+        SortedRecords.of(Records(records.times[rows], records.events[rows], scaled[rows]), plan.cutoff)
+        for rows in parts
+    ]
 
 
-def local_gradient(client: Party, at: np.ndarray, plan: Plan, step: int, rng_for: Rng) -> Release:
+def local_batches(client: Party, plan: Plan) -> list[SortedRecords]:
+    """The client's records, which stay with it."""
+    return batches_of(local_rows(client), plan)
+
+
+def local_gradient(
+    client: Party, batches: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
+) -> Release:
     """The client's noisy gradient."""
-    records = local_rows(client)
-    norm, size = float(np.linalg.norm(at)), len(records)
+    norm, size = float(np.linalg.norm(at)), len(client.block["times"])
     # A batch is in no other step, but which records are in it is not public.
-    bounded = plan.bounded(gradient_of(records, plan, at, step), size, norm, cell_of("clients", client.name))
+    gradient = batches[step % len(batches)].gradient(at)
+    bounded = plan.bounded(gradient, size, norm, cell_of("clients", client.name))
     rng = rng_for("gradient", client.name, step)
     name = f"gradient {step} of {client.name}"
     return Gaussian(sigma=plan.sd(size, norm))(bounded, rng, owner=client.name, release_id=name)
@@ -154,22 +162,28 @@ def local_matrix(client: Party) -> np.ndarray:
     return np.column_stack([own.times, own.events, own.covariates])
 
 
+def central_records(matrices: Sequence[np.ndarray], plan: Plan) -> SortedRecords:
+    """All records together: inside the aggregation."""
+    (records,) = batches_of(pool([Records(one[:, 0], one[:, 1].astype(bool), one[:, 2:]) for one in matrices]), plan)
+    return records
+
+
 def central_gradient(
-    matrices: Sequence[np.ndarray], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
+    kept: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
 ) -> tuple[Release, ...]:
     """The noisy gradient of all records together: computed inside the aggregation."""
-    records = pool([Records(one[:, 0], one[:, 1].astype(bool), one[:, 2:]) for one in matrices])
-    norm, size = float(np.linalg.norm(at)), len(records)
-    bounded = plan.bounded(gradient_of(records, plan, at, step), size, norm, "*")
+    (records,) = kept
+    norm, size = float(np.linalg.norm(at)), len(records.event_mask)
+    bounded = plan.bounded(records.gradient(at), size, norm, "*")
     mechanism = Gaussian(sigma=plan.sd(size, norm))
     name, knows = f"gradient {step}", (AGGREGATOR,)
     rng = rng_for("gradient", AGGREGATOR, step)
     return (mechanism(bounded, rng, release_id=name, trust_model="central", knows=knows),)
 
 
-def server_coefficients(trail: np.ndarray, parts: Sequence[AccountedValue]) -> Public:
-    """The coefficients of the next step."""
-    return Public(trail[-1], because=AFTER, made_of=tuple(parts))
+def server_coefficients(trail: np.ndarray, heard: Sequence[Sequence[AccountedValue]]) -> Public:
+    """The coefficients of the next step, made of the gradients of all steps before."""
+    return Public(trail[-1], because=AFTER, made_of=tuple(chain.from_iterable(heard)))
 
 
 def server_start(p: int) -> np.ndarray:
@@ -212,22 +226,24 @@ def fit(run: Run) -> Estimate:
     plan = Plan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
     central = plan.options.variant == "central"
     weights = client_weights(np.asarray(sizes), min(run.epsilon, 1e6), facts.covariates)
+    trail, at = run.at(SERVER, server_start, facts.covariates), np.zeros(facts.covariates)
+    heard: tuple[Sequence[AccountedValue], ...] = ()
     senders: tuple[Party | str, ...] = (AGGREGATOR,) if central else run.parties
-    shares: list[tuple[Cipher, ...]] = []
     if central:
         run.charge(run.parties, *plan.announcements())
         shares = shared_once(run, [(run.parties, "records in shares", local_matrix, ())])
-    trail, names, at = run.at(SERVER, server_start, facts.covariates), list[str](), np.zeros(facts.covariates)
+        kept = prepared_once(run, shares, central_records, plan)
+    else:
+        batches = run.each(run.parties, local_batches, plan)
     for step in range(plan.steps):
         name = f"gradient {step}"
         if step:
-            parts = run.received(SERVER, *names)
-            at = run.broadcast(SERVER, senders, f"coefficients {step}", server_coefficients, trail, parts)
+            at = run.broadcast(SERVER, senders, f"coefficients {step}", server_coefficients, trail, heard)
         if central:
-            found = sums_of_shares(run, shares, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
+            found = sums_of_shares(run, kept, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
             trail = run.at(SERVER, server_central, trail, found, plan)
         else:
-            gradients = run.gather(run.parties, SERVER, name, local_gradient, at, plan, step, run.rng_for)
+            gradients = run.gather(run.parties, SERVER, name, local_gradient, batches, at, plan, step, run.rng_for)
             trail = run.at(SERVER, server_step, trail, gradients, weights, plan)
-        names.append(name)
+        heard = (*heard, run.received(SERVER, name))
     return run.at(SERVER, server_answer, trail, plan)

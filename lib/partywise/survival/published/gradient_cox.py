@@ -8,7 +8,7 @@ first alone, at coefficients of 0: its default argument is filled in once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, exp, log
 
 import numpy as np
@@ -32,13 +32,18 @@ class SortedRecords:
         order = np.argsort(records.times, kind="stable")
         return cls(records.covariates[order], (records.events & (records.times <= cutoff))[order])
 
+    @cached_property
+    def event_sum(self) -> np.ndarray:
+        """Sum (p,) of the covariates of all events."""
+        return self.covariates[self.event_mask].sum(axis=0)
+
     def gradient(self, coefficients: np.ndarray) -> np.ndarray:
         """Gradient (p,) of the mean log partial likelihood."""
         weights = np.exp(self.covariates @ coefficients)
         after = np.cumsum(weights[::-1])[::-1]
         # Sum over events i of the mean over its risk set = sum over records j of w_j z_j times sum_{i <= j} 1 / S_i.
         inverse = np.cumsum(np.where(self.event_mask, 1 / after, 0.0))
-        total = self.covariates[self.event_mask].sum(axis=0) - (weights * inverse) @ self.covariates
+        total = self.event_sum - (weights * inverse) @ self.covariates
         return np.asarray(total / len(weights))
 
 
