@@ -21,7 +21,7 @@ from partywise.randomness import stream
 from partywise.studies.federated_survival.cases import read_table
 from partywise.studies.federated_survival.tables import TABLES
 from partywise.survival import exact
-from partywise.survival.bands import log_survival_covariance, pointwise, simultaneous
+from partywise.survival.bands import DRAWS, log_survival_covariance, pointwise, simultaneous
 from partywise.survival.certified import gradient as ascent
 from partywise.survival.certified.scores import Terms, baseline, contributions, start, update
 from partywise.survival.certified.whole import whole_cells, whole_scores
@@ -328,7 +328,8 @@ def test_10_bands_cover_and_are_no_wider_than_that_takes(noise, epsilon):
         curve, covariance = found.curves[0], log_survival_covariance(found.table)
         band = pointwise(curve, covariance)
         covered.append(band.covers(truth).mean())
-        together.append(simultaneous(curve, covariance, stream(replicate, "survival", "largest")).covers(truth).all())
+        draws = stream(replicate, "survival", "largest").standard_normal((DRAWS, 24))
+        together.append(simultaneous(curve, covariance, draws).covers(truth).all())
         bare.append(pointwise(curve, log_survival_covariance(found.table, noise=False)).covers(truth).mean())
         off.append(curve.survival[1:] - truth)
         width.append((band.upper - band.lower) / 2)

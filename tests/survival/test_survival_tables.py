@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partywise.survival import exact
-from partywise.survival.bands import log_survival_covariance, pointwise, simultaneous
+from partywise.survival.bands import log_survival_covariance, pointwise, public_draws, simultaneous
 from partywise.survival.certified.whole import whole_cells
 from partywise.survival.curves import Curve, survival_curve
 from partywise.survival.models import Weibull
@@ -202,7 +202,7 @@ def test_bands_hold_where_nobody_had_an_event_and_where_everybody_had():
     assert np.isfinite(band.lower).all() and (band.upper == 1).all() and (band.lower < 1).all()
     all_at_once = correct_sum(np.array([[50, 0, 0, 0, 0, 0, 0, 0, 0]]), edges, 0.0, 50)
     curve = survival_curve(all_at_once)
-    band = simultaneous(curve, log_survival_covariance(all_at_once), np.random.default_rng(0))
+    band = simultaneous(curve, log_survival_covariance(all_at_once), public_draws(4))
     assert np.isfinite(band.lower).all() and (band.lower <= curve.survival[1:]).all()
 
 
@@ -224,7 +224,7 @@ def test_bands_cover_the_true_curve_and_only_because_they_count_the_noise(sd, re
         curve, covariance = survival_curve(table), log_survival_covariance(table)
         covered.append(pointwise(curve, covariance).covers(truth).mean())
         bare.append(pointwise(curve, log_survival_covariance(table, noise=False)).covers(truth).mean())
-        together.append(simultaneous(curve, covariance, rng).covers(truth).all())
+        together.append(simultaneous(curve, covariance, public_draws(24)).covers(truth).all())
     assert 0.92 < np.mean(covered) < 0.98 and 0.89 < np.mean(together) < 0.99
     assert np.mean(bare) < np.mean(covered) - 0.03
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
@@ -60,8 +61,16 @@ def pointwise(curve: Curve, covariance: np.ndarray, level: float = 0.95) -> Band
     return _log_log(curve, covariance, float(ndtri((1 + level) / 2)))
 
 
-def simultaneous(curve: Curve, covariance: np.ndarray, rng: np.random.Generator, level: float = 0.95) -> Band:
+@lru_cache(maxsize=8)
+def public_draws(edges: int) -> np.ndarray:
+    """Standard normal numbers (2000, J) of one address, which reads no data: the same for every curve."""
+    return stream(DEVIATIONS, "largest deviations").standard_normal((DRAWS, edges))
+
+
+def simultaneous(curve: Curve, covariance: np.ndarray, draws: np.ndarray, level: float = 0.95) -> Band:
     """A band that holds the true survival at all edges with probability ``level``: largest deviations are drawn.
+
+    draws : (m, J) standard normal numbers, from which they are made
 
     Survival falls, so that no end of a band may rise: what later lower ends and earlier upper ends exclude is cut off.
     """
@@ -71,7 +80,7 @@ def simultaneous(curve: Curve, covariance: np.ndarray, rng: np.random.Generator,
     np.fill_diagonal(correlation, 1)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0))
-    largest = np.abs(rng.standard_normal((DRAWS, len(sd))) @ root.T).max(axis=1)
+    largest = np.abs(draws @ root.T).max(axis=1)
     band = _log_log(curve, covariance, float(np.quantile(largest, level)))
     return Band(np.maximum.accumulate(band.lower[::-1])[::-1], np.minimum.accumulate(band.upper))
 
@@ -96,6 +105,8 @@ def released_bands(table: Table, curves: Sequence[Curve], *, together: bool, noi
     bands = []
     for group, curve in enumerate(curves):
         covariance = log_survival_covariance(table.group(group), noise=noise)
-        rng = stream(DEVIATIONS, "largest deviations")
-        bands.append(simultaneous(curve, covariance, rng) if together else pointwise(curve, covariance))
+        if together:
+            bands.append(simultaneous(curve, covariance, public_draws(table.bins)))
+        else:
+            bands.append(pointwise(curve, covariance))
     return bands

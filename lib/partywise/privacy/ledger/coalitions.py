@@ -168,11 +168,21 @@ class Coalitions:
     def _shares_against(self, view: frozenset[str]) -> tuple[PrivacyProfile | None, ...]:
         """The profiles of rows with shares of the noise, as a view pays them; None for what it does not see or owns."""
         found = list[PrivacyProfile | None]()
+        # Rounds of one protocol are alike: each profile is worked out once.
+        against = dict[tuple[PrivacyProfile, tuple[tuple[str, str], ...]], PrivacyProfile]()
         for k in self._shared:
             event, cost = self._rows[k], self._costs[k]
-            sees = reveals(self._ways[self._classes[k]], view) and not view >= set(event.owners)
-            found.append(event.profile_against(cost, view) if sees and isinstance(cost, PrivacyProfile) else None)
+            if not isinstance(cost, PrivacyProfile) or view >= set(event.owners) or not self._is_seen(k, view):
+                found.append(None)
+                continue
+            alike = cost, event.shares
+            if alike not in against:
+                against[alike] = event.profile_against(cost, view)
+            found.append(against[alike])
         return tuple(found)
+
+    def _is_seen(self, k: int, view: frozenset[str]) -> bool:
+        return reveals(self._ways[self._classes[k]], view)
 
     def _sees(self, view: frozenset[str]) -> int:
         shown = {number for number in {number for _, number in self._groups} if reveals(self._ways[number], view)}

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -93,7 +94,7 @@ class NoiseShares:
         """Shares that colluders do not know, at least."""
         return len(self.owners) - self.colluders
 
-    @property
+    @cached_property
     def bits(self) -> int:
         """By how many bits steps are made finer, the same for all owners."""
         return finer_bits(self._coarse.values())
@@ -102,7 +103,7 @@ class NoiseShares:
     def _coarse(self) -> Mapping[int, float]:
         return entry_deviations(self.total, self.mu, Fraction(self.honest))
 
-    @property
+    @cached_property
     def deviations(self) -> Mapping[int, float]:
         """Deviation of one share, in the finer steps, for every weight of the statistic; none without noise."""
         return {weight: s * (1 << self.bits) for weight, s in self._coarse.items()}
