@@ -13,6 +13,7 @@ each of them pays all of it from its own account where parties are processes of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ..run import Place, Run
 
 AGGREGATOR = "aggregator"
 NOBODY = "no single party"
+R = TypeVar("R")
 
 # Who holds values, what their shares are called on the wire, how a holder computes its own, and from what.
 Input = tuple[Sequence[Party], str, Callable[..., object], tuple[object, ...]]
@@ -35,24 +37,19 @@ def local_share(party: Party, local_values: Callable[..., object], *values: obje
     return Cipher(own, NOBODY, "additive shares", made_of=made_of, knows=(AGGREGATOR,))
 
 
-def assumed_releases(
-    releases: Callable[..., tuple[Payload, ...]], shares: Sequence[Sequence[Cipher]], *values: object
-) -> tuple[Payload, ...]:
+def assumed_releases(releases: Callable[..., R], shares: Sequence[Sequence[Cipher]], *values: object) -> R:
     """What leaves the functionality, made of what the shares of all parties hide."""
-    return releases(*_opened(shares), *values)
+    opened = [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
+    return releases(*opened, *values)
 
 
 def assumed_content(
     function: Callable[..., object], shares: Sequence[Sequence[Cipher]], *values: object
 ) -> list[tuple[Cipher, ...]]:
-    """What the functionality computes once of what the shares hide, which stays as closed as they are."""
+    """What the functionality computes of what the shares hide, as closed as they are."""
     made_of = [part for given in shares for share in given for part in share.made_of]
-    content = function(*_opened(shares), *values)
+    content = assumed_releases(function, shares, *values)
     return [(Cipher(content, NOBODY, "additive shares", made_of=made_of, knows=(AGGREGATOR,)),)]
-
-
-def _opened(shares: Sequence[Sequence[Cipher]]) -> list[tuple[object, ...]]:
-    return [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
 
 
 def shared_once(run: Run, inputs: Sequence[Input]) -> list[tuple[Cipher, ...]]:
