@@ -108,7 +108,7 @@ def gradient_errors(name: str, rate: float | None, momentum: float, epsilon: flo
         base = baseline(correct_sum(counts, terms.edges, terms.sd_of(0), len(records)), terms)
         trail = np.zeros((1, 1 + P))
         for number in range(1, 21):
-            rows = ascent.gradients(records, ascent.model_at(trail[-1], base, terms), terms)
+            rows = contributions(records, ascent.model_at(trail[-1], base, terms), terms)
             sums = IntegerGaussian(mu=terms.mu_of(number))(whole_scores(rows, terms.bound), rng).value
             trail = ascent.ascend(trail, sums, length, momentum, base, terms.radius)
         found.append(ascent.average(trail)[1:])

@@ -112,7 +112,7 @@ def sup_error(servers: int, epsilon: float, draw: int, events: hazard_tree.Event
     parts = [deal] if not servers else [deal[k * SERVER : (k + 1) * SERVER] for k in range(servers)]
     sizes = [len(part) for part in parts]
     strength = epsilon or 3.0
-    levels, weights = hazard_tree.tree_levels(sizes, strength), hazard_tree.tree_weights(sizes, strength)
+    levels, weights = hazard_tree.tree_levels(sizes, strength), gradient_cox.client_weights(sizes, strength)
     noisy = bool(epsilon)
     shares = [
         np.mean(records.times[part] > cutoff) + noisy * rng.normal(0, hazard_tree.share_sd(len(part), strength, DELTA))

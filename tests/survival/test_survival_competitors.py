@@ -14,7 +14,7 @@ from partywise.survival import exact
 from partywise.survival.certified import gradient as ascent
 from partywise.survival.certified import moments as classes
 from partywise.survival.certified.cells import corners, piecewise_fit, sign_groups
-from partywise.survival.certified.scores import Baseline, Model, Terms
+from partywise.survival.certified.scores import Baseline, Model, Terms, contributions
 from partywise.survival.certified.whole import whole_scores
 from partywise.survival.models import STRONG, Weibull
 from partywise.survival.options import GradientOptions, OneReleaseOptions
@@ -72,7 +72,7 @@ def test_corner_pairs_reach_the_sensitivity_of_a_gradient(stop, expected):
     """An event at time 0 against a stopped record with the same covariates, and opposite corners."""
     at, model = terms(stop), Model(np.full(6, 3.0), np.zeros(P))
     ends = [
-        ascent.gradients(Records(np.full(64, t), np.full(64, e), CORNERS), model, at)
+        contributions(Records(np.full(64, t), np.full(64, e), CORNERS), model, at)
         for t, e in ((0.0, True), (2.0, False))
     ]
     assert found_of_bound(np.concatenate(ends), at.bound) == pytest.approx(expected, abs=1e-3)
@@ -94,7 +94,7 @@ def test_no_contribution_is_longer_than_its_bound(time, event, z):
     record = Records(np.array([time]), np.array([event]), np.array([z]))
     assert np.linalg.norm(classes.contributions(record, equal_edges(2.0, 4))) <= classes.bound(R) * (1 + 1e-12)
     for model in (Model(np.full(6, 3.0), np.full(P, -4.0)), Model(np.zeros(6), np.zeros(P))):
-        assert np.linalg.norm(ascent.gradients(record, model, terms(1.5))) <= terms(1.5).bound * (1 + 1e-12)
+        assert np.linalg.norm(contributions(record, model, terms(1.5))) <= terms(1.5).bound * (1 + 1e-12)
 
 
 def test_moments_are_a_newton_step_from_means_over_risk_sets(moderate):

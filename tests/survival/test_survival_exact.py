@@ -38,7 +38,7 @@ def test_a_calculation_by_hand():
     np.testing.assert_allclose(curve.values, [0.8, 0.6, 0.3], rtol=1e-14)
     np.testing.assert_allclose(exact.nelson_aalen(table(by_hand)).values, [1 / 5, 1 / 5 + 1 / 4, 1 / 5 + 1 / 4 + 1 / 2])
     np.testing.assert_array_equal(curve.at(np.array([0.0, 0.99, 1.0, 2.5, 9.0])), [1, 1, 0.8, *curve.values[1:]])
-    assert curve.integral(4.0) == pytest.approx(1 + 0.8 + 0.6 + 0.3)
+    assert curve.restricted_mean(4.0) == pytest.approx(1 + 0.8 + 0.6 + 0.3)
 
 
 def test_kaplan_meier_and_its_variance_are_those_of_statsmodels(records):

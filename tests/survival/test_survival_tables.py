@@ -99,8 +99,8 @@ def test_without_noise_the_curve_is_the_actuarial_estimate_at_the_edges(drawn):
     fine = survival_curve(released(single, 64))
     grid = np.linspace(0, 2, 300)
     assert np.abs(fine.at(grid) - exactly.at(grid)).max() < 0.01
-    assert fine.restricted_mean(2.0) == pytest.approx(exactly.integral(2.0), abs=0.003)
-    assert fine.restricted_mean(0.7) == pytest.approx(exactly.integral(0.7), abs=0.003)
+    assert fine.restricted_mean(2.0) == pytest.approx(exactly.restricted_mean(2.0), abs=0.003)
+    assert fine.restricted_mean(0.7) == pytest.approx(exactly.restricted_mean(0.7), abs=0.003)
 
 
 def test_the_restricted_mean_is_the_integral_of_the_curve_and_the_median_where_it_is_one_half():
@@ -108,10 +108,7 @@ def test_the_restricted_mean_is_the_integral_of_the_curve_and_the_median_where_i
     grid = np.linspace(0, 3.3, 400_001)
     assert curve.restricted_mean(3.3) == pytest.approx(np.trapezoid(curve.at(grid), grid), rel=1e-9)
     assert curve.median is not None and curve.at(np.array([curve.median])) == pytest.approx(0.5)
-    for value in (0.0, 1.0):
-        with pytest.raises(ValueError, match="must lie in"):
-            curve.quantile(value)
-    assert curve.quantile(0.1) is None and Curve(EDGES, np.ones(4), 0).median is None
+    assert Curve(EDGES, np.ones(4), 0).median is None
 
 
 def test_a_released_curve_falls_and_stays_within_its_limits(drawn):

@@ -57,19 +57,13 @@ class Curve:
     @property
     def median(self) -> float | None:
         """The first time at which half have had the event; None where more survive the horizon."""
-        return self.quantile(0.5)
-
-    def quantile(self, survival: float) -> float | None:
-        """The first time at which survival is down to a value in (0, 1); ValueError for another one."""
-        if not 0 < survival < 1:
-            raise ValueError(f"survival={survival!r} of a quantile must lie in (0, 1).")
-        below = np.flatnonzero(self.survival <= survival)
+        below = np.flatnonzero(self.survival <= 0.5)
         if not len(below):
             return None
         last = int(below[0])
         upper, lower = np.log(self.survival[last - 1]), np.log(self.survival[last])
         start, end = self.edges[last - 1], self.edges[last]
-        return float(start + (end - start) * (upper - np.log(survival)) / (upper - lower))
+        return float(start + (end - start) * (upper - np.log(0.5)) / (upper - lower))
 
 
 def survival_curve(table: Table) -> Curve:

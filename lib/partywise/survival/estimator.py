@@ -19,7 +19,7 @@ from ..models.intervals import NOT_COMPUTED, Intervals
 from .bands import Band
 from .certified.scores import survival
 from .curves import Curve, survival_curve
-from .exact import RankTest, StepCurve
+from .exact import RankTest
 from .model import Estimate, PublicFacts
 from .options import (
     EncryptedHistogramOptions,
@@ -256,7 +256,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
             self.cumulative_hazard_ = -np.log(self.survival_function_)
         self.event_table_ = None if found.table is None else found.table.cells
         self.confidence_interval_, self.confidence_band_ = (_ends(found.bands(together=one)) for one in (False, True))
-        self.median_survival_time_ = [_median(curve) for curve in found.curves]
+        self.median_survival_time_ = [curve.median for curve in found.curves]
         self.logrank_: RankTest | None = found.log_rank
 
     def _derive(self) -> None:
@@ -310,7 +310,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
         """
         end = checked_horizon(self.horizon if t is None else t)
         curves = self._fitted_estimate().curves
-        return np.array([c.restricted_mean(end) if isinstance(c, Curve) else c.integral(end) for c in curves])
+        return np.array([curve.restricted_mean(end) for curve in curves])
 
 
 class FederatedCox(SurvivalEstimator):
@@ -599,11 +599,3 @@ def _ends(bands: Sequence[Band]) -> np.ndarray | None:
     if not bands:
         return None
     return np.stack([np.column_stack([np.append(1.0, one.lower), np.append(1.0, one.upper)]) for one in bands])
-
-
-def _median(curve: Curve | StepCurve) -> float | None:
-    """The first time at which survival is one half or less."""
-    if isinstance(curve, Curve):
-        return curve.median
-    below = np.flatnonzero(curve.values <= 0.5)
-    return float(curve.times[below[0]]) if len(below) else None

@@ -67,11 +67,17 @@ class StepCurve:
         """Its values at given times, after a jump there."""
         return np.concatenate([[self.start], self.values])[np.searchsorted(self.times, times, side="right")]
 
-    def integral(self, end: float) -> float:
+    def restricted_mean(self, end: float) -> float:
         """Its integral from 0 to ``end``: of a survival curve, the restricted mean survival time."""
         jumps = self.times[self.times < end]
         widths = np.diff(np.concatenate([[0.0], jumps, [end]]))
         return float(widths @ np.concatenate([[self.start], self.values[: len(jumps)]]))
+
+    @property
+    def median(self) -> float | None:
+        """The first time at which survival is one half or less; None where more survive."""
+        below = np.flatnonzero(self.values <= 0.5)
+        return float(self.times[below[0]]) if len(below) else None
 
 
 def _hazards(table: EventTable) -> np.ndarray:

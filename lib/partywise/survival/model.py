@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 
-from ..federation.folds import ProtocolSpec
 from .bands import Band, released_bands
 from .certified.scores import Model, Terms
 from .curves import Curve
 from .exact import RankTest, StepCurve
-from .tables import Table
+from .tables import Table, equal_edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +52,10 @@ class PublicFacts:
         ends = [-(-k * self.records // clients) for k in range(clients + 1)]
         return tuple(after - before for before, after in pairwise(ends))
 
+    def cell_edges(self, bins: int) -> np.ndarray:
+        """Edges (J + 1,) of the cells: those that are given, else of so many bins of equal width."""
+        return np.asarray(self.edges, dtype=float) if self.edges else equal_edges(self.horizon, bins)
+
     def require_covariates(self, what: str) -> None:
         """ValueError where there are none, of which a method fits the log hazard ratios."""
         if self.covariates == 0:
@@ -69,15 +72,8 @@ class PublicFacts:
                 raise ValueError(f"edges={list(self.edges)} must increase from 0 to the horizon, {self.horizon:g}.")
 
 
-class SurvivalStudy(Protocol):
-    """Constants of a study: delta of every certified total."""
-
-    @property
-    def delta(self) -> float: ...
-
-
-Options = TypeVar("Options", covariant=True)
-SurvivalSpec = ProtocolSpec[Options, SurvivalStudy, object, PublicFacts]
+# Scalars of a fit by name.
+Numbers: TypeAlias = dict[str, float | int | bool | str | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +104,7 @@ class Estimate:
     model: Model | None = None
     terms: Terms | None = None
     propensity: np.ndarray | None = None
-    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict)
 
     @property
     def standard_errors(self) -> np.ndarray | None:

@@ -113,13 +113,5 @@ def correct_sum(cells: np.ndarray, edges: np.ndarray, sd: float, records: int | 
 
 
 def merge(table: Table, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Events and censored records (J / count,) of a single group, summed over ``count`` neighbouring bins.
-
-    Raises
-    ------
-    ValueError
-        If the number of bins is no multiple of ``count``.
-    """
-    if table.bins % count:
-        raise ValueError(f"{table.bins} bins cannot be merged by {count}: take a multiple of it.")
+    """Events and censored records (J / count,) of a single group, summed over ``count`` neighbouring bins."""
     return table.events[0].reshape(-1, count).sum(axis=1), table.censorings[0].reshape(-1, count).sum(axis=1)

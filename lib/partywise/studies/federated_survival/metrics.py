@@ -8,8 +8,7 @@ import numpy as np
 
 from ...attacks.event_times import read_sums
 from ...survival.certified.scores import stopped_residuals
-from ...survival.curves import Curve
-from ...survival.exact import StepCurve, event_times, risk_sums
+from ...survival.exact import event_times, risk_sums
 from ...survival.model import Estimate
 from ...survival.options import EncryptedHistogramOptions, NoisyOptions, RiskSetsOptions
 from ...survival.published.histograms import histograms
@@ -83,15 +82,10 @@ def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
         survival = max(survival, float(np.abs(own - pooled.at(times)).max()))
         with np.errstate(divide="ignore"):
             hazard = max(hazard, float(np.abs(-np.log(own) - cumulative.at(times)).max()))
-        restricted = _restricted_mean(curve, data.horizon)
-        mean = max(mean, abs(restricted - pooled.integral(data.horizon)))
+        mean = max(mean, abs(curve.restricted_mean(data.horizon) - pooled.restricted_mean(data.horizon)))
     return SurvivalMeasures(
         km_error=survival, cumulative_hazard_error=hazard if np.isfinite(hazard) else None, rmst_error=mean
     )
-
-
-def _restricted_mean(curve: Curve | StepCurve, end: float) -> float:
-    return curve.restricted_mean(end) if isinstance(curve, Curve) else curve.integral(end)
 
 
 def _covered_curves(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:

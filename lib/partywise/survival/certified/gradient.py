@@ -1,4 +1,4 @@
-"""Cox regression by noisy gradient ascent with momentum: the scores of `scores`, without their curvature.
+"""Cox regression by noisy gradient ascent with momentum: the contributions of scores with a curvature of 0.
 
 Steps cost less than rounds of scores, since one record moves them less and they have fewer entries; but no curvature
 says how far to go, and none is left for standard errors.
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..records import Records
-from .scores import STEP_LIMITS, Baseline, Model, Terms, log_hazards, stopped_residuals
+from .scores import STEP_LIMITS, Baseline, Model, Terms, log_hazards
 
 # How far a step may move the level, and the coefficients in units of 1 / radius: what noise of few records asks for.
 LONGEST_LEVEL, LONGEST = 1.0, STEP_LIMITS[0]
@@ -18,12 +17,6 @@ LONGEST_LEVEL, LONGEST = 1.0, STEP_LIMITS[0]
 def public_rate(radius: float, momentum: float) -> float:
     """The largest rate that is stable where the curvature of D events is D (1 + R^2), as large as it can be."""
     return 2 * (1 + momentum) / (1 + radius**2)
-
-
-def gradients(records: Records, model: Model, terms: Terms) -> np.ndarray:
-    """What each record adds to a gradient (n, 1 + p): of length at most `Terms.bound`, where ``curvature`` is 0."""
-    residuals, _ = stopped_residuals(records, model, terms)
-    return residuals[:, None] * np.column_stack([np.ones(len(records)), records.covariates])
 
 
 def model_at(place: np.ndarray, found: Baseline, terms: Terms) -> Model:

@@ -44,7 +44,7 @@ class Terms:
     noise_factor : K', variance of the noise in units of that of one release for all
     shares : of mu^2, what the table and each of the T rounds take; they sum to 1
     bins, merge_count : J cells of the table, and how many of them make a bin of the scores
-    level : kappa, the weight of the residual; curvature : eta, that of the curvature
+    level : kappa, the weight of the residual; curvature : eta, that of the curvature, 0 where none is released
     stop : C; None: 1, or 1.5 where n mu / sqrt(K') is 4,000 or more
     """
 
@@ -87,7 +87,8 @@ class Terms:
     @property
     def length(self) -> int:
         """P, entries of a record's contribution: residual, residual covariates, curvature."""
-        return self.covariates + 1 + (self.covariates + 1) * (self.covariates + 2) // 2
+        own = self.covariates + 1
+        return own + own * (own + 1) // 2 if self.curvature else own
 
     @property
     def bound(self) -> float:
@@ -152,9 +153,11 @@ def contributions(records: Records, model: Model, terms: Terms) -> np.ndarray:
     """What each record adds to a release (n, P): of length at most `Terms.bound`."""
     residuals, stopped = stopped_residuals(records, model, terms)
     z = records.covariates
+    scores = np.column_stack([terms.level * residuals, residuals[:, None] * z])
+    if not terms.curvature:
+        return scores
     ones = np.column_stack([np.ones(len(z)), z])
-    curvature = pack(ones[:, :, None] * ones[:, None, :]) * (terms.curvature * stopped)[:, None]
-    return np.column_stack([terms.level * residuals, residuals[:, None] * z, curvature])
+    return np.hstack([scores, pack(ones[:, :, None] * ones[:, None, :]) * (terms.curvature * stopped)[:, None]])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,9 @@
-"""What all protocols of survival analysis share: a client's records, and sums of all clients that are released."""
+"""What protocols of survival analysis share: a client's records, sums of all clients that are released, and cells."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
 
@@ -23,12 +23,18 @@ from ...privacy.mechanisms.release import Release, announcement
 from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ...randomness import Rng
+from ..certified.whole import whole_cells
+from ..curves import survival_curve
 from ..exact import EventTable, kaplan_meier, log_rank
 from ..model import Estimate, PublicFacts
 from ..options import NoisyOptions
+from ..ranks import noisy_log_rank
 from ..records import Records
+from ..tables import Relation, Table, cell_counts, correct_sum
 
 SERVER = "server"
+CELLS = "cells"
+Regroup = Callable[[Records], Records]
 
 
 def local_rows(client: Party) -> Records:
@@ -37,10 +43,10 @@ def local_rows(client: Party) -> Records:
     return Records(block["times"], block["events"], block["covariates"], block["groups"])
 
 
-def curves_of(tables: Sequence[EventTable]) -> Estimate:
-    """Kaplan-Meier of every group, and the log-rank test of two."""
-    curves = tuple(kaplan_meier(table) for table in tables)
-    return Estimate(curves=curves, log_rank=log_rank(*tables) if len(tables) == 2 else None)
+def curves_of(tables: Sequence[EventTable], clients: int, **numbers: int) -> Estimate:
+    """Kaplan-Meier of every group and the log-rank test of two, with numbers of the fit."""
+    curves, test = tuple(map(kaplan_meier, tables)), log_rank(*tables) if len(tables) == 2 else None
+    return Estimate(clients=clients, curves=curves, log_rank=test, numbers=dict(numbers))
 
 
 def local_check(client: Party, size: int) -> None:
@@ -161,3 +167,42 @@ def server_only(released: Sequence[Sequence[np.ndarray]], releases: tuple[Accoun
     """The one value of the one aggregation."""
     ((value,),) = released
     return ReleasedSum(value, releases)
+
+
+def as_they_are(records: Records) -> Records:
+    """Records in the groups that they have."""
+    return records
+
+
+def local_cells(client: Party, edges: np.ndarray, groups: int, relation: Relation, regroup: Regroup) -> Whole:
+    """Counts of the client's records by cell, which stay with it."""
+    return whole_cells(cell_counts(regroup(local_rows(client)), edges, groups), relation)
+
+
+def server_table(noisy: ReleasedSum, edges: np.ndarray, sd: float, records: int | None) -> Table:
+    """The table of released counts."""
+    return correct_sum(noisy.value, edges, sd, records)
+
+
+def released_cells(
+    run: Run, sums: NoisySums, edges: np.ndarray, mu: float, groups: int, regroup: Regroup = as_they_are
+) -> tuple[ReleasedSum, Table]:
+    """The released counts of all clients at the server, and their table.
+
+    regroup : gives each record one of so many groups by itself
+    """
+    relation = sums.options.relation
+    statistics = run.each(sums.clients, local_cells, edges, groups, relation, regroup)
+    total = whole_cells(np.zeros((groups, 2 * len(edges) - 1), dtype=np.int64), relation)
+    noisy = released_sum(run, sums, CELLS, statistics, total, mu, largest=sums.records)
+    sd = math.sqrt(float(total.squares)) / mu * math.sqrt(sums.noise_factor)
+    return noisy, run.at(SERVER, server_table, noisy, edges, sd, sums.records if relation == "replace_one" else None)
+
+
+def server_estimate(table: Table, epsilon: float, clients: int) -> Estimate:
+    """Curves of all groups and the log-rank test of the first two, from the table alone."""
+    groups = len(table.cells)
+    curves = tuple(survival_curve(table.group(group)) for group in range(groups))
+    test = noisy_log_rank(table) if groups == 2 else None
+    numbers = {"bins": table.bins, "noise_sd": table.sd, "determined_bins": table.determined_bins}
+    return Estimate(epsilon, clients, curves, table, test, numbers=dict(numbers))

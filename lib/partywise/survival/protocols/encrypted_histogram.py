@@ -44,9 +44,7 @@ def local_histograms(client: Party, bins: np.ndarray, width: float, groups: int)
 def local_curves(client: Party, opened: Sequence[Sequence[np.ndarray]], width: float, clients: int) -> Estimate:
     """Kaplan-Meier of every group at ends of bins, as each client computes it."""
     ((total,),) = opened
-    found = curves_of(tables_of(total, width))
-    numbers: dict[str, float | int | bool | str | None] = {"bins": total.shape[2] - 1, "times_sent": clients}
-    return Estimate(clients=clients, curves=found.curves, log_rank=found.log_rank, numbers=numbers)
+    return curves_of(tables_of(total, width), clients, bins=total.shape[2] - 1, times_sent=clients)
 
 
 def server_bins(largest: Sequence[np.ndarray], parts: Sequence[AccountedValue]) -> Payload:

@@ -51,9 +51,7 @@ def server_union(sent: Sequence[np.ndarray], parts: Sequence[AccountedValue]) ->
 
 def server_curves(tables: Sequence[np.ndarray], union: np.ndarray, clients: int) -> Estimate:
     """Kaplan-Meier of every group and the log-rank test of two."""
-    found = curves_of(tables_of(np.sum(tables, axis=0)[:, 1:], union))
-    numbers: dict[str, float | int | bool | str | None] = {"times_sent": len(union)}
-    return Estimate(clients=clients, curves=found.curves, log_rank=found.log_rank, numbers=numbers)
+    return curves_of(tables_of(np.sum(tables, axis=0)[:, 1:], union), clients, times_sent=len(union))
 
 
 def fit(run: Run) -> Estimate:

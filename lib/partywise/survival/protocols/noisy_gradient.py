@@ -225,7 +225,7 @@ def fit(run: Run) -> Estimate:
     sizes = facts.sizes(len(run.parties))
     plan = Plan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
     central = plan.options.variant == "central"
-    weights = client_weights(np.asarray(sizes), min(run.epsilon, 1e6), facts.covariates)
+    weights = client_weights(sizes, min(run.epsilon, 1e6), facts.covariates)
     trail, at = run.at(SERVER, server_start, facts.covariates), np.zeros(facts.covariates)
     heard: tuple[Sequence[AccountedValue], ...] = ()
     senders: tuple[Party | str, ...] = (AGGREGATOR,) if central else run.parties

@@ -20,7 +20,7 @@ from ..curves import survival_curve
 from ..exact import exposure_sums
 from ..model import Estimate, PublicFacts
 from ..options import PiecewiseOptions
-from ..tables import Table, cell_counts, correct_sum, equal_edges
+from ..tables import Table, cell_counts, correct_sum
 from .common import SERVER, local_rows
 from .newton_sums import newton, server_answer
 
@@ -50,7 +50,7 @@ def fit(run: Run) -> Estimate:
     """Counts of cells, and sums over exposure_times at each Newton step."""
     facts: PublicFacts = run.spec.public
     options: PiecewiseOptions = run.spec.options
-    edges = np.asarray(facts.edges) if facts.edges else equal_edges(facts.horizon, options.bins)
+    edges = facts.cell_edges(options.bins)
     counts = run.gather(run.parties, SERVER, "counts", local_counts, edges, facts.groups)
     table = run.at(SERVER, server_table, counts, edges)
     estimate = run.at(SERVER, server_curves, table, len(run.parties))

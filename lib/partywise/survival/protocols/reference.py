@@ -10,6 +10,7 @@ records   clients, server   `Clear` of rows: times, events, covariates, groups
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,19 +34,13 @@ def server_fit(sent: Sequence[Sequence[np.ndarray]], facts: PublicFacts, ties: T
     """The fit of all records together."""
     all_ = pool([Records(*one) for one in sent])
     times = event_times(all_)
-    found = curves_of([event_table(all_.of_group(group), times) for group in range(facts.groups)])
-    numbers: dict[str, float | int | bool | str | None] = {"times_sent": len(all_)}
+    tables = [event_table(all_.of_group(group), times) for group in range(facts.groups)]
+    found = curves_of(tables, len(sent), times_sent=len(all_))
     if facts.covariates == 0:
-        return Estimate(clients=len(sent), curves=found.curves, log_rank=found.log_rank, numbers=numbers)
+        return found
     fitted = cox(all_.until(facts.horizon), ties)
-    return Estimate(
-        clients=len(sent),
-        curves=found.curves,
-        log_rank=found.log_rank,
-        coefficients=fitted.coefficients,
-        covariance=fitted.covariance,
-        numbers=numbers | {"steps": fitted.steps},
-    )
+    numbers = found.numbers | {"steps": fitted.steps}
+    return replace(found, coefficients=fitted.coefficients, covariance=fitted.covariance, numbers=numbers)
 
 
 def fit(run: Run) -> Estimate:

@@ -48,8 +48,8 @@ def server_union(sent: Sequence[np.ndarray], parts: Sequence[AccountedValue]) ->
 
 def server_curves(tables: Sequence[np.ndarray], times: np.ndarray, clients: int) -> Estimate:
     """Kaplan-Meier of every group and the log-rank test, from the tables of all clients."""
-    found = curves_of([EventTable(times, *both) for both in np.sum(tables, axis=0)])
-    return Estimate(clients=clients, curves=found.curves, log_rank=found.log_rank, numbers={"times_sent": len(times)})
+    of_groups = [EventTable(times, *both) for both in np.sum(tables, axis=0)]
+    return curves_of(of_groups, clients, times_sent=len(times))
 
 
 def server_events(tables: Sequence[np.ndarray], seen: np.ndarray) -> np.ndarray:

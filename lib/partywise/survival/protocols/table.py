@@ -16,8 +16,8 @@ from __future__ import annotations
 from ...federation.run import Run
 from ..model import Estimate, PublicFacts
 from ..options import TableOptions
-from .cells import edges_of, released_cells, server_estimate
-from .common import SERVER, agree_on_noise, mu_of
+from ..tables import chosen_bins
+from .common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate
 
 
 def fit(run: Run) -> Estimate:
@@ -25,6 +25,6 @@ def fit(run: Run) -> Estimate:
     facts: PublicFacts = run.spec.public
     options: TableOptions = run.spec.options
     sums, mu = agree_on_noise(run), mu_of(run)
-    edges = edges_of(facts, options.bins, sums.records, mu, sums.noise_factor)
-    _, table = released_cells(run, sums, edges, mu, facts.groups)
+    bins = options.bins or chosen_bins(sums.records, min(mu, 1e6), sums.noise_factor)
+    _, table = released_cells(run, sums, facts.cell_edges(bins), mu, facts.groups)
     return run.at(SERVER, server_estimate, table, run.epsilon, len(run.parties))

@@ -31,6 +31,7 @@ from ...randomness import Rng
 from ..exact import StepCurve
 from ..model import Estimate, PublicFacts
 from ..options import TreeBreslowOptions
+from ..published.gradient_cox import client_weights
 from ..published.hazard_tree import (
     CAUTION,
     hazards_of,
@@ -39,7 +40,6 @@ from ..published.hazard_tree import (
     noisy_nodes,
     share_sd,
     tree_levels,
-    tree_weights,
 )
 from .common import SERVER, local_rows, sizes_of
 
@@ -95,7 +95,7 @@ def server_floor(shares: Sequence[np.ndarray], parts: Sequence[AccountedValue]) 
 
 def server_curve(trees: Sequence[np.ndarray], plan: Plan) -> Estimate:
     """Survival exp(-H) that jumps at the ends of leaves."""
-    weights = tree_weights(plan.sizes, min(plan.epsilon, 1e6))
+    weights = client_weights(plan.sizes, min(plan.epsilon, 1e6))
     hazards = np.sum([weight * hazards_of(nodes) for weight, nodes in zip(weights, trees, strict=True)], axis=0)
     ends = plan.cutoff * np.arange(1, len(hazards) + 1) / len(hazards)
     curve = StepCurve(ends, np.exp(-hazards), 1.0)

@@ -7,6 +7,7 @@ first alone, at coefficients of 0: its default argument is filled in once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import ceil, exp, log
@@ -68,9 +69,9 @@ def proved_sensitivity(n: int, norm: float, length: float = 1.0) -> float:
     return float((4 * length + moved.sum()) / n)
 
 
-def default_steps(n: int, p: int, length: float = 1.0, *, documented: bool = False) -> int:
-    """Steps T: 20 log(C_z^2 n / p^2) in the code, 6 log in the documentation; at least 1."""
-    return max(ceil((6 if documented else 20) * log(max(length**2 * n / p**2, 1.0 + 1e-9))), 1)
+def default_steps(n: int, p: int, length: float = 1.0) -> int:
+    """Steps T: 20 log(C_z^2 n / p^2) as in the code, 6 log in the documentation; at least 1."""
+    return max(ceil(20 * log(max(length**2 * n / p**2, 1.0 + 1e-9))), 1)
 
 
 def central_sd(sensitivity: float, steps: int, epsilon: float, delta: float) -> float:
@@ -83,8 +84,8 @@ def federated_sd(sensitivity: float, epsilon: float, delta: float) -> float:
     return float(sensitivity * np.sqrt(2 * log(1.25 / delta)) / epsilon)
 
 
-def client_weights(sizes: np.ndarray, epsilon: float, p: int) -> np.ndarray:
-    """Weights (K,) of the clients' gradients, proportional to min(n_k, n_k^2 epsilon^2 / p)."""
+def client_weights(sizes: Sequence[int], epsilon: float, p: int = 1) -> np.ndarray:
+    """Weights (K,) of the clients' gradients, or with p = 1 of their trees: as min(n_k, n_k^2 epsilon^2 / p)."""
     raw = np.minimum(sizes, np.asarray(sizes, dtype=float) ** 2 * epsilon**2 / p)
     return raw / raw.sum()
 

@@ -33,12 +33,6 @@ def tree_levels(sizes: Sequence[int], epsilon: float) -> int:
     return max(floor(log2(sum(min(n, n**2 * epsilon**2) for n in sizes)) / 2), 1)
 
 
-def tree_weights(sizes: Sequence[int], epsilon: float) -> np.ndarray:
-    """Weights (K,) of the clients' trees, proportional to min(n_k, n_k^2 epsilon^2)."""
-    raw = np.array([min(n, n**2 * epsilon**2) for n in sizes], dtype=float)
-    return raw / raw.sum()
-
-
 def node_sd(n: int, levels: int, floor_share: float, epsilon: float, delta: float) -> float:
     """Standard deviation of the noise of a node; ``floor_share`` is c."""
     spread = (1 / floor_share**4 + 3 / floor_share**2) * levels / (epsilon * n**2)

@@ -20,8 +20,7 @@ from ...certified.scores import estimable
 from ...model import Estimate, PublicFacts
 from ...options import MOST_SIGNS, OneReleaseOptions
 from ...tables import Table, equal_edges
-from ..cells import released_cells, server_estimate
-from ..common import SERVER, agree_on_noise, mu_of
+from ..common import SERVER, agree_on_noise, mu_of, released_cells, server_estimate
 
 
 def server_answer(table: Table, p: int, epsilon: float, clients: int) -> Estimate:

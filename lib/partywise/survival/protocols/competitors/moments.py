@@ -25,8 +25,16 @@ from ...certified.whole import whole_scores
 from ...model import Estimate, PublicFacts
 from ...options import OneReleaseOptions
 from ...tables import equal_edges
-from ..cells import server_estimate
-from ..common import SERVER, ReleasedSum, agree_on_noise, largest_entry, local_rows, mu_of, released_sum
+from ..common import (
+    SERVER,
+    ReleasedSum,
+    agree_on_noise,
+    largest_entry,
+    local_rows,
+    mu_of,
+    released_sum,
+    server_estimate,
+)
 
 
 def local_moments(client: Party, edges: np.ndarray, longest: float) -> Whole:
