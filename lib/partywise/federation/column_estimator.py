@@ -1,4 +1,4 @@
-"""What the estimators of methods for split columns share: who holds what of arrays, and how good a prediction is."""
+"""What estimators share beyond the run: predictions and how good they are, and who holds which columns of arrays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..models.links import LOGIT, Link
 from .estimator import Estimator, column_labels, groups_of, numbers, party, vector
 from .parties import Party, split_columns
 
@@ -18,7 +19,12 @@ VECTOR = "(n,): one a record of the first party"
 
 
 class Predictor(Estimator):
-    """An estimator of two labels or of numbers, as its options say; a subclass has its scores and probabilities."""
+    """An estimator of two labels or of numbers, as its options say; a subclass has its scores, on a link's scale."""
+
+    @property
+    def _link(self) -> Link:
+        """How scores become probabilities of the second label."""
+        return LOGIT
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         """One number a record, shape (n,): of labels on the scale of the link."""
@@ -26,11 +32,12 @@ class Predictor(Estimator):
 
     def _probabilities(self, X: np.ndarray) -> np.ndarray:
         """Of both labels, shape (n, 2)."""
-        raise NotImplementedError
+        ones = self._link.mean(self._scores(X))
+        return np.column_stack([1 - ones, ones])
 
     def _likeliest(self, X: np.ndarray) -> np.ndarray:
         """Place of the likeliest label among the classes, or of two whether it is the second one, shape (n,)."""
-        raise NotImplementedError
+        return np.asarray(self._link.label(self._scores(X)) == 1)
 
     def _require_labels(self, name: str) -> None:
         """AttributeError for what a model of numbers has not."""

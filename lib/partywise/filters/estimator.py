@@ -7,14 +7,12 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..federation.account.fit_budget import Budget
-from ..federation.column_estimator import check_classes, check_coefficients
-from ..federation.estimator import Estimator, Method, groups_of, labels_of, numbers, party
+from ..federation.column_estimator import Predictor, check_classes, check_coefficients
+from ..federation.estimator import Method, groups_of, labels_of, numbers, party
 from ..federation.parties import split_rows
 from ..federation.secure_streams import Randomness
-from ..models.links import LOGIT
 from .model import Estimate, PublicFacts
 from .options import FedavgOptions, RowGradientsOptions
 from .protocols import fedavg, row_gradients
@@ -22,7 +20,7 @@ from .protocols import fedavg, row_gradients
 LIKE = "(N, p): records, features without the intercept"
 
 
-class FederatedLogistic(Estimator):
+class FederatedLogistic(Predictor):
     """Logistic regression whose rows lie at different clients: certified, or as frameworks ship it.
 
     Parameters
@@ -61,6 +59,8 @@ class FederatedLogistic(Estimator):
     >>> model = pw.FederatedLogistic(epsilon=1.0, parties=3, random_state=7).fit(X, y)
     >>> model.score(X, y) > 0.9, round(model.privacy_.epsilon_certified, 2)
     (True, 1.0)
+    >>> model.predict_proba([[-1.0, 0.0], [1.0, 0.0]])[:, 1] > 0.9
+    array([False,  True])
     """
 
     unit = "row"
@@ -147,90 +147,9 @@ class FederatedLogistic(Estimator):
         check_coefficients("coefficients", self._fitted_estimate().coefficients, self.n_features_in_)
         check_classes(self)
 
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Log odds of the second label.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-
-        Returns
-        -------
-        ndarray of shape (N,)
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 2))
-        >>> model = pw.FederatedLogistic(epsilon=4.0, parties=3, random_state=7).fit(X, X[:, 0] > 0)
-        >>> model.decision_function([[-1.0, 0.0], [1.0, 0.0]]) > 0
-        array([False,  True])
-        """
-        return _with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().coefficients
-
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities of both labels, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-
-        Returns
-        -------
-        ndarray of shape (N, 2)
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 2))
-        >>> model = pw.FederatedLogistic(epsilon=4.0, parties=3, random_state=7).fit(X, X[:, 0] > 0)
-        >>> model.predict_proba([[-1.0, 0.0], [1.0, 0.0]])[:, 1] > 0.9
-        array([False,  True])
-        """
-        ones = LOGIT.mean(self.decision_function(X))
-        return np.column_stack([1 - ones, ones])
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The likelier label of each record.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-
-        Returns
-        -------
-        ndarray of shape (N,)
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 2))
-        >>> y = ["yes" if one > 0 else "no" for one in X[:, 0]]
-        >>> model = pw.FederatedLogistic(epsilon=4.0, parties=3, random_state=7).fit(X, y)
-        >>> model.predict([[-1.0, 0.0], [1.0, 0.0]]).tolist()
-        ['no', 'yes']
-        """
-        return self._shown_class(self.decision_function(X) > 0)
-
-    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
-        """Share of labels that are predicted right.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-        y : ndarray of shape (N,)
-            Their labels.
-        sample_weight : ndarray of shape (N,), optional
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(3000, 2))
-        >>> model = pw.FederatedLogistic(epsilon=4.0, parties=3, random_state=7).fit(X, X[:, 0] > 0)
-        >>> model.score(X, X[:, 0] > 0) > 0.9
-        True
-        """
-        return self._accuracy(X, y, sample_weight)
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        found: np.ndarray = _with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().coefficients
+        return found
 
 
 def _with_intercept(X: np.ndarray) -> np.ndarray:

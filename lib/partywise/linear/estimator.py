@@ -15,7 +15,6 @@ from ..federation.column_estimator import Predictor, check_classes, check_coeffi
 from ..federation.estimator import Method, groups_of, labels_of, numbers
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
-from ..models.links import LOGIT
 from ..privacy.accounted_values import Public
 from .model import Estimate, PublicFacts
 from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
@@ -205,11 +204,3 @@ class VerticalLinear(Predictor):
 
     def _scores(self, X: np.ndarray) -> np.ndarray:
         return self._fitted_estimate().scores(self._records(X, 2, "(n, d): records, features"))
-
-    def _probabilities(self, X: np.ndarray) -> np.ndarray:
-        scores = self._scores(X)
-        ones = LOGIT.mean(scores)
-        return np.column_stack([1 - ones, ones])
-
-    def _likeliest(self, X: np.ndarray) -> np.ndarray:
-        return self._scores(X) > 0

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.column_estimator import check_classes, check_coefficients
-from ..federation.estimator import Estimator, Method, labels_of, numbers, party
+from ..federation.column_estimator import Predictor, check_classes, check_coefficients
+from ..federation.estimator import Method, labels_of, numbers, party
 from ..federation.secure_streams import Randomness
+from ..models.links import Link
 from .model import Estimate, PublicFacts
 from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
 from .protocols import one_release, private_rows, reference, rounds
@@ -24,7 +24,7 @@ EVALUATOR = ("noise_draws", "bounded_draws", "audit_draws", "trace_steps")
 LIKE = "(N, p): examples, features without the intercept"
 
 
-class LabelPrivateLogisticRegression(Estimator):
+class LabelPrivateLogisticRegression(Predictor):
     """Logistic regression whose labels stay private: one noisy dot-product is released (seed 002), or a comparator.
 
     Parameters
@@ -141,6 +141,9 @@ class LabelPrivateLogisticRegression(Estimator):
         [('clinic', 'features'), ('registry', 'noisy dot-product')]
         >>> model.coef_.round(1), model.noise_errors_[1:].round(1)
         (array([5.3, 0.5]), array([0.2, 0.1]))
+        >>> model.predict_proba([[0.1, 0.5], [0.9, 0.5]]).round(1)  # the truth of the second label is .1 and .9
+        array([[0.9, 0.1],
+               [0.1, 0.9]])
         """
         features = with_intercept(numbers("X", X, 2, LIKE))
         labels, classes = labels_of(y, len(features), both=False)
@@ -216,122 +219,14 @@ class LabelPrivateLogisticRegression(Estimator):
             rows.append(f"{name:10} " + " ".join(f"{value:11.4g}" for value in values))
         return "\n".join(rows)
 
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Margins, for the logit the log odds of the second label.
+    @property
+    def _link(self) -> Link:
+        link: Link = self._fitted_estimate().link
+        return link
 
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-            Features in [0, 1].
-
-        Returns
-        -------
-        ndarray of shape (N,)
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
-        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
-        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
-        >>> model.decision_function([[0.1, 0.5], [0.9, 0.5]]).round(1)
-        array([-2.1,  2.1])
-        """
-        return with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().theta
-
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Probabilities of both labels, in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-            Features in [0, 1].
-
-        Returns
-        -------
-        ndarray of shape (N, 2)
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
-        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
-        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
-        >>> model.predict_proba([[0.1, 0.5], [0.9, 0.5]]).round(1)  # the truth of the second label is .1 and .9
-        array([[0.9, 0.1],
-               [0.1, 0.9]])
-        """
-        ones = self._fitted_estimate().link.mean(self.decision_function(X))
-        return np.column_stack([1 - ones, ones])
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The likelier label of each example.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-            Features in [0, 1].
-
-        Returns
-        -------
-        ndarray of shape (N,)
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
-        >>> y = ["yes" if one > 0.5 else "no" for one in X[:, 0]]
-        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
-        >>> model.predict([[0.0, 0.5], [1.0, 0.5]]).tolist()
-        ['no', 'yes']
-        """
-        return self._shown_class(self._fitted_estimate().link.label(self.decision_function(X)) == 1)
-
-    def predict_log_proba(self, X: np.ndarray) -> np.ndarray:
-        """Logarithms of the probabilities of both labels.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-            Features in [0, 1].
-
-        Returns
-        -------
-        ndarray of shape (N, 2)
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
-        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
-        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
-        >>> loss = -model.predict_log_proba(X)[range(2000), y.astype(int)].mean()
-        >>> print(f"{loss:.2f}")  # guessing has log 2 = .69
-        0.51
-        """
-        return np.log(self.predict_proba(X))
-
-    def score(self, X: np.ndarray, y: np.ndarray, sample_weight: ArrayLike | None = None) -> float:
-        """Share of labels that are predicted right.
-
-        Parameters
-        ----------
-        X : ndarray of shape (N, p)
-            Features in [0, 1].
-        y : ndarray of shape (N,)
-            Their labels.
-        sample_weight : ndarray of shape (N,), optional
-
-        Examples
-        --------
-        >>> import partywise as pw
-        >>> X = pw.stream(1, "records").uniform(size=(2000, 2))
-        >>> y = pw.stream(1, "labels").uniform(size=2000) < X[:, 0]
-        >>> model = pw.LabelPrivateLogisticRegression(epsilon=1.0, random_state=7).fit(X, y)
-        >>> print(f"{model.score(X, y):.2f}")  # whoever knows how the labels were drawn is right as often
-        0.75
-        """
-        return self._accuracy(X, y, sample_weight)
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        found: np.ndarray = with_intercept(self._records(X, 2, LIKE)) @ self._fitted_estimate().theta
+        return found
 
 
 def with_intercept(X: np.ndarray) -> np.ndarray:
