@@ -108,7 +108,7 @@ LINES = (
     Line("svt_7m", "sparse vector, 7 033 200 entries", NVFLARE, _svt(7_033_200), "not proved"),
     Line("percentile", "percentile, excluded variables", NVFLARE, _nothing, "no claim", {"layer": "percentile"}),
     Line("statistics", "noisy extremes, few bins, least count", NVFLARE, _nothing, "no claim"),
-    Line("biomed_central", "noise on parameters", BIOMED, _nothing, "no claim"),
+    Line("biomed_central", "noise on parameters", BIOMED, _nothing, "no claim", {"layer": "biomed_central"}),
     Line("biomed_local", "DP-SGD, σ 1, 200 steps, 30 rows", BIOMED, _biomed_local, "no claim"),
     Line("float_noise", "local DP, S = 2C, ε 1, floats", "any float noise", _float, "refuted"),
     Line("pfl_gaussian", "Gaussian mechanism, ε 1", "pfl 0.6.0", _pfl, "keeps"),
