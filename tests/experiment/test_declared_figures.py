@@ -14,6 +14,8 @@ from partywise.experiment.plotting.select import title
 from partywise.experiment.plotting.series import cases_of, methods_of, series
 from partywise.experiment.plotting.words import caption_of
 from partywise.experiment.study import Figure
+from partywise.studies.federated_survival.figures.errors import hazard_ratio_error
+from pipeline import ROOT
 from shipped import shipped_plans
 
 AUC_BY_EPSILON = Lines("How well scores rank the test rows", x="epsilon", y="auc")
@@ -120,3 +122,26 @@ def test_lines_that_may_lie_on_each_other_have_the_same_marks_with_bars_as_with_
         return [line.get_markersize() for line in lines if line.get_marker() not in ("None", "")]
 
     assert marks(spread) == marks("bands") and len(set(marks(spread))) > 1
+
+
+@pytest.fixture(scope="module")
+def many_cases():
+    """The twelve cases with hazard ratios of the paper's configuration."""
+    plan = shipped_plans(ROOT / "config" / "paper.yaml")["federated_survival"]
+    cube = invented(plan, replicates=3)
+    return cube.isel(case=[plan.cases[name].settings.n_covariates > 0 for name in cube["case"].values.tolist()])
+
+
+def test_rows_of_measures_of_many_cases_go_on_below(many_cases):
+    """Twelve stood side by side, 44 inches wide."""
+    figure = hazard_ratio_error(many_cases)
+    drawn = [ax for ax in figure.axes if ax.axison]
+    cases = cases_of(many_cases, "coefficient_rms")
+    assert len(cases) == 12 and len(drawn) == 24 and figure.get_figwidth() < 24
+    assert [ax.get_title() for ax in drawn if ax.get_title()] == [title(many_cases, "case", case) for case in cases]
+    for first, second in ((0, 6), (12, 18)):
+        for upper, lower in zip(drawn[first : first + 6], drawn[second : second + 6], strict=True):
+            assert upper.get_shared_x_axes().joined(upper, lower) and not upper.get_xlabel() and lower.get_xlabel()
+            assert not any(tick.label1.get_visible() for tick in upper.xaxis.get_major_ticks())
+            assert any(tick.label1.get_visible() for tick in lower.xaxis.get_major_ticks())
+    assert not drawn[6].get_shared_x_axes().joined(drawn[6], drawn[12])

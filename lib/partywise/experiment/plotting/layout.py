@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 # Inches of a figure with few panels; letters of a label under a panel, and beside an inch of one; large counts.
 LEAST, LETTERS, LETTERS_PER_INCH, LARGE = 6.4, 40, 9, 1e5
-# Share of an axis above its largest mark.
-MARGIN = 0.03
+# Share of an axis above its largest mark; panels side by side at most, where rows of them show several measures.
+MARGIN, ABREAST = 0.03, 6
 COMMON = {"bytes_measured": BYTES_MEASURED, "epsilon_claimed": EPSILON_CLAIMED}
 Draw = Callable[[Axes, str, int], Iterable[str]]
 DIRECTIONS = {"lower": "lower is better", "higher": "higher is better"}
@@ -137,6 +137,26 @@ def every_case(cube: xr.Dataset, cases: Sequence[str]) -> Sequence[str]:
     return cases
 
 
+def _abreast(shown: Sequence[str]) -> int:
+    """Panels side by side of so many cases that rows of them are full, or nearly."""
+    return -(-len(shown) // -(-len(shown) // ABREAST))
+
+
+def _stacked(shown: Sequence[str], count: int) -> list[tuple[str, int] | None]:
+    """Place after place the case and the row of a panel; of many cases some, with all their rows, and others below.
+
+    None where a last row of panels is not full.
+    """
+    abreast = _abreast(shown)
+    parts = [shown[start : start + abreast] for start in range(0, len(shown), abreast)]
+    return [
+        (part[place], row) if place < len(part) else None
+        for part in parts
+        for row in range(count)
+        for place in range(abreast)
+    ]
+
+
 def case_title(cube: xr.Dataset, case: str) -> str:
     """The title of the case."""
     return title(cube, "case", case)
@@ -193,25 +213,27 @@ class Layout:
         """A figure of one panel for each case, or of a row of them for each measure and each group of methods.
 
         ``draw`` is given the axes, the case and the row, and returns notes, which stand below the title once each;
-        ``height`` of a panel in inches is by default that of ``size``.  Of one case the rows stand side by side.
+        ``height`` of a panel in inches is by default that of ``size``.  Of one case the rows stand side by side, and
+        those of many cases go on below.
         """
-        cells = [(case, row) for row in range(rows * groups) for case in shown]
-        stacked = len(cells) > len(shown) > 1
-        abreast = len(shown) if stacked else min(self.columns, len(cells))
+        count = rows * groups
+        stacked = count > 1 and len(shown) > 1
+        places = _stacked(shown, count) if stacked else [(case, row) for row in range(count) for case in shown]
+        abreast = _abreast(shown) if stacked else min(self.columns, len(places))
         width = max(self.size[0], LEAST / abreast)
-        down, shared = -(-len(cells) // abreast), self.share and (stacked or rows == 1)
-        figure, axes = panels(
-            down,
-            abreast,
-            width,
-            height or self.size[1],
-            sharex="col" if stacked else False,
-            sharey="row" if shared else False,
-        )
+        down, shared = -(-len(places) // abreast), self.share and (stacked or rows == 1)
+        figure, axes = panels(down, abreast, width, height or self.size[1], sharey="row" if shared else False)
         notes, labels = dict.fromkeys(filter(None, [self.note])), list[str]()
-        for ax in axes[len(cells) :]:
+        for ax in axes[len(places) :]:
             ax.set_axis_off()
-        for place, (ax, (case, row)) in enumerate(zip(axes, cells, strict=False)):
+        for ax, below, cell in zip(axes, axes[abreast:], places[abreast:], strict=False):
+            if stacked and cell and cell[1]:
+                below.sharex(ax)
+        for place, (ax, cell) in enumerate(zip(axes, places, strict=False)):
+            if cell is None:
+                ax.set_axis_off()
+                continue
+            case, row = cell
             notes |= dict.fromkeys(draw(ax, case, row))
             if case and not ax.get_title() and (not stacked or row == 0):
                 ax.set_title(self.panel(cube, case))
@@ -220,8 +242,9 @@ class Layout:
             labels.append(ax.get_ylabel())
             if labels[-1:] == left:
                 ax.set_ylabel("")
-            if stacked and row < rows * groups - 1:
+            if stacked and row < count - 1:
                 ax.set_xlabel("")
+                ax.tick_params(axis="x", labelbottom=False)
         if self.legend and any(ax.get_legend_handles_labels()[0] for ax in axes):
             legend_below(figure, axes, self.legend)
         heading(figure, f"{self.title}\n{'; '.join(notes)}" if notes else self.title)

@@ -2,48 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
-from ....experiment.plotting.select import plan_behind, title
-from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import BLACK, empty, heading, legend_below, look, panels
+from ....experiment.plotting.layout import Panels
+from ....experiment.plotting.select import plan_behind
+from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
+from ....experiment.plotting.style import BLACK, look
 from ..own_settings import OwnSettings
 from ..tables import TABLES
 
-NONE = "No log hazard ratio is shown in this configuration."
 FACTOR = 1.959963984540054
 
 
-def hazard_ratios(cube: xr.Dataset) -> Figure:
-    """Log hazard ratios of scaled covariates with 95 % intervals, first replicate: a panel for each case. Of several
-    targets the one nearest to 2. Black: the pooled Cox regression, which nobody sees.
-    """
-    cases = [case for case in cases_of(cube, "steps") if _targets(cube, case)] if "ratio_error" in cube else []
-    if not cases:
-        return empty(NONE)
-    figure, axes = panels(1, len(cases), 3.8, 3.4)
-    for ax, case in zip(axes, cases, strict=True):
-        found, lines = example_fits_of(cube, case), _targets(cube, case)
-        rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
-        for label, target in lines:
-            style = look(cube, label)
-            known = np.isfinite(example_fit(found, "ratio", label, target))
-            if not rows and "ratio_pooled" in found:
-                rows.append(("pooled, no privacy", BLACK, *_pair(found, "ratio_pooled", label, target)))
-            rows.append((f"{style.label}, ε = {target:g}", style.color, *_pair(found, "ratio", label, target)))
-        places = np.arange(known.sum())[::-1]
-        for number, (words, color, ratio, error) in enumerate(rows):
-            at = places + 0.3 - 0.6 * number / max(len(rows) - 1, 1)
-            ax.errorbar(ratio[known], at, xerr=FACTOR * error[known], fmt="o", markersize=3, color=color, label=words)
-        ax.axvline(0, color=BLACK, linewidth=0.6)
-        ax.set_yticks(places, _names(cube, case, int(known.sum())))
-        ax.set_xlabel("log hazard ratio per half width")
-        ax.set_title(title(cube, "case", case))
-    legend_below(figure, axes, 3)
-    heading(figure, "Log hazard ratios with 95 % intervals, first replicate")
-    return figure
+def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
+    """One case: its methods with noise-aware standard errors beneath the pooled regression."""
+    found = example_fits_of(cube, case)
+    rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
+    for label, target in _targets(cube, case):
+        style = look(cube, label)
+        known = np.isfinite(example_fit(found, "ratio", label, target))
+        if not rows and "ratio_pooled" in found:
+            rows.append(("pooled, no privacy", BLACK, *_pair(found, "ratio_pooled", label, target)))
+        rows.append((f"{style.label}, ε = {target:g}", style.color, *_pair(found, "ratio", label, target)))
+    places = np.arange(known.sum())[::-1]
+    for number, (words, color, ratio, error) in enumerate(rows):
+        at = places + 0.3 - 0.6 * number / max(len(rows) - 1, 1)
+        ax.errorbar(ratio[known], at, xerr=FACTOR * error[known], fmt="o", markersize=3, color=color, label=words)
+    ax.axvline(0, color=BLACK, linewidth=0.6)
+    ax.set_yticks(places, _names(cube, case, int(known.sum())))
+    ax.set_xlabel("log hazard ratio per half width")
 
 
 def _pair(found: xr.Dataset, name: str, method: str, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
@@ -71,3 +62,21 @@ def _targets(cube: xr.Dataset, case: str) -> list[tuple[str, float]]:
             if np.isfinite(example_fit(found, "ratio_error", method, epsilon)).any():
                 kept.append((method, epsilon))
     return kept
+
+
+def _shown(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+    """Cases with a method that has noise-aware standard errors."""
+    return [case for case in cases if _targets(cube, case)]
+
+
+hazard_ratios = Panels(
+    "Log hazard ratios with 95 % intervals, first replicate",
+    "ratio_error",
+    _draw,
+    select=_shown,
+    size=(3.8, 3.4),
+    none="No log hazard ratio is shown in this configuration.",
+    caption="Log hazard ratios of scaled covariates with 95 % intervals, first replicate: a panel for each case. Of "
+    "several targets the one nearest to 2; a fit that gives no intervals there is left out. Black: the pooled Cox "
+    "regression, which nobody sees.",
+)
