@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.ticker import FixedLocator
 
 from captions import caption
 from invented import invented
@@ -145,3 +146,13 @@ def test_rows_of_measures_of_many_cases_go_on_below(many_cases):
             assert not any(tick.label1.get_visible() for tick in upper.xaxis.get_major_ticks())
             assert any(tick.label1.get_visible() for tick in lower.xaxis.get_major_ticks())
     assert not drawn[6].get_shared_x_axes().joined(drawn[6], drawn[12])
+
+
+def test_percentages_of_a_short_axis_are_those_of_their_ticks():
+    """92.5 % was written as 92 % and 97.5 % as 98 %."""
+    _, ax = plt.subplots()
+    ax.plot([1, 4], [0.89, 0.98])
+    ax.yaxis.set_major_locator(FixedLocator([0.9, 0.925, 0.95, 0.975]))
+    Axis("auc", percent=True, top=1).finish(ax, invented(shipped_plans()["vertical_trees"], replicates=1), "auc")
+    told = [ax.yaxis.get_major_formatter()(place) for place in ax.get_yticks()]
+    assert [float(text.rstrip("%")) / 100 for text in told] == pytest.approx(ax.get_yticks().tolist(), abs=1e-9)

@@ -115,7 +115,7 @@ class Axis:
         elif self.log:
             plain_ticks(ax, which, words)
         elif words or self.percent or axis.get_view_interval()[1] > LARGE:
-            plain = PercentFormatter(1, decimals=0) if self.percent else EngFormatter()
+            plain = PercentFormatter(1) if self.percent else EngFormatter()
             axis.set_major_formatter(words or plain)
         low, high = axis.get_view_interval()
         if self.bottom is not None:
