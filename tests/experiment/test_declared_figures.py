@@ -156,3 +156,16 @@ def test_percentages_of_a_short_axis_are_those_of_their_ticks():
     Axis("auc", percent=True, top=1).finish(ax, invented(shipped_plans()["vertical_trees"], replicates=1), "auc")
     told = [ax.yaxis.get_major_formatter()(place) for place in ax.get_yticks()]
     assert [float(text.rstrip("%")) / 100 for text in told] == pytest.approx(ax.get_yticks().tolist(), abs=1e-9)
+
+
+@pytest.mark.parametrize(("lost", "drawn"), [(0, True), (1, True), (2, False)])
+def test_a_mean_over_few_of_the_fits_is_not_drawn(many_cases, lost, drawn):
+    """Where most fits give no number, those that do are the fortunate ones."""
+    cube = many_cases.isel(case=[0]).copy(deep=True)
+    place = {"case": str(cube["case"].values[0]), "method_label": "scores", "epsilon": 0.5}
+    cube["coefficient_rms"].loc[{**place, "replicate": range(lost)}] = np.nan
+    figure = hazard_ratio_error(cube)
+    named = title(cube, "method", "scores")
+    (line,) = (one for one in figure.axes[0].get_lines() if one.get_label() == named)
+    assert (0.5 in line.get_xdata()) is drawn and 1.0 in line.get_xdata()
+    assert ("fits without a number" in figure._suptitle.get_text().replace("\n", " ")) is (lost > 0)

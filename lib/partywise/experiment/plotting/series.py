@@ -20,19 +20,24 @@ MIDDLE, MANY = (0.05, 0.95), 20
 
 @dataclass(frozen=True)
 class Series:
-    """x, mean and standard error (nan with one replicate), arrays of one length; ends of bars (2, x), by default it."""
+    """x, mean and standard error (nan with one replicate), arrays of one length; ends of bars (2, x), by default it.
+
+    lost : share of the replicates that have no value there, which the mean leaves out; None where it is no mean
+    """
 
     x: np.ndarray
     mean: np.ndarray
     se: np.ndarray
     ends: np.ndarray | None = None
+    lost: np.ndarray | None = None
 
     def __bool__(self) -> bool:
         return len(self.x) > 0
 
     def where(self, kept: np.ndarray) -> Series:
         """Some of its places."""
-        return Series(self.x[kept], self.mean[kept], self.se[kept], None if self.ends is None else self.ends[:, kept])
+        ends, lost = (None if own is None else own[..., kept] for own in (self.ends, self.lost))
+        return Series(self.x[kept], self.mean[kept], self.se[kept], ends, lost)
 
 
 def methods_of(cube: xr.Dataset, case: str) -> list[str]:
@@ -75,11 +80,13 @@ def _mean(values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str, middle: bool = False) -> Series:
     """Mean and standard error along an axis of the cube, where the variable is defined."""
-    return summarise(cube[along].values, _replicate_means(cube, variable, case, method, along), middle)
+    own = cube["status"].sel({"case": case, "method_label": method}) > 0
+    runs = own.any([dim for dim in own.dims if dim not in ("replicate", along)]).sum("replicate").values
+    return summarise(cube[along].values, _replicate_means(cube, variable, case, method, along), middle, runs)
 
 
-def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False) -> Series:
-    """Mean and standard error of values (replicate, place) at the places that have any.
+def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False, runs: np.ndarray | None = None) -> Series:
+    """Mean and standard error of values (replicate, place) at the places that have any, of so many replicates there.
 
     The ends of bars over the ``middle`` are the 5 % and 95 % quantiles, of few replicates the extremes.
     """
@@ -93,7 +100,8 @@ def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False) -> Series
     if middle:
         found = [column[np.isfinite(column)] for column in values.T]
         ends = np.array([np.quantile(one, MIDDLE if len(one) >= MANY else (0, 1)) for one in found]).reshape(-1, 2).T
-    return Series(x[kept].astype(float), mean, deviation / np.sqrt(count), ends)
+    lost = None if runs is None else 1 - count / runs[kept]
+    return Series(x[kept].astype(float), mean, deviation / np.sqrt(count), ends, lost)
 
 
 def draw(ax: Axes, line: Series, style: Look, **options: Unpack[Marks]) -> None:
