@@ -142,7 +142,7 @@ def _abreast(shown: Sequence[str]) -> int:
     return -(-len(shown) // -(-len(shown) // ABREAST))
 
 
-def _stacked(shown: Sequence[str], count: int) -> list[tuple[str, int] | None]:
+def _places_below(shown: Sequence[str], count: int) -> list[tuple[str, int] | None]:
     """Place after place the case and the row of a panel; of many cases some, with all their rows, and others below.
 
     None where a last row of panels is not full.
@@ -218,7 +218,7 @@ class Layout:
         """
         count = rows * groups
         stacked = count > 1 and len(shown) > 1
-        places = _stacked(shown, count) if stacked else [(case, row) for row in range(count) for case in shown]
+        places = _places_below(shown, count) if stacked else [(case, row) for row in range(count) for case in shown]
         abreast = _abreast(shown) if stacked else min(self.columns, len(places))
         width = max(self.size[0], LEAST / abreast)
         down, shared = -(-len(places) // abreast), self.share and (stacked or rows == 1)

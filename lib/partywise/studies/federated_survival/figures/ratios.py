@@ -64,7 +64,7 @@ def _targets(cube: xr.Dataset, case: str) -> list[tuple[str, float]]:
     return kept
 
 
-def _shown(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
+def _cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases with a method that has noise-aware standard errors."""
     return [case for case in cases if _targets(cube, case)]
 
@@ -73,7 +73,7 @@ hazard_ratios = Panels(
     "Log hazard ratios with 95 % intervals, first replicate",
     "ratio_error",
     _draw,
-    select=_shown,
+    select=_cases,
     size=(3.8, 3.4),
     none="No log hazard ratio is shown in this configuration.",
     caption="Log hazard ratios of scaled covariates with 95 % intervals, first replicate: a panel for each case. Of "
