@@ -38,7 +38,7 @@ APART, MARKS = 1.04, 12
 # Points of a line of the fewest and of the most parties; half way between, the usual width.
 THIN, THICK = 0.9, 2.1
 # Share of fits without a number from which on a mean over the others says nothing, and what is said of them.
-MOST_LOST, LOST = 0.5, "fits without a number are left out, and points at which they are more than half"
+MOST_MISSING, MISSING = 0.5, "fits without a number are left out, and points at which they are more than half"
 # Below which a loss that should be zero is what floats leave of it.
 ROUNDING = 1e-12
 DIMS = {"epsilon": "", "parties": "number of parties"}
@@ -208,8 +208,12 @@ class Lines(Layout):
             label = f"{style.label}{words}"
             if one.line:
                 hollow = self.x == "epsilon" and not _certified(cube, cases[0], one)
-                line = one.line if one.line.lost is None else one.line.where(one.line.lost <= MOST_LOST)
-                yield from [LOST] * bool(one.line.lost is not None and one.line.lost.any())
+                line = (
+                    one.line
+                    if one.line.missing_share is None
+                    else one.line.where(one.line.missing_share <= MOST_MISSING)
+                )
+                yield from [MISSING] * bool(one.line.missing_share is not None and one.line.missing_share.any())
                 within = replace(one, line=line.where(line.mean <= axis.cut))
                 self._line(ax, within, style, label, (methods.index(one.method), len(methods)), hollow)
                 beyond = line.x[~(line.mean <= axis.cut)]

@@ -22,22 +22,22 @@ MIDDLE, MANY = (0.05, 0.95), 20
 class Series:
     """x, mean and standard error (nan with one replicate), arrays of one length; ends of bars (2, x), by default it.
 
-    lost : share of the replicates that have no value there, which the mean leaves out; None where it is no mean
+    missing_share : share of the replicates that have no value there, which the mean leaves out; None where it is no mean
     """
 
     x: np.ndarray
     mean: np.ndarray
     se: np.ndarray
     ends: np.ndarray | None = None
-    lost: np.ndarray | None = None
+    missing_share: np.ndarray | None = None
 
     def __bool__(self) -> bool:
         return len(self.x) > 0
 
     def where(self, kept: np.ndarray) -> Series:
         """Some of its places."""
-        ends, lost = (None if own is None else own[..., kept] for own in (self.ends, self.lost))
-        return Series(self.x[kept], self.mean[kept], self.se[kept], ends, lost)
+        ends, missing_share = (None if own is None else own[..., kept] for own in (self.ends, self.missing_share))
+        return Series(self.x[kept], self.mean[kept], self.se[kept], ends, missing_share)
 
 
 def methods_of(cube: xr.Dataset, case: str) -> list[str]:
@@ -100,8 +100,8 @@ def summarise(x: np.ndarray, values: np.ndarray, middle: bool = False, runs: np.
     if middle:
         found = [column[np.isfinite(column)] for column in values.T]
         ends = np.array([np.quantile(one, MIDDLE if len(one) >= MANY else (0, 1)) for one in found]).reshape(-1, 2).T
-    lost = None if runs is None else 1 - count / runs[kept]
-    return Series(x[kept].astype(float), mean, deviation / np.sqrt(count), ends, lost)
+    missing_share = None if runs is None else 1 - count / runs[kept]
+    return Series(x[kept].astype(float), mean, deviation / np.sqrt(count), ends, missing_share)
 
 
 def draw(ax: Axes, line: Series, style: Look, **options: Unpack[Marks]) -> None:
