@@ -23,7 +23,8 @@ def bounded_entries(values: ArrayLike) -> np.ndarray:
         return array
     # Single precision ends below the bound.
     most = array.dtype.type(min(LARGEST_ENTRY, float(np.finfo(array.dtype).max)))
-    if bool(np.all(np.abs(array) <= most)):
+    # Of an entry that is nan so are both.
+    if array.min(initial=0.0) >= -most and array.max(initial=0.0) <= most:
         return array
     return np.clip(np.nan_to_num(array, nan=0.0, posinf=most, neginf=-most), -most, most)
 
