@@ -208,12 +208,10 @@ class Lines(Layout):
             label = f"{style.label}{words}"
             if one.line:
                 hollow = self.x == "epsilon" and not _certified(cube, cases[0], one)
-                line = (
-                    one.line
-                    if one.line.missing_share is None
-                    else one.line.where(one.line.missing_share <= MOST_MISSING)
-                )
-                yield from [MISSING] * bool(one.line.missing_share is not None and one.line.missing_share.any())
+                line, share = one.line, one.line.missing_share
+                if share is not None and share.any():
+                    line = line.where(share <= MOST_MISSING)
+                    yield MISSING
                 within = replace(one, line=line.where(line.mean <= axis.cut))
                 self._line(ax, within, style, label, (methods.index(one.method), len(methods)), hollow)
                 beyond = line.x[~(line.mean <= axis.cut)]

@@ -22,7 +22,7 @@ MIDDLE, MANY = (0.05, 0.95), 20
 class Series:
     """x, mean and standard error (nan with one replicate), arrays of one length; ends of bars (2, x), by default it.
 
-    missing_share : share of the replicates that have no value there, which the mean leaves out; None where it is no mean
+    missing_share : share of the replicates without a value there, which the mean leaves out; None where it is no mean
     """
 
     x: np.ndarray
