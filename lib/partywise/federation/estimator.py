@@ -26,7 +26,7 @@ from ..randomness import Streams
 from .account.fit_budget import Budget
 from .channel import Transcript
 from .folds import Fold, Spec
-from .parties import Party
+from .parties import Party, split_rows
 from .publication.saved_model import save
 from .run import Run, simulate
 from .secure_streams import Randomness, addresses_of
@@ -436,6 +436,13 @@ class Estimator(BaseEstimator):
         if held is None:
             raise ValueError("parties is missing: say who holds what, in the estimator or in its fit.")
         return held
+
+    def _clients(self, given: Any, arrays: Mapping[str, np.ndarray], **constants: np.ndarray) -> list[Party]:
+        """Clients that hold the rows of arrays, as given to the fit, else to the estimator, and constants each."""
+        n = len(next(iter(arrays.values())))
+        groups = [list(rows) for rows in groups_of(self._division(given), n, split_rows)]
+        blocks = ({name: array[rows] for name, array in arrays.items()} for rows in groups)
+        return [Party(f"client {k}", "client", block | constants) for k, block in enumerate(blocks, 1)]
 
     def _shown_class(self, places: np.ndarray) -> np.ndarray:
         """Labels as they were given, by their places among the classes."""

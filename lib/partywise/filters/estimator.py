@@ -10,8 +10,7 @@ import numpy as np
 
 from ..federation.account.fit_budget import Budget
 from ..federation.column_estimator import Predictor, check_classes, check_coefficients
-from ..federation.estimator import Method, groups_of, labels_of, numbers, party
-from ..federation.parties import split_rows
+from ..federation.estimator import Method, labels_of, numbers
 from ..federation.secure_streams import Randomness
 from .model import Estimate, PublicFacts
 from .options import FedavgOptions, RowGradientsOptions
@@ -127,12 +126,8 @@ class FederatedLogistic(Predictor):
         features = _with_intercept(numbers("X", X, 2, LIKE))
         labels, classes = labels_of(y, len(features), both=False)
         n, k = features.shape
-        groups = [list(rows) for rows in groups_of(self._division(parties), n, split_rows)]
-        clients = [
-            party(f"client {number + 1}", "client", X=features[rows], y=labels[rows], clients=np.array(1))
-            for number, rows in enumerate(groups)
-        ]
-        public = PublicFacts(k, tuple(len(rows) for rows in groups))
+        clients = self._clients(parties, {"X": features, "y": labels}, clients=np.array(1))
+        public = PublicFacts(k, tuple(len(client.block["y"]) for client in clients))
         self._simulate(clients, n, rng, public=public, settings=SimpleNamespace(delta=self.delta))
         self.classes_, self.n_features_in_ = classes, k - 1
         self._keep_names(X)

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.estimator import Method, Transformer, groups_of, numbers, party, vector
-from ..federation.parties import split_rows
+from ..federation.estimator import Method, Transformer, numbers, vector
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
 from .model import Estimate, PublicFacts
@@ -201,10 +200,9 @@ class SlicedInverseRegression(Transformer):
                 f"n_directions={self.n_directions} must lie in 1..{min(p, slices.n_slices - 1)}: there are {p} columns "
                 f"and {slices.n_slices} slices."
             )
-        held = [list(rows) for rows in groups_of(self._division(parties), n, split_rows)]
-        clients = [party(f"client {k + 1}", "client", X=X[rows], y=y[rows]) for k, rows in enumerate(held)]
+        clients = self._clients(parties, {"X": X, "y": y})
         names = tuple(client.name for client in clients)
-        sizes = tuple(len(rows) for rows in held)
+        sizes = tuple(len(client.block["y"]) for client in clients)
         public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
         found = self._simulate(clients, n, rng, public=public, settings=self._settings())
         released, self.loss_bound_, self.n_features_in_ = found.moments, None, p

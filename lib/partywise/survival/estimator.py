@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import ClassVar, NoReturn
 
 import numpy as np
@@ -12,8 +13,7 @@ from scipy.special import chdtrc
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.estimator import Estimator, Method, groups_of, numbers, vector
-from ..federation.parties import Party, split_rows
+from ..federation.estimator import Estimator, Method, numbers, vector
 from ..federation.secure_streams import Randomness
 from ..models.intervals import NOT_COMPUTED, Intervals
 from .bands import Band
@@ -48,14 +48,6 @@ from .protocols.competitors import cells, gradient, moments
 from .records import scale
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Constants that every protocol reads."""
-
-    delta: float
-    rows_per_user: int | None = None
-
-
 class SurvivalEstimator(Estimator):
     """What both estimators share: records with a duration and an event, divided among clients."""
 
@@ -78,15 +70,12 @@ class SurvivalEstimator(Estimator):
         facts: PublicFacts,
     ) -> Estimate:
         times, events = checked_follow_up(durations, event_observed)
-        n, given = len(times), self._division(parties)
-        held = [list(rows) for rows in groups_of(given, n, split_rows)]
         arrays = {"times": times, "events": events, "covariates": covariates, "groups": group}
-        clients = [
-            Party(f"client {k + 1}", "client", {name: array[rows] for name, array in arrays.items()})
-            for k, rows in enumerate(held)
-        ]
-        public = replace(facts, natural_sizes=tuple(len(rows) for rows in held))
-        found: Estimate = self._simulate(clients, n, rng, public=public, settings=Settings(self.delta))
+        clients = self._clients(parties, arrays)
+        public = replace(facts, natural_sizes=tuple(len(client.block["times"]) for client in clients))
+        found: Estimate = self._simulate(
+            clients, len(times), rng, public=public, settings=SimpleNamespace(delta=self.delta)
+        )
         return found
 
 
@@ -419,9 +408,8 @@ class FederatedCox(SurvivalEstimator):
         Examples
         --------
         >>> import partywise as pw
-        >>> rng = pw.stream(1, "durations")
-        >>> X = rng.uniform(-1, 1, size=(4000, 1))
-        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(4000, 1))
+        >>> durations = pw.stream(1, "durations").exponential(2.0 / 2.0 ** X[:, 0])
         >>> model = pw.FederatedCox("reference", horizon=2.0).fit(X, durations, parties=3, rng=7)
         >>> model.hazard_ratios_.round(1)
         array([2.])
@@ -504,9 +492,8 @@ class FederatedCox(SurvivalEstimator):
         Examples
         --------
         >>> import partywise as pw
-        >>> rng = pw.stream(1, "durations")
-        >>> X = rng.uniform(-1, 1, size=(4000, 1))
-        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(4000, 1))
+        >>> durations = pw.stream(1, "durations").exponential(2.0 / 2.0 ** X[:, 0])
         >>> model = pw.FederatedCox(epsilon=4.0, horizon=2.0, centre=[0], scale=[1], parties=3, random_state=7)
         >>> print(model.fit(X, durations).summary().splitlines()[0])
         epsilon 4 at delta 1e-05, for one row
@@ -543,9 +530,8 @@ class FederatedCox(SurvivalEstimator):
         Examples
         --------
         >>> import partywise as pw
-        >>> rng = pw.stream(1, "durations")
-        >>> X = rng.uniform(-1, 1, size=(4000, 1))
-        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(4000, 1))
+        >>> durations = pw.stream(1, "durations").exponential(2.0 / 2.0 ** X[:, 0])
         >>> model = pw.FederatedCox("reference", horizon=2.0, parties=3, random_state=7).fit(X, durations)
         >>> model.predict_partial_hazard([[1.0]]).round(1)
         array([2.])
@@ -571,9 +557,8 @@ class FederatedCox(SurvivalEstimator):
         Examples
         --------
         >>> import partywise as pw
-        >>> rng = pw.stream(1, "durations")
-        >>> X = rng.uniform(-1, 1, size=(4000, 1))
-        >>> durations = rng.exponential(1 / (0.5 * 2.0 ** X[:, 0]))
+        >>> X = pw.stream(1, "records").uniform(-1, 1, size=(4000, 1))
+        >>> durations = pw.stream(1, "durations").exponential(2.0 / 2.0 ** X[:, 0])
         >>> model = pw.FederatedCox(epsilon=8.0, horizon=2.0, centre=[0], scale=[1], parties=3, random_state=7)
         >>> model.fit(X, durations).predict_survival_function([[0.0]], [1.0]).round(1)  # exp(-0.5) = 0.6
         array([[0.6]])
