@@ -55,6 +55,11 @@ def event_table(records: Records, times: np.ndarray) -> EventTable:
     return EventTable(times, at_risk, events)
 
 
+def events_of(records: Records) -> EventTable:
+    """The table of records at their own event times."""
+    return event_table(records, event_times(records))
+
+
 @dataclass(frozen=True, eq=False)
 class StepCurve:
     """A curve that jumps at times (U,) to values (U,); before the first it has the value ``start``."""

@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from partywise.datasets.fetch import fetch
+from partywise.experiment.register.numbers import Cubes
+from partywise.experiment.register.printed_source import files, read
+from partywise.experiment.register.table import read as read_claims
+from partywise.experiment.register.verdict import verdict
 from partywise.studies.federated_survival.cases import read_table
 from partywise.studies.federated_survival.tables import RESOURCE, TABLES
 from pipeline import ROOT
@@ -46,3 +50,15 @@ def test_records_of_two_studies_are_two_hospitals():
 def test_both_rows_of_a_person_stay_together():
     times, _, _, _ = read_table("colon_persons", RESOURCES)
     assert len(times) == 1858 and TABLES["colon_persons"].rows_per_user == 2
+
+
+def test_what_the_register_says_of_veteran_is_computed_anew(monkeypatch):
+    """Patients, weekly curves and cells of one: the rows that need a table."""
+    monkeypatch.chdir(ROOT)
+    entries = {entry.id: entry for path in files() for entry in read(path).entries}
+    rows = [row for row in read_claims(ROOT / "docs" / "claims.csv") if "veteran" in row.id]
+    assert len(rows) == 8
+    for row in rows:
+        ours = Cubes(ROOT).number(entries[row.id].reproduction)
+        assert ours is not None and float(row.reproduction) == pytest.approx(ours.value, rel=1e-3, abs=1e-9), row.id
+        assert verdict(entries[row.id], ours).status == row.status, row.id

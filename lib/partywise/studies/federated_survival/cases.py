@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,8 +14,8 @@ from ...datasets.loaders.party_tables.frames import read_frame
 from ...datasets.reading import require
 from ...randomness import Rng
 from ...survival.models import STRONG, Weibull
-from ...survival.records import scale
-from .data import DEALT, SurvivalData
+from ...survival.records import Records, scale
+from .data import SurvivalData
 from .settings import CaseSettings, DatasetSettings, GeneratedSettings
 from .tables import RESOURCE, TABLES, Choice, Part
 
@@ -30,19 +32,11 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
     known = np.linspace(0, weibull.horizon, TRUE_TIMES + 1)
     groups = range(max(len(settings.groups), 1))
     truth = [] if settings.covariates else [weibull.survival(known, group) for group in groups]
-    return of_records(
-        settings,
-        drawn.times,
-        drawn.events,
-        drawn.covariates,
-        weibull.centre,
-        weibull.half_width,
-        groups=drawn.groups,
-        names=np.array([f"x{j + 1}" for j in range(len(effects))], dtype=str),
-        truth=np.asarray(effects) * weibull.half_width,
-        true_times=known if truth else np.zeros(0),
-        true_survival=np.array(truth) if truth else np.zeros((0, 0)),
+    made = of_records(
+        settings, drawn, weibull.centre, weibull.half_width, names=[f"x{j + 1}" for j in range(len(effects))]
     )
+    made = replace(made, truth=np.asarray(effects) * weibull.half_width)
+    return replace(made, true_times=known, true_survival=np.array(truth)) if truth else made
 
 
 def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resources: Path) -> SurvivalData:
@@ -56,52 +50,39 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
     chosen = table.covariates if settings.covariates else ()
     return of_records(
         settings,
-        times[rows],
-        events[rows],
-        covariates[rows, : len(chosen)],
+        Records(times[rows], events[rows], covariates[rows, : len(chosen)]),
         np.array([one.centre for one in chosen]),
         np.array([one.half_width for one in chosen]),
-        names=np.array([one.name for one in chosen], dtype=str),
-        sizes=np.array(sizes) if settings.natural_clients else DEALT,
+        names=[one.name for one in chosen],
+        sizes=sizes if settings.natural_clients else (),
     )
 
 
 def of_records(
     settings: CaseSettings,
-    times: np.ndarray,
-    events: np.ndarray,
-    covariates: np.ndarray,
+    records: Records,
     centre: np.ndarray,
     half_width: np.ndarray,
     *,
-    names: np.ndarray,
-    groups: np.ndarray | None = None,
-    sizes: np.ndarray = DEALT,
-    truth: np.ndarray | None = None,
-    true_times: np.ndarray | None = None,
-    true_survival: np.ndarray | None = None,
+    names: Sequence[str],
+    sizes: Sequence[int] = (),
 ) -> SurvivalData:
-    """A replicate of raw covariates (n, p), which are scaled by public numbers."""
-    scaled = scale(covariates, centre, half_width, settings.longest)
-    moved = np.abs(scaled - (covariates - centre) / half_width).max(axis=1, initial=0.0) > 1e-12
-    nothing = np.zeros(0)
+    """A replicate of records with raw covariates (n, p), which are scaled by public numbers; its truth is unknown."""
+    scaled = scale(records.covariates, centre, half_width, settings.longest)
     return SurvivalData(
-        times=times,
-        events=events,
+        times=records.times,
+        events=records.events,
         covariates=scaled,
-        groups=np.zeros(len(times), dtype=int) if groups is None else groups,
-        sizes=sizes,
-        names=names,
+        groups=records.groups,
+        sizes=np.array(sizes, dtype=int),
+        names=np.array(names, dtype=str),
         half_width=half_width,
-        clip_mask=moved,
+        clip_mask=np.abs(scaled - (records.covariates - centre) / half_width).max(axis=1, initial=0.0) > 1e-12,
         edges=np.asarray(settings.edges, dtype=float),
-        truth=nothing if truth is None else truth,
-        true_times=nothing if true_times is None else true_times,
-        true_survival=np.zeros((0, 0)) if true_survival is None else true_survival,
         horizon=float(settings.end),
         radius=float(settings.longest),
         client_names=settings.natural_clients,
-        group_names=getattr(settings, "groups", ()),
+        group_names=settings.groups,
     )
 
 
@@ -116,17 +97,19 @@ def read_table(dataset: str, resources: Path) -> tuple[np.ndarray, np.ndarray, n
 
 def _part(part: Part, frame: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times, events and raw covariates of one file."""
-    kept = np.ones(len(frame[part.times[0]]), dtype=bool) if part.only is None else matching_rows(part.only, frame)
+    only = part.only
+    kept = np.ones(len(frame[part.times[0]]), bool) if only is None else matching_rows(only, frame[only.column])
     happened = np.stack([np.isin(as_text(frame[name]), part.event_levels) for name in part.events])
     times = np.stack([np.asarray(frame[name], dtype=float) for name in part.times])
     # The first kind of event that came; the last time where none did.
     first = np.where(happened.any(axis=0), happened.argmax(axis=0), len(times) - 1)
     covariates = [np.zeros((len(kept), 0))]
     for one in part.covariates:
-        if one.choice is not None:
-            values = matching_rows(one.choice, frame).astype(float)
+        column = frame[one.read_from]
+        if one.is_indicator:
+            values = matching_rows(one, column).astype(float)
         else:
-            values = np.asarray(frame[one.read_from], dtype=float)
+            values = np.asarray(column, dtype=float)
             values = np.log(values) if one.log else np.log1p(values) if one.log1p else values
         covariates.append(values[:, None])
     at, seen, raw = times[first, np.arange(len(kept))], happened.any(axis=0), np.concatenate(covariates, axis=1)
@@ -141,9 +124,8 @@ def as_text(column: np.ndarray) -> np.ndarray:
     return column.astype(str)
 
 
-def matching_rows(choice: Choice, frame: dict[str, np.ndarray]) -> np.ndarray:
-    """Which rows (n,) of a file have one of the entries."""
-    column = frame[choice.column]
+def matching_rows(choice: Choice, column: np.ndarray) -> np.ndarray:
+    """Which rows (n,) have one of the entries."""
     if choice.levels:
         return np.isin(as_text(column), choice.levels)
     numbers = np.asarray(column, dtype=float)

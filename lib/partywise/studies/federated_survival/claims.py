@@ -65,7 +65,7 @@ _TIMES = Claim(
     states="free",
     settings=FollowUpSettings,
     generate=Lazy(_NEIGHBOURS + "another_time"),
-    published=_form("event times", "event_times_exposure"),
+    published=_form("event times", "event_times"),
     correction=_TABLE,
 )
 

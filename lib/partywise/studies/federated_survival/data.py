@@ -8,12 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from ...federation.parties import Party
-from ...survival.exact import CoxFit, StepCurve, cox, event_table, event_times, kaplan_meier, nelson_aalen
+from ...survival.exact import CoxFit, EventTable, StepCurve, cox, events_of, kaplan_meier, nelson_aalen
 from ...survival.model import PublicFacts
 from ...survival.records import Records
-
-# The sizes of no natural clients.
-DEALT = np.zeros(0, dtype=int)
 
 
 @dataclass(frozen=True)
@@ -40,13 +37,13 @@ class SurvivalData:
     half_width: np.ndarray
     clip_mask: np.ndarray
     edges: np.ndarray
-    truth: np.ndarray
-    true_times: np.ndarray
-    true_survival: np.ndarray
     horizon: float
     radius: float
     client_names: tuple[str, ...] = ()
     group_names: tuple[str, ...] = ()
+    truth: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    true_times: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    true_survival: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
     person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
@@ -68,16 +65,16 @@ class SurvivalData:
     @cached_property
     def pooled_curves(self) -> tuple[StepCurve, ...]:
         """Kaplan-Meier of each group."""
-        return tuple(kaplan_meier(event_table(own, event_times(own))) for own in self._groups)
+        return tuple(map(kaplan_meier, self._tables))
 
     @cached_property
     def pooled_hazards(self) -> tuple[StepCurve, ...]:
         """Nelson-Aalen of each group."""
-        return tuple(nelson_aalen(event_table(own, event_times(own))) for own in self._groups)
+        return tuple(map(nelson_aalen, self._tables))
 
-    @property
-    def _groups(self) -> list[Records]:
-        return [self.follow_up.of_group(group) for group in range(self.n_groups)]
+    @cached_property
+    def _tables(self) -> list[EventTable]:
+        return [events_of(self.follow_up.of_group(group)) for group in range(self.n_groups)]
 
     @cached_property
     def pooled_fit(self) -> CoxFit | None:

@@ -15,7 +15,7 @@ from ...privacy.statistics.bounded import Bounded, sum_certificate
 from ...randomness import mersenne_twister
 from ...survival.certified.scores import Model, Terms, contributions
 from ...survival.certified.whole import whole_cells, whole_scores
-from ...survival.exact import event_table, event_times, kaplan_meier, risk_sums
+from ...survival.exact import events_of, kaplan_meier, risk_sums
 from ...survival.published.gradient_cox import (
     SortedRecords,
     central_sd,
@@ -166,23 +166,21 @@ def risk_set_sums(task: Task[FollowUpSettings]) -> Exposure:
     return clear_exposure(task, sums, "row")
 
 
-def event_times_sent(world: World) -> np.ndarray:
-    """Events at every whole time: what distinct times and counts tell."""
-    records = records_of(world)
-    return np.bincount(np.rint(records.times[records.events] * 2 * UNIT).astype(int), minlength=2 * UNIT + 1)
+def event_times(task: Task[FollowUpSettings]) -> Exposure:
+    """Distinct event times and their counts: events at every whole time."""
 
+    def counts(world: World) -> np.ndarray:
+        records = records_of(world)
+        return np.bincount(np.rint(records.times[records.events] * 2 * UNIT).astype(int), minlength=2 * UNIT + 1)
 
-def event_times_exposure(task: Task[FollowUpSettings]) -> Exposure:
-    """Distinct event times and their counts."""
-    return clear_exposure(task, event_times_sent, "row")
+    return clear_exposure(task, counts, "row")
 
 
 def printed_curve(task: Task[FollowUpSettings]) -> Exposure:
     """The Kaplan-Meier curve at every whole time, with 4 decimals."""
 
     def curve(world: World) -> np.ndarray:
-        records = records_of(world)
-        found = kaplan_meier(event_table(records, event_times(records)))
+        found = kaplan_meier(events_of(records_of(world)))
         return np.round(found.at(np.linspace(0, HORIZON, 2 * UNIT + 1)), DECIMALS)
 
     return clear_exposure(task, curve, "row")
@@ -193,9 +191,7 @@ def noisy_survival(task: Task[FollowUpSettings]) -> Exposure:
     noise = task.analytic / task.settings.n
 
     def survival(world: World) -> np.ndarray:
-        records = records_of(world)
-        times = event_times(records)
-        return kaplan_meier(event_table(records, times)).at(np.array([HORIZON])) if len(times) else np.ones(1)
+        return kaplan_meier(events_of(records_of(world))).at(np.array([HORIZON]))
 
     certificate = sum_certificate(1.0, "the last at risk decides: 1, for every n", "row", ROW)
     return gaussian_exposure(task, lambda world: Bounded(survival(world), certificate), noise)

@@ -11,7 +11,7 @@ from ...survival.certified.scores import stopped_residuals
 from ...survival.exact import event_times, risk_sums
 from ...survival.model import Estimate
 from ...survival.options import EncryptedHistogramOptions, NoisyOptions, RiskSetsOptions
-from ...survival.published.histograms import histograms
+from ...survival.published.histograms import alone, histograms
 from ...survival.published.propensity import propensity_table
 from ...survival.records import Records
 from .data import SurvivalData
@@ -152,8 +152,7 @@ def _records_read(clients: int, data: SurvivalData, options: object) -> float | 
     if isinstance(options, EncryptedHistogramOptions) and clients > 1:
         bins = int(np.ceil(data.times.max() / options.width))
         own = np.array([histograms(part, options.width, bins) for part in parts])
-        others = own.sum(axis=0) - own
-        return float((others == 1).sum() / ((clients - 1) * len(data.times)))
+        return float(alone(own).sum() / ((clients - 1) * len(data.times)))
     return None
 
 

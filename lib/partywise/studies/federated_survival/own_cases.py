@@ -23,6 +23,7 @@ from ...models.intervals import Intervals
 from ...survival.bands import log_survival_covariance
 from ...survival.curves import Curve
 from ...survival.model import Estimate
+from ...survival.records import Records
 from .cases import of_records
 from .data import SurvivalData
 from .own_settings import OwnSettings
@@ -64,20 +65,12 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Surviv
     z = features(clients, columns, -1.0, clip=False) if columns else np.zeros((n, 0))
     levels = (*settings.censoring, *settings.events)
     events = _concatenate(level_numbers(one, settings.event, levels) >= len(settings.censoring) for one in clients)
-    groups = None
+    records = Records(_concatenate(_times(one, settings.time) for one in clients), events, z)
     if settings.group_by is not None:
-        groups = _concatenate(level_numbers(one, settings.group_by, settings.groups) for one in clients).astype(int)
-    made = of_records(
-        settings,
-        _concatenate(_times(one, settings.time) for one in clients),
-        events,
-        z,
-        np.zeros(z.shape[1]),
-        np.ones(z.shape[1]),
-        names=np.array(feature_names(columns), dtype=str),
-        groups=groups,
-        sizes=np.array([len(one.rows) for one in clients]),
-    )
+        groups = _concatenate(level_numbers(one, settings.group_by, settings.groups) for one in clients)
+        records = replace(records, groups=groups.astype(int))
+    sizes, unscaled = [len(one.rows) for one in clients], (np.zeros(z.shape[1]), np.ones(z.shape[1]))
+    made = of_records(settings, records, *unscaled, names=feature_names(columns), sizes=sizes)
     persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
     return replace(
         made,

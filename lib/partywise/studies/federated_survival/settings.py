@@ -46,6 +46,11 @@ class CaseSettings(CheckedFields):
         """Natural clients; none where records are dealt among any number."""
         return ()
 
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups, where there are several."""
+        return ()
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.edges and (list(self.edges) != sorted(set(self.edges)) or self.edges[0] != 0 or len(self.edges) < 2):
@@ -134,11 +139,6 @@ class DatasetSettings(CaseSettings):
     def natural_clients(self) -> tuple[str, ...]:
         """Natural clients."""
         return self.table.clients
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """No table has groups."""
-        return ()
 
     @property
     def unit(self) -> str:

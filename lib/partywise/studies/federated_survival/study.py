@@ -6,6 +6,7 @@ figures are named here and live with their numerics; the pipeline imports what a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -29,7 +30,7 @@ from ...survival.options import (
 )
 from .measures import SurvivalExamples, SurvivalMeasures
 from .own_settings import OwnSettings
-from .settings import DatasetSettings, GeneratedSettings
+from .settings import CaseSettings, DatasetSettings, GeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -66,26 +67,24 @@ def check(plan: Plan) -> None:
         if case.folds != 1:
             raise ConfigError(f"{where}.folds is {case.folds}: nothing is held out, so it must be 1.")
         for label in case.methods:
-            options, protocol = plan.methods[label].options, plan.methods[label].protocol_name
-            if isinstance(options, (*NOISY_COX, *PUBLISHED_STEPS)) and settings.n_covariates == 0:
-                raise ConfigError(
-                    f"{where}.methods lists {label}: protocol {protocol} needs covariates, and the case has none."
-                )
-            if isinstance(options, NOISY_COX) and (settings.edges or settings.groups):
-                what = "edges" if settings.edges else "groups"
-                raise ConfigError(
-                    f"{where}.methods lists {label}: protocol {protocol} has bins of equal width and one group; leave "
-                    f"{what} out."
-                )
-            if protocol == "cells" and settings.n_covariates > MOST_SIGNS:
-                raise ConfigError(
-                    f"{where}.methods lists {label}: protocol cells takes at most {MOST_SIGNS} covariates, and the "
-                    f"case has {settings.n_covariates}."
-                )
-            if isinstance(options, TreeBreslowOptions) and settings.groups:
-                raise ConfigError(f"{where}.methods lists {label}: a tree is of one group, and the case has several.")
-            if settings.edges and getattr(options, "bins", None) not in (None, 8):
-                raise ConfigError(f"{where}.methods lists {label} with bins: the case has edges; give one of them.")
+            for wrong in contradictions(plan.methods[label].options, plan.methods[label].protocol_name, settings):
+                raise ConfigError(f"{where}.methods lists {label}: {wrong}.")
+
+
+def contradictions(options: object, protocol: str, settings: CaseSettings) -> Iterator[str]:
+    """Why a protocol cannot run on a case, and what to do."""
+    p, several = settings.n_covariates, bool(settings.groups)
+    if isinstance(options, (*NOISY_COX, *PUBLISHED_STEPS)) and p == 0:
+        yield f"protocol {protocol} needs covariates, and the case has none"
+    if isinstance(options, NOISY_COX) and (settings.edges or several):
+        what = "edges" if settings.edges else "groups"
+        yield f"protocol {protocol} has bins of equal width and one group; leave {what} out"
+    if protocol == "cells" and p > MOST_SIGNS:
+        yield f"protocol cells takes at most {MOST_SIGNS} covariates, and the case has {p}"
+    if isinstance(options, TreeBreslowOptions) and several:
+        yield "a tree is of one group, and the case has several"
+    if settings.edges and getattr(options, "bins", None) not in (None, 8):
+        yield "it has bins, and the case has edges; give one of them"
 
 
 FIRST = FirstRun(

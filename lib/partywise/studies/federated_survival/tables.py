@@ -20,7 +20,7 @@ class Choice:
     missing : whether records without an entry count as well
     """
 
-    column: str
+    column: str = ""
     levels: tuple[str, ...] = ()
     above: float | None = None
     at_most: float | None = None
@@ -28,21 +28,17 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Covariate:
+class Covariate(Choice):
     """A covariate with the public centre and half width by which it is scaled, and where these come from.
 
-    column : of the file, where its name is another one
-    levels, above, at_most : of an indicator, as of `Choice`; log, log1p : logarithms of the entry, or of one more
+    column : of the file, where its name is another one; with levels or bounds it is an indicator of these entries
+    log, log1p : logarithms of the entry, or of one more
     """
 
     name: str
     centre: float
     half_width: float
     because: str
-    column: str = ""
-    levels: tuple[str, ...] = ()
-    above: float | None = None
-    at_most: float | None = None
     log: bool = False
     log1p: bool = False
 
@@ -52,11 +48,9 @@ class Covariate:
         return self.column or self.name
 
     @property
-    def choice(self) -> Choice | None:
-        """Which entries of an indicator are 1; None where the entries are numbers."""
-        if self.levels or self.above is not None or self.at_most is not None:
-            return Choice(column=self.read_from, levels=self.levels, above=self.above, at_most=self.at_most)
-        return None
+    def is_indicator(self) -> bool:
+        """Whether it is 1 or 0, where otherwise its entries are numbers."""
+        return bool(self.levels) or self.above is not None or self.at_most is not None
 
 
 @dataclass(frozen=True, kw_only=True)

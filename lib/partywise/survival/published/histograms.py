@@ -37,7 +37,6 @@ def tables_of(counts: np.ndarray, width: float) -> list[EventTable]:
     return [EventTable(times, own[kept], d[kept]) for own, d in zip(at_risk, events, strict=True)]
 
 
-def alone(records: Records, width: float, counts: np.ndarray) -> int:
-    """How many of the others' records are alone in a cell of the sum without the client's own: read by subtraction."""
-    others = counts - histograms(records, width, counts.shape[1] - 1)
-    return int((others == 1).sum())
+def alone(own: np.ndarray) -> np.ndarray:
+    """How many of the others' records (K,) are alone in a cell of the sum without a client's own (K, 2, m)."""
+    return (own.sum(axis=0) - own == 1).sum(axis=(1, 2))

@@ -24,9 +24,10 @@ def survival_curves(cube: xr.Dataset) -> Figure:
     dashed: other methods, where their curve is another one.
     """
     plan = plan_behind(cube)
-    cases = [case for case in cases_of(cube, "half_width") if "curve_lower" in cube and _targets(cube, case)]
-    cases = [case for case in cases if not plan.cases[case].settings.n_covariates] or cases
-    shown = {case: _targets(cube, case) for case in cases}
+    cases = cases_of(cube, "half_width") if "curve_lower" in cube else []
+    with_band = {case: targets for case in cases if (targets := targets_of(cube, case, "curve_lower", 1.0))}
+    bare = {case: own for case, own in with_band.items() if not plan.cases[case].settings.n_covariates}
+    shown = bare or with_band
     if not shown:
         return empty(NONE)
     columns = max(map(len, shown.values()))
@@ -74,15 +75,14 @@ def _other_curves(cube: xr.Dataset, case: str, pooled: np.ndarray, group: int) -
     return curves
 
 
-def _targets(cube: xr.Dataset, case: str) -> list[tuple[str, float]]:
-    """Methods of a case with a band, each with its target nearest to 1."""
+def targets_of(cube: xr.Dataset, case: str, array: str, wanted: float) -> list[tuple[str, float]]:
+    """Methods of a case whose example fits have an array, each with its target nearest to the one that is wanted."""
     found, kept = example_fits_of(cube, case), []
     for method in methods_of(cube, case):
-        own = found["example_method"].values == method
-        targets = found["example_epsilon"].values[own]
-        finite = [e for e in targets.tolist() if np.isfinite(e)]
+        targets = found["example_epsilon"].values[found["example_method"].values == method]
+        finite = targets[np.isfinite(targets)].tolist()
         if finite:
-            epsilon = min(finite, key=lambda e: abs(np.log(e)))
-            if np.isfinite(example_fit(found, "curve_lower", method, epsilon)).any():
+            epsilon = min(finite, key=lambda e: abs(np.log(e / wanted)))
+            if np.isfinite(example_fit(found, array, method, epsilon)).any():
                 kept.append((method, epsilon))
     return kept

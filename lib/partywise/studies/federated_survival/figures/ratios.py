@@ -10,10 +10,11 @@ from matplotlib.axes import Axes
 
 from ....experiment.plotting.layout import Panels
 from ....experiment.plotting.select import plan_behind
-from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
+from ....experiment.plotting.series import example_fit, example_fits_of
 from ....experiment.plotting.style import BLACK, look
 from ..own_settings import OwnSettings
 from ..tables import TABLES
+from .curves import targets_of
 
 FACTOR = 1.959963984540054
 
@@ -22,7 +23,7 @@ def _draw(ax: Axes, cube: xr.Dataset, case: str) -> None:
     """One case: its methods with noise-aware standard errors beneath the pooled regression."""
     found = example_fits_of(cube, case)
     rows: list[tuple[str, str, np.ndarray, np.ndarray]] = []
-    for label, target in _targets(cube, case):
+    for label, target in targets_of(cube, case, "ratio_error", 2.0):
         style = look(cube, label)
         known = np.isfinite(example_fit(found, "ratio", label, target))
         if not rows and "ratio_pooled" in found:
@@ -51,22 +52,9 @@ def _names(cube: xr.Dataset, case: str, count: int) -> list[str]:
     return [one.name for one in TABLES[dataset].covariates] if dataset else [f"x{j + 1}" for j in range(count)]
 
 
-def _targets(cube: xr.Dataset, case: str) -> list[tuple[str, float]]:
-    """Methods of a case with noise-aware standard errors, each with its target nearest to 2."""
-    found, kept = example_fits_of(cube, case), []
-    for method in methods_of(cube, case):
-        own = found["example_method"].values == method
-        finite = [e for e in found["example_epsilon"].values[own].tolist() if np.isfinite(e)]
-        if finite:
-            epsilon = min(finite, key=lambda e: abs(np.log(e / 2)))
-            if np.isfinite(example_fit(found, "ratio_error", method, epsilon)).any():
-                kept.append((method, epsilon))
-    return kept
-
-
 def _cases(cube: xr.Dataset, cases: Sequence[str]) -> list[str]:
     """Cases with a method that has noise-aware standard errors."""
-    return [case for case in cases if _targets(cube, case)]
+    return [case for case in cases if targets_of(cube, case, "ratio_error", 2.0)]
 
 
 hazard_ratios = Panels(

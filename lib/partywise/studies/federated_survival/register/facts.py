@@ -14,13 +14,13 @@ from ....privacy.accountants.exact import Exact
 from ....privacy.accounting.calibration import gaussian_epsilon
 from ....privacy.accounting.compose import cost
 from ....randomness import stream
-from ....survival.exact import CoxFit, cox, event_table, event_times, kaplan_meier, risk_sums
+from ....survival.exact import CoxFit, cox, event_times, events_of, kaplan_meier, risk_sums
 from ....survival.models import STRONG, Weibull
 from ....survival.options import NoisedTimesOptions
 from ....survival.published.gradient_cox import default_steps
 from ....survival.published.hazard_tree import LAST_EVENT, share_sd
-from ....survival.published.histograms import histograms, tables_of
-from ....survival.published.noised_times import add_noise
+from ....survival.published.histograms import alone, histograms, tables_of
+from ....survival.published.noised_times import add_noise, table_at
 from ....survival.published.propensity import (
     Training,
     draw_table,
@@ -135,7 +135,7 @@ def weekly_error(against: str) -> float:
     records, (table,) = _veteran(), tables_of(_weekly().sum(axis=0)[None], WEEK)
     ends = WEEK * np.arange(1, int(np.ceil(records.times.max() / WEEK)) + 1)
     pooled = Records(np.ceil(records.times / WEEK) * WEEK, records.events) if against == "weekly" else records
-    curve = kaplan_meier(event_table(pooled, event_times(pooled)))
+    curve = kaplan_meier(events_of(pooled))
     return float(np.abs(kaplan_meier(table).at(ends) - curve.at(ends)).max())
 
 
@@ -145,8 +145,7 @@ def alone_share(who: str) -> float:
     total = own.sum(axis=0)
     if who == "sum":
         return float((total == 1).sum() / total.sum())
-    others = total - own
-    return float(((others == 1).sum(axis=(1, 2)) / others.sum(axis=(1, 2))).mean())
+    return float((alone(own) / (total.sum() - own.sum(axis=(1, 2)))).mean())
 
 
 def least_records() -> float:
@@ -175,9 +174,8 @@ def differenced_share() -> float:
 def _table(times: np.ndarray, events: np.ndarray, seed: int) -> np.ndarray:
     """Times, events and censored records (m, 3) of one call."""
     drawn = add_noise(times, "poisson", seed)
-    union, places = np.unique(drawn, return_inverse=True)
-    counts = [np.bincount(places, weights=kind, minlength=len(union)) for kind in (events, ~events)]
-    return np.column_stack([union, *counts])
+    union = np.unique(drawn)
+    return np.column_stack([union, *table_at(drawn, events, union)[:2]])
 
 
 def summed_share() -> float:
