@@ -281,7 +281,7 @@ def test_options_that_contradict_each_other_are_refused():
     for chosen, words in (
         ({"relation": "add_remove"}, "add_remove"),
         ({"shares": (0.2, 0.2)}, "sum to 1"),
-        ({"bins": 20}, "multiple of merge_count"),
+        ({"bins": 20}, "3 of them make one bin"),
     ):
         with pytest.raises(ValueError, match=words):
             ScoresOptions(**chosen)

@@ -19,6 +19,10 @@ NOT_OFFERED = {
 }
 
 
+# Bins of the table that make one bin of the scores.
+MERGED = 3
+
+
 def refuse_not_offered(**given: object) -> None:
     """ValueError for what is given and not offered, and why."""
     for name, value in given.items():
@@ -96,15 +100,13 @@ class ScoresOptions(NoisyOptions):
     """Cox regression: the table, then rounds of noisy scores.
 
     shares : of the squared Gaussian-DP parameter, what the table and each round take; they sum to 1
-    bins : of the table, a multiple of ``merge_count``
-    merge_count : bins of the table that make one bin of the scores
+    bins : of the table, a multiple of 3, as many as make one bin of the scores
     stop : C, the cumulative hazard at which a record's follow-up is ended; None: by public numbers, 1 or 1.5
     curvature : weight of the released curvature beside the scores; level : of the residual
     """
 
     shares: tuple[Share, ...] = (0.2, 0.13, 0.22, 0.45)
     bins: Annotated[int, Range(2)] = 24
-    merge_count: Count = 3
     stop: Positive | None = None
     curvature: Positive = 0.25
     level: Positive = 1.0
@@ -116,8 +118,8 @@ class ScoresOptions(NoisyOptions):
             raise ValueError(
                 f"shares is {list(self.shares)}: give one for the table and one for each round, which sum to 1."
             )
-        if self.bins % self.merge_count:
-            raise ValueError(f"bins is {self.bins}: give a multiple of merge_count, {self.merge_count}.")
+        if self.bins % MERGED:
+            raise ValueError(f"bins is {self.bins}: {MERGED} of them make one bin of the scores; give a multiple.")
 
 
 @final

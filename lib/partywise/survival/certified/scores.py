@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from ..exact import exposure_times
+from ..options import MERGED
 from ..records import Records
 from ..tables import Table, equal_edges, merge
 
@@ -56,7 +57,7 @@ class Terms:
     noise_factor: float = 1.0
     shares: tuple[float, ...] = (0.2, 0.13, 0.22, 0.45)
     bins: int = 24
-    merge_count: int = 3
+    merge_count: int = MERGED
     level: float = 1.0
     curvature: float = 0.25
     stop: float | None = None

@@ -48,7 +48,6 @@ def fit(run: Run) -> Estimate:
         Terms,
         shares=options.shares,
         bins=options.bins,
-        merge_count=options.merge_count,
         level=options.level,
         curvature=options.curvature,
         stop=options.stop,
