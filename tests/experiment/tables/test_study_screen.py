@@ -80,6 +80,16 @@ def test_the_worst_epsilon_is_named_with_its_claim(made):
     assert lines(made)[1] == "  no fit claims an ε"
 
 
+@pytest.mark.parametrize(
+    ("study", "unit"), [("framework_filters", "user"), ("privacy_audit", "of each claim"), ("label_private", "label")]
+)
+def test_the_unit_is_that_of_the_study_but_where_claims_have_units_of_their_own(study, unit):
+    block = read_configuration(ROOT / "config" / "smoke.yaml")["studies"][study]
+    found = invented_columns(plan(study, block, 7), 1)
+    assert overview(*found)["unit"] == unit
+    assert f"  unit {unit}, certified at worst" in screen_text(*found)
+
+
 def test_the_overview_has_both_epsilons_of_the_worst_fit_in_cells_of_their_own(made):
     put(made[1], block_of(made[1], "n_300", "bad"), "epsilon_certified_run", [[0.1, 2.0, 9.5]] * 2)
     fits, claimed, certified, method, unit, headline = overview(*made).values()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...federation.deployment.account import EXPERIMENT, RELEASE
 from ..cells import IN_SAMPLE, RUN_MODE, STATUS
+from ..claims import Claim
 from ..measures import Heading
 from ..plan import Plan
 from ..results.columns import Columns
@@ -60,11 +61,16 @@ def _worst(plan: Plan, columns: Columns) -> str:
         f"{_number(one.epsilon_certified)} ({_short(one.title, 22)}, claims {_number(one.epsilon_claimed)})"
         for one in found
     ]
-    unit = f"unit {plan.spec.unit}" if plan.study.certified == CELL else "unit of each claim"
-    first = f"  {unit}, certified at worst: ε {told[0]}"
+    first = f"  unit {_unit(plan)}, certified at worst: ε {told[0]}"
     if np.isfinite(found[0].epsilon_certified):
         return first
     return f"{first}; finite: {told[1]}" if told[1:] else f"{first}; none is finite"
+
+
+def _unit(plan: Plan) -> str:
+    """What the epsilons of a study protect: claims under audit are each of a unit of their own."""
+    audited = any(isinstance(case.source, Claim) for case in plan.cases.values())
+    return "of each claim" if audited else plan.spec.unit
 
 
 @dataclass(frozen=True)
@@ -222,6 +228,5 @@ def overview(plan: Plan, columns: Columns) -> dict[str, str]:
         claimed, certified, method = short(found[0].epsilon_claimed), short(found[0].epsilon_certified), found[0].title
     if found[1:]:
         certified += f" (finite: {short(found[1].epsilon_certified)})"
-    unit = plan.spec.unit if plan.study.certified == CELL else "of each claim"
     headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, HEADLINE), MOST))
-    return dict(zip(OVERVIEW, (fit_outcomes(columns), claimed, certified, method, unit, headline), strict=True))
+    return dict(zip(OVERVIEW, (fit_outcomes(columns), claimed, certified, method, _unit(plan), headline), strict=True))
