@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
 
 from ..models.links import LOGIT
-from ..privacy.ledger.event import UNNAMED
+from ..privacy.ledger.event import UNNAMED, EventProfile
 from ..privacy.mechanisms.release import Release, Terms, charge_and_draw, generator
 from ..privacy.statistics.bounded import Bounded
 from .guarantees import svt_bound
@@ -74,18 +74,19 @@ def plain_rows(rows: np.ndarray, options: FedavgOptions) -> np.ndarray:
     return clip_rows(rows, options.bound) if options.layer in ("local_dp", "certified") else rows
 
 
-def sparse_rows(rows: np.ndarray, rng: Generator) -> np.ndarray:
-    """`layers.nvflare.svt` of each row (n, D) with its defaults."""
-    return np.stack([svt({"weights": row}, rng=rng)["weights"] for row in rows])
+def sparse_rows(rows: np.ndarray, rng: Generator, epsilon: float = SVT_EPSILON) -> np.ndarray:
+    """`layers.nvflare.svt` of each row (n, D), by default with its defaults."""
+    return np.stack([svt({"weights": row}, rng=rng, epsilon=epsilon)["weights"] for row in rows])
 
 
 @dataclass(frozen=True)
 class SparseVector:
     """The sparse-vector technique of NVFlare as a mechanism, of updates (c, D), each a unit of its own.
 
-    Its row states `svt_bound`, pure, and is marked as not certified: what the layer says of itself is no proof, and no
-    ledger adds it up.
+    Its row states `svt_bound`, which is pure and made of public numbers alone, not the epsilon that the layer names.
     """
+
+    epsilon: float = SVT_EPSILON
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
@@ -95,7 +96,7 @@ class SparseVector:
         source = generator(rng, "SparseVector")
 
         def draw() -> np.ndarray:
-            return sparse_rows(rows, source)
+            return sparse_rows(rows, source, self.epsilon)
 
-        made = charge_and_draw(bounded, {"epsilon": svt_bound(rows.shape[1])}, "svt", draw, owner, terms, source)
-        return replace(made, event=made.event.without_proof)
+        profile: EventProfile = {"epsilon": svt_bound(rows.shape[1], epsilon=self.epsilon)}
+        return charge_and_draw(bounded, profile, "svt", draw, owner, terms, source, preset=True)

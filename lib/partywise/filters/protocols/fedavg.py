@@ -3,7 +3,7 @@
 Public, fixed before data are seen: all options, clients and their numbers of records.
 
 What is protected: a client, all of whose records may change (unit ``user``, ``replace_one``). ``local_dp`` and
-``certified`` against the server, ``svt`` by an account that no ledger adds up; ``fixed_clipping`` and
+``certified`` against the server, ``svt`` likewise, by a bound that is larger than it says; ``fixed_clipping`` and
 ``adaptive_clipping`` against everybody but the server, which sees updates as they are; the others against nobody. The
 clip of ``adaptive_clipping`` follows the data, so that nothing is proved of it in advance.
 

@@ -41,6 +41,7 @@ MECHANISMS = frozenset(
         "report_noisy_max",
         "rounded_gaussian",
         "subsampled_gaussian",
+        "svt",
         "symmetric_gaussian",
     }
 )

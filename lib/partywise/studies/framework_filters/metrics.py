@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...filters.guarantees import mask_bits, svt_bound
+from ...filters.guarantees import mask_bits
 from ...filters.layers.flower import local_sd
 from ...filters.layers.masks import MODULUS
-from ...filters.model import Estimate, PublicFacts
+from ...filters.model import Estimate
 from ...filters.options import FedavgOptions, MasksOptions, RowGradientsOptions, StatisticsOptions
 from ...filters.training import local_updates
 from ...models.links import LOGIT
@@ -73,13 +73,8 @@ def ledger_measures(ledger: Ledger, names: tuple[str, ...], spec: FilterSpec) ->
         held = ledger.worst_total([name for name in names if name != "server"], unit, delta).epsilon_certified
     else:
         held = ledger.worst_total(names, unit, delta).epsilon_certified
-    if isinstance(options, FedavgOptions) and options.layer == "svt":
-        # By the certificate of its formula, which no ledger adds up: pure, so that rounds add.
-        facts = spec.public
-        assert isinstance(facts, PublicFacts)
-        return FilterMeasures(certified_held=options.rounds * svt_bound(facts.features))
     zero_out = None
-    if math.isfinite(held) and isinstance(options, FedavgOptions):
+    if math.isfinite(held) and isinstance(options, FedavgOptions) and options.layer != "svt":
         zero_out = float(gaussian_epsilon(float(gdp_mu(held, delta)) / 2, delta))
     return FilterMeasures(certified_held=float(held), epsilon_zero_out=zero_out)
 
