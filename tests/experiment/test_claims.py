@@ -23,7 +23,7 @@ from pipeline import ROOT, environment
 
 TOY = "toy_claim:CLAIM"
 
-DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fed_biomed", "fedeca", "flower"}
+DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fed_biomed", "fedeca", "flip", "flower"}
 DOCUMENTS |= {"dp_survival", "nvflare_filters", "nvflare_km", "pfl", "vantage6_km"}
 
 

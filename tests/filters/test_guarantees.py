@@ -85,7 +85,7 @@ def test_an_optimiser_of_the_server_comes_before_the_noise(optimiser, mu):
 
 def test_adaptive_clipping_holds_the_epsilon_of_its_mixture():
     assert guarantees.adaptive_epsilon(1.0, 100, DELTA) == near(11.3713)
-    assert guarantees.adaptive_epsilon(1.0, 100, DELTA, "zero_out") == near(5.0260)
+    assert guarantees.adaptive_epsilon(1.0, 100, DELTA, moved=1.0) == near(5.0260)
     # At a share of 1, in the mu of the updates alone, it is one Gaussian pair beside that of the count.
     count_sd, multiplier = guarantees.adaptive_noise(1.0, 100)
     for moves, expected in ((2, 11.3028), (1, 4.9814)):
@@ -94,7 +94,7 @@ def test_adaptive_clipping_holds_the_epsilon_of_its_mixture():
     # With a clip that does not move, updates and count are two Gaussian pairs, which compose in closed form.
     with patch.object(guarantees, "RATE", 0.0):
         closed = float(np.hypot(1 / multiplier, 1 / count_sd))
-        assert guarantees.adaptive_epsilon(1.0, 100, DELTA, "zero_out") == near(gaussian_epsilon(closed, DELTA), 1e-9)
+        assert guarantees.adaptive_epsilon(1.0, 100, DELTA, moved=1.0) == near(gaussian_epsilon(closed, DELTA), 1e-9)
 
 
 def test_the_proved_epsilon_of_svt_is_above_its_claim_and_its_account():

@@ -11,7 +11,8 @@ import numpy as np
 
 from partywise.experiment.plan import CasePlan, MethodPlan, Plan
 from partywise.experiment.study import available, load
-from partywise.studies.framework_filters.lines import LINES
+from partywise.studies.framework_filters.claims import all_lines
+from partywise.studies.framework_filters.judgements import Judgement
 
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 # Variables of which only the first fits have values, arrays; all others are numbers of every fit.
@@ -303,9 +304,9 @@ def _survival_arrays(fit: Fit) -> Arrays:
 def _filters_arrays(fit: Fit) -> Arrays:
     if fit.method.protocol_name == "masks":
         bits = np.arange(14.0, 22, 2)
-        lines = np.geomspace(0.1, 1e9, len(LINES))
+        lines = np.geomspace(0.1, 1e9, len(list(all_lines())))
         found: Arrays = {f"search_{name}": (("search",), bits) for name in ("bits", "left", "hits")}
-        return found | {f"line_{name}": (("line",), lines) for name in ("said", "held", "zero_out")}
+        return found | {f"line_{name}": (("line",), lines) for name in Judgement._fields}
     shares = np.full((4, 2), fit.level)
     found = {"identified_shares": (("hospital", "time"), shares), "left": (("hospital", "time"), 100 * shares)}
     if fit.option("layer") == "adaptive_clipping":

@@ -56,7 +56,8 @@ def fixed_mu(multiplier: float, relation: Relation = "replace_one", weights: Seq
 def fixed_optimiser_mu(optimiser: str, clients: int, bound: float, multiplier: float, entries: int) -> float:
     """mu of the first round by zero-out where the server has an optimiser, before whose step no noise is added.
 
-    Norm of the step at a mean change of C / n, spread evenly over the entries, beside the noise z C / n. ``flwr``
+    Norm of the step at a mean change of C / n, spread evenly over the entries, beside the noise z C / n. Twice as much
+    by replacement: of each entry the step is odd and its slope falls, so that no other pair moves it farther. ``flwr``
     1.42.0, ``flwr/serverapp/strategy/dp_fixed_clipping.py:391-398``.
     """
     change = np.full(entries, bound / clients / math.sqrt(entries))
@@ -65,13 +66,14 @@ def fixed_optimiser_mu(optimiser: str, clients: int, bound: float, multiplier: f
 
 
 def adaptive_epsilon(
-    multiplier: float, clients: int, delta: float, relation: Relation = "replace_one", count_sd: float | None = None
+    multiplier: float, clients: int, delta: float, moved: float = 2.0, count_sd: float | None = None
 ) -> float:
     """Epsilon of one round of `adaptive_clipping` as shipped, where all other updates are clipped.
 
-    Given the noisy share f the updates are a Gaussian pair of mu(f) = k exp(.2 (f - .5)) / z', k = 2 by replacement and
-    1 by zero-out, since the noise z' C' / n has the clip C' = C exp(-.2 (f - .5)) of the next round. f is
-    N(b / n, (count_sd / n)^2) with b = n or n - 1: an update of norm exactly C, and one that became 0, are not clipped.
+    Given the noisy share f the updates are a Gaussian pair of mu(f) = k exp(.2 (f - .5)) / z', k being the clips by
+    which an update is ``moved``, at most 2 by replacement and 1 by zero-out, since the noise z' C' / n has the clip
+    C' = C exp(-.2 (f - .5)) of the next round. f is N(b / n, (count_sd / n)^2) with b = n or n - 1: an update of norm
+    exactly C, and one that became 0, are not clipped.
     delta(epsilon) = E_f[delta_mu(f)(epsilon - log ratio of the two densities of f)], by the trapezoidal rule; the
     larger epsilon of both directions. ``flwr`` 1.42.0, ``flwr/serverapp/strategy/dp_adaptive_clipping.py:91-111``.
     """
@@ -82,7 +84,7 @@ def adaptive_epsilon(
     def delta_at(epsilon: float, own: int, other: int) -> float:
         count = own + count_sd * points
         ratio = ((count - other) ** 2 - (count - own) ** 2) / (2 * count_sd**2)
-        mu = MOVES[relation] * np.exp(RATE * (count / clients - TARGET)) / multiplier
+        mu = moved * np.exp(RATE * (count / clients - TARGET)) / multiplier
         return float(density @ _pair_delta(mu, epsilon - ratio))
 
     def epsilon_at(own: int, other: int) -> float:
@@ -134,9 +136,9 @@ def svt_index_probability(
     return float(np.mean(own * alone / -np.expm1(np.log1p(-own) + (entries - 1) * none)))
 
 
-def svt_index_epsilon(entries: int, epsilon: float, gamma: float = 1e-5, tau: float = 1e-6) -> float:
-    """Epsilon of the index that `svt` with c = 1 sends, updates being (gamma, 0, ..., 0) or (0, gamma, ..., gamma)."""
-    p, q = (svt_index_probability(first, gamma - first, entries, epsilon, gamma, tau) for first in (gamma, 0.0))
+def svt_index_epsilon(entries: int, epsilon: float, value: float = 1e-5) -> float:
+    """Epsilon of the index that `svt` with c = 1 sends, updates being (value, 0, ..., 0) or (0, value, ..., value)."""
+    p, q = (svt_index_probability(first, value - first, entries, epsilon) for first in (value, 0.0))
     return max(abs(math.log(p / q)), abs(math.log((1 - p) / (1 - q))))
 
 

@@ -104,6 +104,19 @@ def test_a_certified_gradient_names_nobody(heart):
     assert np.mean(found) <= 0.03
 
 
+def test_a_fit_says_how_many_noisy_floats_tell_the_value_and_what_the_ledger_holds():
+    shipped = {"protocol": "fedavg", "rounds": 1, "layer": "local_dp", "sensitivity": 2.0}
+    found = cell("four", "heart", shipped, 4).scalars
+    # Noise of 9.69 around -1, of which that around 1 makes all others: more than delta by far.
+    assert found["impossible_share"] == pytest.approx(0.073, abs=6 * (0.073 * 0.927 / 20_000) ** 0.5)
+    assert found["certified_held"] == pytest.approx(0.750977, rel=1e-5)
+    certified = cell("four", "heart", {"protocol": "fedavg", "rounds": 1, "layer": "certified"}, 4).scalars
+    assert certified.get("impossible_share") is None and certified["certified_held"] <= 1
+    sparse = cell("four", "heart", {"protocol": "fedavg", "rounds": 20, "layer": "svt"}, 4).scalars
+    assert sparse["epsilon_certified"] == sparse["certified_held"] == pytest.approx(14.5642, rel=1e-5)
+    assert sparse.get("epsilon_zero_out") is None and sparse["epsilon_claimed"] == 0.1
+
+
 def test_histograms_give_every_value_and_extremes_come_down_to_one():
     scalars = cell("statistics", "statistics", {"protocol": "statistics"}, 4).scalars
     assert scalars["recovered_share"] == 1 and scalars["jobs_needed"] == 52

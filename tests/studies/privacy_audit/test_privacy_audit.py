@@ -34,7 +34,7 @@ CLAIMS = all_claims()
 # All worlds of the descriptive attack are one data set, and one of its two data sets is downloaded.
 DESCRIPTIVE = {"tracing", "body_fat"}
 
-DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fed_biomed", "fedeca", "flower"}
+DOCUMENTS = {"000", "001", "002", "003", "004", "exact_cox", "fdpcox", "fed_biomed", "fedeca", "flip", "flower"}
 DOCUMENTS |= {"dp_survival", "nvflare_filters", "nvflare_km", "pfl", "vantage6_km"}
 
 
@@ -51,6 +51,8 @@ def test_every_claim_has_words_that_the_cube_keeps():
         "public_bins",
         # Of the privacy layers: one whose noise is for the sum that it releases.
         "cohort_sum",
+        # And one whose account counts a client that leaves.
+        "fixed_clip",
     }
 
 

@@ -22,6 +22,7 @@ CURVES = Document("dp_survival", "Survival curves - what one record moves")
 class FollowUpSettings(ClaimSettings):
     """Records with a time, an event and p covariates of length 1 at most; the horizon is 1."""
 
+    n: Annotated[int, Range(2)] = 200
     p: Annotated[int, Range(1)] = 3
 
 

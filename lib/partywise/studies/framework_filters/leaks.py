@@ -1,33 +1,50 @@
-"""Privacy layers under audit: x of a world has an update of each client, of which the first becomes another."""
+"""Privacy layers under audit: x of a world has an update of each client, of which the first becomes another.
+
+Where a record is protected its rows are gradients of records, or entries of a column.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
 from ...audits.exposure import Exposure, Task, Verdict, unproved_release
-from ...audits.pairs import DistributionPair, GaussianPair, clear_exposure, gaussian_exposure
+from ...audits.pairs import GaussianPair, clear_exposure, gaussian_exposure
 from ...audits.worlds import AuditData, World
-from ...filters.guarantees import adaptive_epsilon, svt_index_probability
-from ...filters.layers.flower import local_sd
+from ...filters.guarantees import adaptive_epsilon, fixed_optimiser_mu, svt_index_epsilon, unreachable
+from ...filters.layers.flower import local_sd, optimiser_step
+from ...filters.layers.masks import EXAMPLES, MODULUS, quantise
+from ...filters.layers.nvflare import svt_counts
 from ...filters.layers.pfl import pfl_sigma
+from ...filters.layers.statistics import LEVELS
+from ...filters.options import FedavgOptions
 from ...filters.protocols.fedavg import certificate_of
-from ...filters.training import SVT_GAMMA, clip_rows, percentile_rows
+from ...filters.training import SVT_GAMMA, SparseVector, clip_rows, plain_rows
+from ...privacy.accounting.compose import cost
+from ...privacy.audit.pairs import clopper_pearson
+from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.integer import IntegerGaussian
+from ...privacy.mechanisms.release import Terms
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.clips import ball_squares, ball_steps
 from ...privacy.statistics.whole import whole
 from ...randomness import Rng
-from .claims import LayerSettings
+from .attacks import Search, pair_mask, recovered_entries, search_seeds
+from .claims import ColumnSettings, LayerSettings, SeedSettings, TrainingSettings
 
 CLIP, STEP_BITS = 1.0, 20
-# Clients beside the attacked one, all clipped, of a clip that follows counts.
-CLIENTS = 100
+# Clip around an optimiser of the server, whose step does not scale with it.
+SMALL_CLIP = 0.01
+# Largest whole number of a column.
+LARGEST = 100
+Rows = LayerSettings | TrainingSettings
 
 
-def opposite_update(settings: LayerSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+def opposite_update(settings: Rows, spec: object, rng_for: Rng, resources: Path) -> AuditData:
     """The first update, of length C, becomes its opposite; ordinarily one of other directions becomes another."""
     rng = rng_for("updates")
     x = np.repeat(clip_rows(rng.standard_normal((settings.n, settings.entries)), CLIP)[None], 4, axis=0)
@@ -36,93 +53,278 @@ def opposite_update(settings: LayerSettings, spec: object, rng_for: Rng, resourc
     return AuditData(x, np.zeros(x.shape[:2]))
 
 
+def even_update(settings: Rows, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+    """Likewise, the first update having all entries alike."""
+    data = opposite_update(settings, spec, rng_for, resources)
+    data.x[:2, 0] = CLIP / np.sqrt(settings.entries) * np.array([[1.0], [-1.0]])
+    return data
+
+
+def leaving_update(settings: Rows, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+    """The first update, of length C, ordinarily of C / 2, becomes 0, as where nobody sent it."""
+    data = opposite_update(settings, spec, rng_for, resources)
+    data.x[2, 0] /= 2
+    data.x[1::2, 0] = 0
+    return data
+
+
+def sparse_update(settings: LayerSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+    """Updates whose entries but the first are alike: a row is the first entry and each of the others.
+
+    The one entry of absolute value gamma becomes the only one that is 0; ordinarily likewise at half of the value.
+    """
+    x = np.repeat(SVT_GAMMA * rng_for("updates").random((1, settings.n, 2)), 4, axis=0)
+    x[:, 0] = SVT_GAMMA * np.array([[1, 0], [0, 1], [0.5, 0], [0, 0.5]])
+    return AuditData(x, np.zeros(x.shape[:2]))
+
+
+def another_maximum(settings: ColumnSettings, spec: object, rng_for: Rng, resources: Path) -> AuditData:
+    """Half of the largest entry of a column is still the largest; ordinarily it falls by a twelfth."""
+    x = np.repeat(rng_for("column").integers(20, 40, (1, settings.n, 1)).astype(float), 4, axis=0)
+    x[:, 0, 0] = 90, 45, 60, 55
+    return AuditData(x, np.zeros(x.shape[:2]))
+
+
 def _first(world: World) -> np.ndarray:
     """The update of the first client, clipped."""
     return np.asarray(clip_rows(world.x[:1], CLIP)[0])
 
 
-def _several(task: Task[LayerSettings], scale: float, source: str, noise: float) -> Exposure:
-    """Rounds that each release the first update times a scale: all of them are one vector with one certificate."""
-    rounds = task.settings.rounds
+@dataclass(frozen=True)
+class ComputedPair:
+    """A pair whose epsilon is known without a draw; of one that nobody attacks it is None."""
+
+    epsilon: float | None
+    exact: bool = True
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """What is known."""
+        kind = "no_distribution" if self.epsilon is None else "exact"
+        return Verdict(self.epsilon, kind, None, self.epsilon if self.exact else None)
+
+
+@dataclass(frozen=True)
+class ImpossiblePair:
+    """A pair of which the first world has outputs that the second cannot have.
+
+    outputs : (rng, draws) -> of the first; impossible : outputs -> (draws,) bool, those that the second has not
+    """
+
+    outputs: Callable[[np.random.Generator, int], np.ndarray]
+    impossible: Callable[[np.ndarray], np.ndarray]
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """Infinite where their share exceeds delta: no epsilon makes up for it."""
+        seen = int(np.count_nonzero(self.impossible(self.outputs(rng, draws))))
+        share = float(clopper_pearson(seen, draws, 1 - confidence)[0])
+        return Verdict(np.inf if share > delta else 0.0, "counts", draws=draws)
+
+
+@dataclass(frozen=True)
+class UnboundedPair(GaussianPair):
+    """Of many pairs that lie ever farther apart: none is the worst, so that none has the exact epsilon."""
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """As of a Gaussian pair."""
+        found = super().audit(rng, draws, delta, confidence)
+        return Verdict(found.lower, found.kind, found.mu_lower, None, found.draws, found.at_limit)
+
+
+def _several(
+    task: Task[LayerSettings] | Task[TrainingSettings],
+    scale: float,
+    source: str,
+    noise: float,
+    *,
+    clips: float = 2.0,
+    **booked: Unpack[Terms],
+) -> Exposure:
+    """Rounds that each release the first update times a scale: their sum over the root of T tells all that they do.
+
+    clips : by which an update may move
+    """
+    scale *= float(np.sqrt(task.settings.rounds))
 
     def statistic(world: World) -> Bounded:
-        moved = 2 * CLIP * scale * float(np.sqrt(rounds))
-        return Bounded(np.tile(scale * _first(world), rounds), certificate_of(moved, source))
+        return Bounded(scale * _first(world), certificate_of(clips * CLIP * scale, source))
 
-    return gaussian_exposure(task, statistic, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon)
+    return gaussian_exposure(task, statistic, noise, {"noise_sd": noise}, **booked)
+
+
+def _local_sd(task: Task[LayerSettings]) -> float:
+    """Noise of the classic formula for S, in which the clip does not stand."""
+    return local_sd(task.settings.sensitivity * CLIP, task.epsilon, task.delta)
 
 
 def local_noise(task: Task[LayerSettings]) -> Exposure:
-    """An update with the noise of the classic formula for S, in which the clip does not stand."""
-    noise = local_sd(task.settings.sensitivity * CLIP, task.epsilon, task.delta)
-    return _several(task, 1.0, "2 C, S stands apart", noise)
+    """An update with the noise of the formula for S."""
+    return _several(task, 1.0, "2 C, S stands apart", _local_sd(task), epsilon_claimed=task.epsilon)
+
+
+def float_noise(task: Task[LayerSettings]) -> Exposure:
+    """The same as floats have it: what no noise makes of the other update tells that it was this one."""
+    noise = _local_sd(task)
+
+    def pair_of(one: World, other: World) -> ImpossiblePair:
+        first, second = _first(one), _first(other)
+
+        def impossible(outputs: np.ndarray) -> np.ndarray:
+            found = [unreachable(entry, float(value)) for entry, value in zip(outputs.T, second, strict=True)]
+            return np.asarray(np.any(found, axis=0))
+
+        return ImpossiblePair(lambda rng, draws: first + rng.normal(0, noise, (draws, len(first))), impossible)
+
+    release = unproved_release(_first(task.worst[0]), task.owner, "user", "float_noise", task.noise())
+    return Exposure({0: release}, task.pairs(pair_of), {"noise_sd": noise})
 
 
 def fixed_clip(task: Task[LayerSettings]) -> Exposure:
     """A mean with noise z C / n, z that of the claim by zero-out over all rounds."""
     settings = task.settings
-    multiplier = float(np.sqrt(settings.rounds)) / task.mu
-    return _several(
-        task, settings.heaviest / settings.n, "2 C times the largest weight", multiplier * CLIP / settings.n
-    )
+    noise = float(np.sqrt(settings.rounds)) / task.mu * CLIP / settings.n
+    scale, source = settings.heaviest / settings.n, "C times the largest weight, if an update becomes 0"
+    return _several(task, scale, source, noise, clips=1.0, epsilon_claimed=task.epsilon)
 
 
-def cohort_sum(task: Task[LayerSettings]) -> Exposure:
-    """A sum in which one user is or is not, with the analytic noise: the first update becomes 0."""
-    noise = pfl_sigma(task.epsilon, task.delta) * CLIP
+def fixed_optimiser(task: Task[LayerSettings]) -> Exposure:
+    """The first step of an optimiser from a mean of small updates, with the noise of that mean."""
+    n, entries = task.settings.n, task.settings.entries
+    noise = SMALL_CLIP / n / task.mu
+    moved = 2 * fixed_optimiser_mu("FedAdam", n, SMALL_CLIP, 1 / task.mu, entries) * noise
 
     def statistic(world: World) -> Bounded:
-        # Worlds are opposite updates; half of each is as far as a user who leaves.
-        return Bounded(_first(world) / 2, certificate_of(CLIP, "a user is added or removed"))
+        step = optimiser_step("FedAdam", SMALL_CLIP / n * _first(world))
+        return Bounded(step, certificate_of(moved, "the step from one mean, and from its opposite"))
 
     return gaussian_exposure(task, statistic, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon)
 
 
-@dataclass(frozen=True)
-class AdaptivePair:
-    """One round of a clip that follows the clipped updates, where all others are clipped: its exact epsilon."""
+def cohort_sum(task: Task[LayerSettings]) -> Exposure:
+    """A sum in which one user is or is not, with the analytic noise."""
+    noise = pfl_sigma(task.epsilon, task.delta) * CLIP
 
-    multiplier: float
+    def statistic(world: World) -> Bounded:
+        return Bounded(_first(world), certificate_of(CLIP, "a user is added or removed"))
 
-    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
-        """By quadrature over the noisy share: nothing is drawn."""
-        epsilon = adaptive_epsilon(self.multiplier, CLIENTS, delta)
-        return Verdict(epsilon, "exact", None, epsilon)
+    return gaussian_exposure(task, statistic, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon)
 
 
 def adaptive_clip(task: Task[LayerSettings]) -> Exposure:
-    """A mean with noise for the clip of the next round, beside the noisy count that sets it."""
+    """A mean with noise for the clip of the next round, beside the noisy count that sets it: all others are clipped."""
     release = unproved_release(_first(task.worst[0]), task.owner, "user", "adaptive_clip", task.noise())
-    pair = AdaptivePair(1 / task.mu)
-    return Exposure({0: release}, (pair, pair))
+
+    def pair_of(one: World, other: World) -> ComputedPair:
+        moved = float(np.linalg.norm(_first(one) - _first(other))) / CLIP
+        return ComputedPair(adaptive_epsilon(1 / task.mu, task.settings.n, task.delta, moved))
+
+    return Exposure({0: release}, task.pairs(pair_of))
 
 
 def sparse_vector(task: Task[LayerSettings]) -> Exposure:
-    """The index that is sent where one entry is, in two worlds that are opposite in every entry."""
+    """Entries that exceed a noisy threshold: where one is sent, its index alone is attacked, whose law is known."""
     entries = task.settings.entries
+    values = np.append(task.worst[0].x[0, :1], np.full(entries - 1, task.worst[0].x[0, 1]))
+    statistic = Bounded(values[None], certificate_of(2 * SVT_GAMMA, "entries are clipped", norm="linf", records=1))
+    release = SparseVector(task.epsilon)(statistic, task.noise(), owner=task.owner)
+    one_sent = svt_counts(entries, epsilon=task.epsilon)[0] == 1
 
-    def probabilities(first: float) -> np.ndarray:
-        p = svt_index_probability(first, SVT_GAMMA - first, entries, task.epsilon)
-        return np.array([p, *[(1 - p) / (entries - 1)] * (entries - 1)])
+    def pair_of(one: World, other: World) -> ComputedPair:
+        largest = float(one.x[0].max())
+        return ComputedPair(svt_index_epsilon(entries, task.epsilon, largest) if one_sent else None, exact=False)
 
-    release = unproved_release(_first(task.worst[0]), task.owner, "user", "svt", task.noise())
-    pair = DistributionPair(probabilities(SVT_GAMMA), probabilities(0.0))
-    return Exposure({0: release}, (pair, pair))
+    return Exposure({0: release}, task.pairs(pair_of))
 
 
 def percentile_update(task: Task[LayerSettings]) -> Exposure:
     """The update through a percentile: no noise."""
-    return clear_exposure(task, lambda world: percentile_rows(world.x[:1])[0], "user")
+    return _clear_update(task, FedavgOptions(layer="percentile"))
+
+
+def excluded_variables(task: Task[LayerSettings]) -> Exposure:
+    """The update without its first entries: no noise."""
+    return _clear_update(task, FedavgOptions(layer="exclude_vars"))
+
+
+def _clear_update(task: Task[LayerSettings], options: FedavgOptions) -> Exposure:
+    return clear_exposure(task, lambda world: plain_rows(world.x[:1], options)[0], "user")
+
+
+def planted_mask(task: Task[SeedSettings]) -> Exposure:
+    """An update under the mask of a pair of clients, whose planted seed is searched for."""
+    bits, rows = task.settings.bits, int(EXAMPLES)
+    seed = int(task.rng_for("seed").integers(1 << bits))
+
+    def search(world: World) -> Search:
+        integers = np.concatenate(quantise([_first(world)], EXAMPLES, task.rng_for("rounding")))
+        return search_seeds((integers + pair_mask(seed, len(integers))) % MODULUS, bits)
+
+    share = recovered_entries(search(task.worst[0]), _first(task.worst[0]), rows)
+    return clear_exposure(task, lambda world: search(world).update, "user", recovered_share=share)
+
+
+def noisy_extreme(task: Task[ColumnSettings]) -> Exposure:
+    """The largest entry, moved up by a share of itself as `noisy_maximum` does."""
+
+    def outputs(world: World, rng: np.random.Generator, draws: int) -> np.ndarray:
+        return np.asarray(world.x.max() * (1 + rng.uniform(*LEVELS, draws)))
+
+    def pair_of(one: World, other: World) -> ImpossiblePair:
+        low, high = (float(other.x.max()) * (1 + level) for level in LEVELS)
+        return ImpossiblePair(lambda rng, draws: outputs(one, rng, draws), lambda sent: (sent < low) | (sent > high))
+
+    sent = outputs(task.worst[0], task.noise(), 1)
+    return Exposure({0: unproved_release(sent, task.owner, "row", "min_max", task.noise())}, task.pairs(pair_of))
+
+
+def few_bins(task: Task[ColumnSettings]) -> Exposure:
+    """Counts of bins one unit wide, a few of them in each job, of at least 10 records: jobs tile the column."""
+    return clear_exposure(task, _counts, "row")
+
+
+def _counts(world: World) -> np.ndarray:
+    return np.bincount(world.x[:, 0].astype(int), minlength=LARGEST + 1)
+
+
+def certified_counts(task: Task[ColumnSettings]) -> Exposure:
+    """Counts of public bins with integer noise, from which extremes can be read as well."""
+    statistic = whole(_counts(task.worst[0]), 2, 1.0, "a record leaves one bin for another", unit="row")
+    release = IntegerGaussian(mu=task.mu)(statistic, task.noise(), owner=task.owner)
+    noise = float(np.sqrt(2)) / task.mu
+    return Exposure({0: release}, task.pairs(lambda one, other: GaussianPair(_counts(one), _counts(other), noise)))
 
 
 def parameters_with_noise(task: Task[LayerSettings]) -> Exposure:
     """Parameters with noise, which nothing bounds: as far as the noise hides it, an update may be longer."""
     far = 1e6
 
-    def pair_of(one: World, other: World) -> GaussianPair:
-        return GaussianPair(far * one.x[0], far * other.x[0], CLIP)
+    def pair_of(one: World, other: World) -> UnboundedPair:
+        return UnboundedPair(far * one.x[0], far * other.x[0], CLIP)
 
     release = unproved_release(task.worst[0].x[0], task.owner, "user", "parameters_with_noise", task.noise())
+    return Exposure({0: release}, task.pairs(pair_of))
+
+
+def noise_of_small_steps(task: Task[TrainingSettings]) -> Exposure:
+    """The same after steps down a convex loss, whose records stand in every batch: here linear, which moves most."""
+    settings = task.settings
+    scale = settings.step * settings.steps / settings.batch
+    return _several(task, scale, "2 C in every step", settings.multiplier * CLIP)
+
+
+def record_noise(task: Task[TrainingSettings]) -> Exposure:
+    """Steps on Poisson batches with noise: here all gradients but that of the first record are 0."""
+    settings = task.settings
+    rate, noise = settings.batch / settings.n, settings.multiplier * CLIP
+    steps = settings.rounds * settings.steps
+    # Another record in place of this one is charged as if it stood in every batch: by sampling nothing is won of it.
+    certificate = certificate_of(2 * CLIP * float(np.sqrt(steps)), "gradients are clipped")
+    taken = task.rng_for("batches").random((steps, 1)) < rate
+    release = Gaussian(sigma=noise)(Bounded(taken * _first(task.worst[0]), certificate), task.noise(), owner=task.owner)
+
+    def pair_of(one: World, other: World) -> ComputedPair:
+        mu = float(np.linalg.norm(_first(one) - _first(other))) / noise
+        return ComputedPair(cost(mu=mu, rate=rate, count=steps).epsilon(task.delta))
+
     return Exposure({0: release}, task.pairs(pair_of))
 
 

@@ -43,6 +43,10 @@ class FilterMeasures(Measures):
     extremes_jobs: float | None = measure(
         "noisy extremes until one whole number is left, median over columns of the largest hospital"
     )
+    impossible_share: float | None = measure(
+        "share of noisy floats of an entry at one end of the clip that no noise makes of the other end: above delta, "
+        "certified_held is of exact arithmetic alone"
+    )
     hits: float | None = measure("seeds under which every word is a possible one")
     secrecy_bits_claimed: float | None = measure("bits of the key that a mask is made from")
     secrecy_bits_held: float | None = measure("bits of the seed that a mask is made from, at most")
@@ -62,6 +66,7 @@ class FilterExamples(ExampleFits):
     search_bits: np.ndarray | None = example("bits below which a seed was planted", "search")
     search_left: np.ndarray | None = example("seeds that the first word leaves", "search")
     search_hits: np.ndarray | None = example("seeds that all words leave", "search")
-    line_said: np.ndarray | None = example("epsilon that is said, of each line", "line")
-    line_held: np.ndarray | None = example("epsilon that holds, of each line", "line")
+    line_claim: np.ndarray | None = example("epsilon that is said, of each line", "line")
+    line_epsilon: np.ndarray | None = example("epsilon that holds, of each line", "line")
     line_zero_out: np.ndarray | None = example("epsilon that holds if an update became zero, of each line", "line")
+    line_lower: np.ndarray | None = example("lower bound of epsilon, of each line", "line")

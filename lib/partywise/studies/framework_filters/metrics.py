@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...filters.guarantees import mask_bits
+from ...filters.guarantees import mask_bits, unreachable
 from ...filters.layers.flower import local_sd
 from ...filters.layers.masks import MODULUS
 from ...filters.model import Estimate
@@ -28,7 +28,7 @@ from .attacks import (
     unknown_patient,
 )
 from .data import FilterData
-from .lines import judgements
+from .judgements import judgements
 from .measures import FilterExamples, FilterMeasures
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 KEY_BITS = 256
 LEAST_BITS = 14
+# Noisy floats of which the impossible ones are counted.
+FLOATS = 20_000
 
 
 def metrics(estimate: Estimate, data: FilterData, train: np.ndarray, spec: FilterSpec) -> FilterMeasures:
@@ -53,6 +55,10 @@ def metrics(estimate: Estimate, data: FilterData, train: np.ndarray, spec: Filte
     found = _quality(estimate, data, ~train)
     if len(estimate.clips):
         found |= FilterMeasures(clip_last=float(estimate.clips[-1]))
+    if isinstance(options, FedavgOptions) and options.layer == "local_dp" and math.isfinite(estimate.epsilon_claimed):
+        noise = local_sd(options.shift, estimate.epsilon_claimed, spec.study.delta)
+        outputs = stream(data.key, "floats").normal(-options.bound, noise, FLOATS)
+        found |= FilterMeasures(impossible_share=float(unreachable(outputs, options.bound).mean()))
     if is_attacked(data, options):
         share, left = identification(data, estimate.epsilon_claimed, spec, spec.study.targets)
         found |= FilterMeasures(identified_share=float(share.mean()), candidates_left=float(left.mean()))
@@ -157,8 +163,10 @@ def example_fits(estimate: Estimate, data: FilterData, train: np.ndarray, spec: 
     """Who is identified in the first and the last round; paths of clips; searches and lines of the case of masks."""
     options = spec.options
     if isinstance(options, MasksOptions):
-        said, held, zero_out = np.array(judgements(spec.study.delta)).T
-        return _searches(estimate, options) | FilterExamples(line_said=said, line_held=held, line_zero_out=zero_out)
+        claim, held, zero_out, lower = np.array(judgements(spec.study.delta)).T
+        return _searches(estimate, options) | FilterExamples(
+            line_claim=claim, line_epsilon=held, line_zero_out=zero_out, line_lower=lower
+        )
     found = FilterExamples()
     if len(estimate.clips):
         found |= FilterExamples(clip_path=estimate.clips, norm_path=estimate.norms)

@@ -58,8 +58,8 @@ def check(plan: Plan) -> None:
 STUDY = Study(
     __name__,
     title="What the sources claim about privacy, and what holds",
-    references="Seeds 000 to 004, and fdpcox, fedeca, nvflare_km, vantage6_km, exact_cox, flower, nvflare_filters, "
-    "fed_biomed and pfl: all sources with claims",
+    references="Seeds 000 to 004, and fdpcox, fedeca, nvflare_km, vantage6_km, exact_cox, flower, flip, "
+    "nvflare_filters, fed_biomed and pfl: all sources with claims",
     spec=Spec,
     sources=all_claims(),
     reads=modules(),

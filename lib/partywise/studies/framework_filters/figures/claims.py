@@ -11,10 +11,11 @@ from matplotlib.lines import Line2D
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_of, panels
-from ..lines import LINES, Line
+from ..claims import Line, all_lines
+from ..judgements import Judgement, Status
 
 # Outcomes, by colour and in words.
-COLORS = {
+COLORS: dict[Status, str] = {
     "keeps": BLUE,
     "zero-out only": BLUE,
     "not proved": ORANGE,
@@ -40,23 +41,28 @@ def claimed_and_held(cube: xr.Dataset) -> Figure:
     at the largest. Diamonds: methods with the certified filter, at their least target. Right panel: bits of secrecy of
     the mask of a pair of clients, and the range that was searched for a planted seed. First replicate.
     """
-    shown = [case for case in cases_of(cube, "secrecy_bits_held") if "line_held" in cube]
+    shown = [case for case in cases_of(cube, "secrecy_bits_held") if "line_epsilon" in cube]
     if not shown:
         return empty("No case of masks, with which the lines are judged, in this configuration.")
     found = example_fits_of(cube, shown[0])
     method = str(found["example_method"].values[0])
-    said, held, zero_out = (example_fit(found, name, method) for name in ("line_said", "line_held", "line_zero_out"))
-    figure, (ax, beside) = panels(1, 2, 5.6, 0.3 * len(LINES) + 2.2)
+    epsilons = [example_fit(found, f"line_{name}", method) for name in Judgement._fields]
+    lines = list(all_lines())
+    figure, (ax, beside) = panels(1, 2, 5.6, 0.3 * len(lines) + 2.2)
     grid = ax.get_gridspec()
     assert grid is not None
     grid.set_width_ratios([4.6, 1])
-    for place, line in enumerate(LINES):
-        _draw_line(ax, place, line, float(said[place]), float(held[place]), float(zero_out[place]))
+    names = []
+    for place, (claim, line) in enumerate(lines):
+        judgement = Judgement(*(float(one[place]) for one in epsilons))
+        status = judgement.status(claim)
+        _draw_line(ax, place, judgement, status)
         ax.text(INFINITE + 1.0, place, _line_shares(cube, line), va="center", fontsize=8)
+        words = "" if line.epsilon is None else f", ε {line.epsilon:.3g}" + " a round" * (status == "not composed")
+        names.append(f"{claim.title_for(claim.settings(**line.settings))}{words} - {claim.document.title}")
     ax.text(INFINITE + 1.0, -1.2, "identified", va="center", fontsize=8, weight="bold")
-    names = [f"{line.title} - {line.framework}" for line in LINES]
     certified = _certified(cube)
-    for place, (words, (epsilon, own, share)) in enumerate(certified.items(), len(LINES)):
+    for place, (words, (epsilon, own, share)) in enumerate(certified.items(), len(lines)):
         ax.plot(_place(epsilon), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=9)
         ax.plot(_place(own), place, "D", color=BLUE, markersize=4.5)
         ax.text(INFINITE + 1.0, place, share, va="center", fontsize=8)
@@ -78,16 +84,14 @@ def _place(epsilon: float) -> float:
     return INFINITE if np.isinf(epsilon) else float(np.clip(np.log10(epsilon), LEAST, MOST))
 
 
-def _draw_line(ax: Axes, place: int, line: Line, said: float, held: float, zero_out: float) -> None:
-    color = COLORS[line.status]
-    end = held if np.isfinite(held) or np.isinf(held) else zero_out
-    ax.plot([_place(said), _place(end)], [place, place], color=color, linewidth=1.0)
-    ax.plot(_place(said), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=7)
-    if not np.isnan(held):
-        # A claim of zero-out is not one of replacement.
-        ax.plot(_place(held), place, "o", color=GREY if line.status == "zero-out only" else color, markersize=5)
-    if np.isfinite(zero_out):
-        ax.plot(_place(zero_out), place, "|", color=color, markersize=11, markeredgewidth=2)
+def _draw_line(ax: Axes, place: int, line: Judgement, status: Status) -> None:
+    color = COLORS[status]
+    ax.plot([_place(line.claim), _place(line.epsilon)], [place, place], color=color, linewidth=1.0)
+    ax.plot(_place(line.claim), place, "o", markerfacecolor="white", markeredgecolor=BLACK, markersize=7)
+    # A claim of zero-out is not one of replacement.
+    ax.plot(_place(line.epsilon), place, "o", color=GREY if status == "zero-out only" else color, markersize=5)
+    if np.isfinite(line.zero_out):
+        ax.plot(_place(line.zero_out), place, "|", color=color, markersize=11, markeredgewidth=2)
 
 
 def _certified(cube: xr.Dataset) -> dict[str, tuple[float, float, str]]:

@@ -257,6 +257,8 @@ def _digits(value: float) -> str:
         return "–"
     if np.isinf(value):
         return "∞"
+    if value >= 1e6:
+        return f"{value:.2e}".replace("e+0", "e")
     return "free" if value == 0 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
