@@ -21,7 +21,7 @@ from .requirements import cpu_minutes, total
 PAGE = "ARTIFACT-APPENDIX.md"
 TEXT = Path(__file__).with_name("appendix.md")
 EXAMPLES = 6
-PRIVACY = ("epsilon", "hidden")
+PRIVACY = ("epsilon", "claimed_at_most", "claimed_at_least", "hidden")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,9 @@ from ...errors import ConfigError
 
 STUDIES = Path(__file__).parents[2] / "studies"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
-Kind = Literal["value", "at_most", "at_least", "between", "epsilon", "hidden", "none"]
+Kind = Literal[
+    "value", "at_most", "at_least", "between", "epsilon", "claimed_at_most", "claimed_at_least", "hidden", "none"
+]
 KEYS = {"id", "rows", "where", "each", "words", "place", "quantity", "printed", "kind"} | {
     *("spread", "spread_of", "saturated", "reproduction"),
 }
@@ -65,7 +67,8 @@ class Reproduction:
 class Entry:
     """One printed number or sentence.
 
-    kind : ``value``; a bound, or ``between`` two; ``epsilon`` that is claimed; ``hidden``, a share that nobody should
+    kind : ``value``; a bound, or ``between`` two; ``epsilon`` that is claimed, and audited; ``claimed_at_most`` and
+        ``claimed_at_least``, a bound that is a claim of privacy, and computed; ``hidden``, a share that nobody should
         find; ``none``, which nothing can be compared with
     printed : as it is printed; two bounds for ``between``; empty for ``none``
     spread, spread_of : standard deviation over that many replicates, as printed; empty where there is none

@@ -15,6 +15,8 @@ KINDS = {
     "at_least": "bounds and comparisons",
     "between": "bounds and comparisons",
     "epsilon": "claims of privacy",
+    "claimed_at_most": "claims of privacy",
+    "claimed_at_least": "claims of privacy",
     "hidden": "claims of privacy",
     "none": "printed without a number, or without its data",
 }

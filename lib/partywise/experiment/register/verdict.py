@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan, sqrt
 from typing import Literal
 
@@ -25,8 +25,9 @@ standard errors says nothing, and the number counts as *not reproducible*. Many 
 standard errors one true number in 370 is called different by chance, and the page says how many that would be. A
 **bound** or a comparison ("at most", "better than", "20 to 100") is judged by our estimate itself, without a
 margin. A **claim of privacy** is *refuted* where an attack of the audit proves a larger epsilon than is claimed
-(each bound at 99.9 % confidence, or exact) or finds what is said to be hidden, *reproduced* where the ledger
-certifies it, and *not reproducible* where neither is so. Where our number is undefined, a printed one or a secret
+(each bound at 99.9 % confidence, or exact), finds what is said to be hidden, or where ours, in exact arithmetic, is
+beyond a bound that is claimed; *reproduced* where the ledger or that number certifies it, and *not reproducible*
+where neither is so. Where our number is undefined, a printed one or a secret
 is *not reproducible*. Whatever *differs* or is *not reproducible* has a reason,
 written by hand; the generator stops at an entry without one, and at a reason that no entry needs."""
 
@@ -51,7 +52,9 @@ def verdict(entry: Entry, ours: Number | None) -> Verdict:
     """What becomes of an entry."""
     if entry.kind == "none" or ours is None:
         return Verdict("not reproducible")
-    return {"value": _value, "epsilon": _epsilon, "hidden": _hidden_share}.get(entry.kind, _bound)(entry, ours)
+    rules = {"value": _value, "epsilon": _epsilon, "hidden": _hidden_share}
+    rules |= dict.fromkeys(("claimed_at_most", "claimed_at_least"), _claimed_bound)
+    return rules.get(entry.kind, _bound)(entry, ours)
 
 
 def _value(entry: Entry, ours: Number) -> Verdict:
@@ -77,11 +80,18 @@ def _bound(entry: Entry, ours: Number) -> Verdict:
         "at_most": (-inf, bounds[-1]),
         "at_least": (bounds[0], inf),
         "between": (bounds[0], bounds[-1]),
-    }[entry.kind]
+    }[entry.kind.removeprefix("claimed_")]
     outside = ours.value - high if ours.value > high else ours.value - low if ours.value < low else 0.0
     nearest = min((ours.value - bound for bound in (low, high) if isfinite(bound)), key=abs)
     z = nearest / _error(ours) if _error(ours) else nan
     return Verdict("reproduced" if outside == 0 and not isnan(ours.value) else "differs", z)
+
+
+def _claimed_bound(entry: Entry, ours: Number) -> Verdict:
+    if isnan(ours.value):
+        return Verdict("not reproducible")
+    found = _bound(entry, ours)
+    return replace(found, status="refuted") if found.status == "differs" else found
 
 
 def _error(ours: Number) -> float:
