@@ -392,6 +392,10 @@ FOLLOW_UP: dict[str, tuple[Change, str]] = {
         setting(edges=[0, 2, 4]),
         M + "protocol scores has bins of equal width and one group; leave ed",
     ),
+    "edges and bins": (
+        many(setting(edges=[0, 2, 4]), method(protocol="table", bins=6)),
+        M + "it has bins, and the case has edges; give one of them.",
+    ),
     "radius of nothing": (setting(radius=0), C + "radius is 0.0: it must be a positive finite number."),
     "groups without entries": (
         setting(**KIND),
@@ -404,6 +408,10 @@ FOLLOW_UP: dict[str, tuple[Change, str]] = {
     "groups of scores": (
         setting(**KIND, groups=["x", "y", "z"]),
         M + "protocol scores has bins of equal width and one group; leave groups out.",
+    ),
+    "groups of a tree": (
+        many(setting(**KIND, groups=["x", "y", "z"]), method(protocol="tree_breslow")),
+        M + "a tree is of one group, and the case has several.",
     ),
     "scores without covariates": (setting(columns=[]), M + "protocol scores needs covariates, and the case has none."),
     "left truncation": (

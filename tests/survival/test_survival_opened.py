@@ -51,8 +51,8 @@ def test_federated_fits_are_the_pooled_ones(records, program, options, clients):
         for curve, table in zip(estimate.curves, tables, strict=True):
             np.testing.assert_allclose(curve.at(times), exact.kaplan_meier(table).at(times), rtol=0, atol=1e-12)
         assert estimate.log_rank.statistic == pytest.approx(exact.log_rank(*tables).statistic, rel=1e-12)
-    np.testing.assert_allclose(estimate.coefficients, pooled.coefficients, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(estimate.standard_errors, pooled.standard_errors, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(estimate.coefficients, pooled.coefficients, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(estimate.standard_errors, pooled.standard_errors, rtol=0, atol=1e-12)
     assert "status" not in estimate.numbers
 
 

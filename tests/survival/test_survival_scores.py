@@ -287,21 +287,35 @@ def test_options_that_contradict_each_other_are_refused():
             ScoresOptions(**chosen)
 
 
-def test_no_covariates_are_refused_before_anything_is_sent():
-    run = run_of(scaled(Weibull(coefficients=()), 90, seed=1), ScoresOptions(), 3, 1.0)
-    with pytest.raises(ValueError, match="covariates is 0"):
+@pytest.mark.parametrize(
+    ("weibull", "words"),
+    [(Weibull(coefficients=()), "covariates is 0"), (Weibull(hazard_ratio=1.5), "groups is 2: scores are of one")],
+)
+def test_no_covariates_and_several_groups_are_refused_before_anything_is_sent(weibull, words):
+    run = run_of(scaled(weibull, 90, seed=1), ScoresOptions(), 3, 1.0)
+    with pytest.raises(ValueError, match=words):
         scores.fit(run)
     assert not run.channel.messages
 
 
 @pytest.mark.parametrize(
-    "case", ["no events", "all events at once", "one record at a client", "a constant covariate", "copies"]
+    "case",
+    [
+        "no events",
+        "a client without events",
+        "all events at once",
+        "one record at a client",
+        "a constant covariate",
+        "copies",
+    ],
 )
 def test_unusual_records_give_an_answer(case):
     drawn = scaled(MODERATE, 240, seed=6)
     times, events, z = drawn.times.copy(), drawn.events.copy(), drawn.covariates.copy()
     if case == "no events":
         events[:] = False
+    elif case == "a client without events":
+        events[:80] = False
     elif case == "all events at once":
         times[:], events[:] = 1.0, True
     elif case == "a constant covariate":
@@ -318,7 +332,7 @@ def test_unusual_records_give_an_answer(case):
     assert estimate.numbers["not_estimable"] == (estimate.coefficients is None)
     if case in ("no events", "one record at a client"):
         assert estimate.coefficients is None
-    elif case == "a constant covariate":
+    elif case in ("a client without events", "a constant covariate"):
         assert estimate.coefficients is not None and np.isfinite(estimate.coefficients).all()
 
 

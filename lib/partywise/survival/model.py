@@ -57,10 +57,14 @@ class PublicFacts:
         return np.asarray(self.edges, dtype=float) if self.edges else equal_edges(self.horizon, bins)
 
     def require_covariates(self, what: str) -> None:
-        """ValueError where there are none, of which a method fits the log hazard ratios."""
+        """ValueError where there are none, of which a method fits the log hazard ratios, or more groups than one."""
         if self.covariates == 0:
             raise ValueError(
                 f"covariates is 0: {what} fit log hazard ratios of covariates; take protocol 'table' for curves."
+            )
+        if self.groups > 1:
+            raise ValueError(
+                f"groups is {self.groups}: {what} are of one group; make it a covariate, or take protocol 'table'."
             )
 
     def __post_init__(self) -> None:
