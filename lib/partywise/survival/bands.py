@@ -37,13 +37,12 @@ def log_survival_covariance(table: Table, *, noise: bool = True) -> np.ndarray:
 
     The multinomial of n records, and the noise of the released cells unless ``noise`` is False.
     """
-    found = hazards(table)
-    h = np.clip(found.hazards, 0, LARGEST_HAZARD)
-    steps = h / (found.at_risk * (1 - h))
+    h, at_risk = np.clip(hazards(table), 0, LARGEST_HAZARD), table.at_risk[0]
+    steps = h / (at_risk * (1 - h))
     sums = np.cumsum(steps)
     bins = table.bins
     j, k = np.arange(bins)[:, None], np.arange(bins)[None, :]
-    by_event = sums[np.minimum(j, k)] - (k <= j) / (found.at_risk * (1 - h))[None, :]
+    by_event = sums[np.minimum(j, k)] - (k <= j) / (at_risk * (1 - h))[None, :]
     by_censored = np.where(k <= j, (sums - steps / 2)[None, :], sums[:, None])
     gradient = np.hstack([by_event, by_censored, sums[:, None]])
     shares = np.maximum(table.cells[0], 0) / table.size

@@ -14,19 +14,9 @@ LARGEST_HAZARD = 0.99
 LEAST_SURVIVAL = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Hazards:
-    """Of a single group: d, at-risk numbers r and hazards h = d / r of bins, each (J,)."""
-
-    events: np.ndarray
-    at_risk: np.ndarray
-    hazards: np.ndarray
-
-
-def hazards(table: Table) -> Hazards:
-    """Events over records at risk, of whom half of the censored count (the actuarial estimate)."""
-    at_risk = np.maximum(table.at_start[0] - table.censorings[0] / 2, 1)
-    return Hazards(table.events[0], at_risk, np.clip(table.events[0] / at_risk, -LARGEST_HAZARD, LARGEST_HAZARD))
+def hazards(table: Table) -> np.ndarray:
+    """Hazards h (J,) of a single group: events over records at risk."""
+    return np.clip(table.events[0] / table.at_risk[0], -LARGEST_HAZARD, LARGEST_HAZARD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +61,11 @@ def survival_curve(table: Table) -> Curve:
 
     Single hazards are not cut off at 0: the bias would add up over bins.
     """
-    raw = np.concatenate([[1.0], np.cumprod(1 - hazards(table).hazards)])
+    raw = np.concatenate([[1.0], np.cumprod(1 - hazards(table))])
     falling = isotonic_regression(raw, increasing=False).x
     return Curve(table.edges, np.clip(falling, LEAST_SURVIVAL, 1.0), table.determined_bins)
+
+
+def survival_curves(table: Table) -> tuple[Curve, ...]:
+    """Kaplan-Meier of every group."""
+    return tuple(survival_curve(table.group(group)) for group in range(len(table.cells)))

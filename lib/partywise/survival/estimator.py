@@ -18,7 +18,7 @@ from ..federation.secure_streams import Randomness
 from ..models.intervals import NOT_COMPUTED, Intervals
 from .bands import Band
 from .certified.scores import survival
-from .curves import Curve, survival_curve
+from .curves import Curve, survival_curves
 from .exact import RankTest
 from .model import Estimate, PublicFacts
 from .options import (
@@ -251,8 +251,7 @@ class FederatedKaplanMeier(SurvivalEstimator):
     def _derive(self) -> None:
         cells = self.estimate_.table
         assert cells is not None
-        curves = tuple(survival_curve(cells.group(group)) for group in range(len(cells.cells)))
-        self.estimate_ = replace(self.estimate_, curves=curves)
+        self.estimate_ = replace(self.estimate_, curves=survival_curves(cells))
         self._show(self.estimate_)
 
     def _check_model(self) -> None:

@@ -21,9 +21,8 @@ def noisy_log_rank(table: Table, *, noise: bool = True) -> RankTest | None:
     """
     if len(table.cells) != 2:
         raise ValueError(f"the table has {len(table.cells)} groups: the log-rank test compares two.")
-    at_risk = np.maximum(table.at_start - table.censorings / 2, 1)
-    remaining = np.sqrt(2 * np.arange(table.bins, 0, -1) + 1)
-    clear = at_risk.min(axis=0) >= 3 * table.sd * remaining
+    at_risk = table.at_risk
+    clear = at_risk.min(axis=0) >= table.least_at_start
     # A bin that does not stand out ends the test: what comes after it is left out as well.
     bins = int(np.argmin(clear)) if not clear.all() else table.bins
     if bins == 0:

@@ -43,10 +43,13 @@ class Records:
         seen = self.events & (self.times <= horizon)
         return Records(np.minimum(self.times, horizon), seen, self.covariates, self.groups)
 
+    def take(self, rows: np.ndarray | slice) -> Records:
+        """Some of the records, by their numbers or a mask."""
+        return Records(self.times[rows], self.events[rows], self.covariates[rows], self.groups[rows])
+
     def of_group(self, group: int) -> Records:
         """The records of one group."""
-        chosen = self.groups == group
-        return Records(self.times[chosen], self.events[chosen], self.covariates[chosen], self.groups[chosen])
+        return self.take(self.groups == group)
 
 
 def pool(parts: Sequence[Records]) -> Records:

@@ -97,10 +97,19 @@ class Table:
         return np.cumsum(left[:, ::-1], axis=1)[:, ::-1] + self.cells[:, -1:]
 
     @property
+    def at_risk(self) -> np.ndarray:
+        """Noisy records r (A, J) at risk in each bin, at least 1, of whom half of the censored count (actuarial)."""
+        return np.maximum(self.at_start - self.censorings / 2, 1)
+
+    @property
+    def least_at_start(self) -> np.ndarray:
+        """How many records (J,) that are followed into a bin stand out of their noise."""
+        return 3 * self.sd * np.sqrt(2 * np.arange(self.bins, 0, -1) + 1)
+
+    @property
     def determined_bins(self) -> int:
         """Bins, from the first on, whose number at risk stands out of its noise in every group."""
-        remaining = np.sqrt(2 * np.arange(self.bins, 0, -1) + 1)
-        clear = (self.at_start >= 3 * self.sd * remaining).all(axis=0)
+        clear = (self.at_start >= self.least_at_start).all(axis=0)
         return int(np.flatnonzero(clear)[-1]) + 1 if clear.any() else 0
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...attacks.event_times import read_sums
+from ...models.intervals import Intervals
 from ...survival.certified.scores import stopped_residuals
 from ...survival.exact import event_times, risk_sums
 from ...survival.model import Estimate
@@ -120,11 +121,8 @@ def _coefficient_errors(coefficients: np.ndarray, estimate: Estimate, data: Surv
         squared_error=float(np.sum((coefficients - pooled.coefficients) ** 2)) / length,
         worse_than_zero=rms > none,
     )
-    errors = estimate.standard_errors
-    if len(data.truth) and errors is not None:
-        found |= SurvivalMeasures(
-            coverage=float(np.mean(np.abs(coefficients - data.truth) <= 1.959963984540054 * errors))
-        )
+    if len(data.truth) and estimate.standard_errors is not None:
+        found |= SurvivalMeasures(coverage=Intervals(coefficients, estimate.standard_errors).coverage(data.truth))
     return found
 
 
@@ -158,8 +156,7 @@ def _records_read(clients: int, data: SurvivalData, options: object) -> float | 
 
 def _client_records(clients: int, data: SurvivalData) -> list[Records]:
     rows = np.split(np.arange(len(data.times)), np.cumsum(data.public().sizes(clients))[:-1])
-    every = data.records
-    return [Records(every.times[r], every.events[r], every.covariates[r], every.groups[r]) for r in rows]
+    return [data.records.take(own) for own in rows]
 
 
 def example_fits(

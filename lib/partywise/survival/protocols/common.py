@@ -24,9 +24,9 @@ from ...privacy.statistics.whole import Whole
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..certified.whole import whole_cells
-from ..curves import survival_curve
+from ..curves import survival_curves
 from ..exact import EventTable, kaplan_meier, log_rank
-from ..model import Estimate, PublicFacts
+from ..model import Estimate, Numbers, PublicFacts
 from ..options import NoisyOptions
 from ..ranks import noisy_log_rank
 from ..records import Records
@@ -201,8 +201,6 @@ def released_cells(
 
 def server_estimate(table: Table, epsilon: float, clients: int) -> Estimate:
     """Curves of all groups and the log-rank test of the first two, from the table alone."""
-    groups = len(table.cells)
-    curves = tuple(survival_curve(table.group(group)) for group in range(groups))
-    test = noisy_log_rank(table) if groups == 2 else None
-    numbers = {"bins": table.bins, "noise_sd": table.sd, "determined_bins": table.determined_bins}
-    return Estimate(epsilon, clients, curves, table, test, numbers=dict(numbers))
+    test = noisy_log_rank(table) if len(table.cells) == 2 else None
+    numbers: Numbers = {"bins": table.bins, "noise_sd": table.sd, "determined_bins": table.determined_bins}
+    return Estimate(epsilon, clients, survival_curves(table), table, test, numbers=numbers)

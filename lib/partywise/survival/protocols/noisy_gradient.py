@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...federation.exchanges.secure_sum import AGGREGATOR, prepared_once, shared_once, sums_of_shares
 from ...federation.parties import Party
@@ -83,6 +84,13 @@ class Plan:
         n = self.facts.records
         return self.options.steps or default_steps(n, self.facts.covariates, self.options.c_z)
 
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Of the gradients that the server gets: of each client, or of the one aggregation."""
+        if self.options.variant == "central":
+            return np.ones(1)
+        return client_weights(self.sizes, min(self.epsilon, 1e6), self.facts.covariates)
+
     def records_behind(self, size: int) -> int:
         """Records behind one gradient of a client (or of all) of this size."""
         if self.options.variant == "federated":
@@ -130,12 +138,9 @@ class Plan:
 def batches_of(records: Records, plan: Plan) -> list[SortedRecords]:
     """The records behind the steps: all of them behind every step, or a batch behind each."""
     size, count = plan.records_behind(len(records)), plan.steps if plan.options.variant == "federated" else 1
-    parts = (slice(step * size, (step + 1) * size) for step in range(count))
-    scaled = records.covariates * plan.scale
-    return [
-        SortedRecords.of(Records(records.times[rows], records.events[rows], scaled[rows]), plan.cutoff)
-        for rows in parts
-    ]
+    scaled = replace(records, covariates=records.covariates * plan.scale)
+    parts = (scaled.take(slice(step * size, (step + 1) * size)) for step in range(count))
+    return [SortedRecords.of(part, plan.cutoff) for part in parts]
 
 
 def local_batches(client: Party, plan: Plan) -> list[SortedRecords]:
@@ -147,11 +152,9 @@ def local_gradient(
     client: Party, batches: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
 ) -> Release:
     """The client's noisy gradient."""
-    norm, size = float(np.linalg.norm(at)), len(client.block["times"])
+    norm, size, rng = float(np.linalg.norm(at)), len(client.block["times"]), rng_for("gradient", client.name, step)
     # A batch is in no other step, but which records are in it is not public.
-    gradient = batches[step % len(batches)].gradient(at)
-    bounded = plan.bounded(gradient, size, norm, cell_of("clients", client.name))
-    rng = rng_for("gradient", client.name, step)
+    bounded = plan.bounded(batches[step % len(batches)].gradient(at), size, norm, cell_of("clients", client.name))
     name = f"gradient {step} of {client.name}"
     return Gaussian(sigma=plan.sd(size, norm))(bounded, rng, owner=client.name, release_id=name)
 
@@ -172,12 +175,9 @@ def central_gradient(
     kept: Sequence[SortedRecords], at: np.ndarray, plan: Plan, step: int, rng_for: Rng
 ) -> tuple[Release, ...]:
     """The noisy gradient of all records together: computed inside the aggregation."""
-    (records,) = kept
-    norm, size = float(np.linalg.norm(at)), len(records.event_mask)
-    bounded = plan.bounded(records.gradient(at), size, norm, "*")
-    mechanism = Gaussian(sigma=plan.sd(size, norm))
+    norm, size, rng = float(np.linalg.norm(at)), sum(plan.sizes), rng_for("gradient", AGGREGATOR, step)
+    bounded, mechanism = plan.bounded(kept[0].gradient(at), size, norm, "*"), Gaussian(sigma=plan.sd(size, norm))
     name, knows = f"gradient {step}", (AGGREGATOR,)
-    rng = rng_for("gradient", AGGREGATOR, step)
     return (mechanism(bounded, rng, release_id=name, trust_model="central", knows=knows),)
 
 
@@ -191,16 +191,11 @@ def server_start(p: int) -> np.ndarray:
     return np.zeros((1, p))
 
 
-def server_step(trail: np.ndarray, gradients: Sequence[np.ndarray], weights: np.ndarray, plan: Plan) -> np.ndarray:
-    """The trail with the coefficients of one more step."""
-    moved = trail[-1] + plan.options.step * (weights @ np.asarray(gradients))
+def server_step(trail: np.ndarray, gradients: ArrayLike, plan: Plan) -> np.ndarray:
+    """The trail with the coefficients of one more step, by the gradients of all clients or of the aggregation."""
+    found = np.asarray(gradients).reshape(-1, trail.shape[1])
+    moved = trail[-1] + plan.options.step * (plan.weights @ found)
     return np.vstack([trail, project(moved, plan.options.c_beta)])
-
-
-def server_central(trail: np.ndarray, released: Sequence[Sequence[np.ndarray]], plan: Plan) -> np.ndarray:
-    """The same from the one gradient of the aggregation."""
-    ((gradient,),) = released
-    return server_step(trail, [gradient], np.ones(1), plan)
 
 
 def server_answer(trail: np.ndarray, plan: Plan) -> Estimate:
@@ -225,7 +220,6 @@ def fit(run: Run) -> Estimate:
     sizes = facts.sizes(len(run.parties))
     plan = Plan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
     central = plan.options.variant == "central"
-    weights = client_weights(sizes, min(run.epsilon, 1e6), facts.covariates)
     trail, at = run.at(SERVER, server_start, facts.covariates), np.zeros(facts.covariates)
     heard: tuple[Sequence[AccountedValue], ...] = ()
     senders: tuple[Party | str, ...] = (AGGREGATOR,) if central else run.parties
@@ -240,10 +234,9 @@ def fit(run: Run) -> Estimate:
         if step:
             at = run.broadcast(SERVER, senders, f"coefficients {step}", server_coefficients, trail, heard)
         if central:
-            found = sums_of_shares(run, kept, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
-            trail = run.at(SERVER, server_central, trail, found, plan)
+            gradients = sums_of_shares(run, kept, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
         else:
             gradients = run.gather(run.parties, SERVER, name, local_gradient, batches, at, plan, step, run.rng_for)
-            trail = run.at(SERVER, server_step, trail, gradients, weights, plan)
+        trail = run.at(SERVER, server_step, trail, gradients, plan)
         heard = (*heard, run.received(SERVER, name))
     return run.at(SERVER, server_answer, trail, plan)

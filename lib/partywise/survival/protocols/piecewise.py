@@ -16,9 +16,9 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted_values import Clear
-from ..curves import survival_curve
+from ..curves import survival_curves
 from ..exact import exposure_sums
-from ..model import Estimate, PublicFacts
+from ..model import Estimate, Numbers, PublicFacts
 from ..options import PiecewiseOptions
 from ..tables import Table, cell_counts, correct_sum
 from .common import SERVER, local_rows
@@ -37,8 +37,8 @@ def server_table(counts: Sequence[np.ndarray], edges: np.ndarray) -> Table:
 
 def server_curves(table: Table, clients: int) -> Estimate:
     """Curves of all groups at the edges of the bins."""
-    curves = tuple(survival_curve(table.group(group)) for group in range(len(table.cells)))
-    return Estimate(clients=clients, curves=curves, numbers={"bins": table.bins, "times_sent": 0})
+    numbers: Numbers = {"bins": table.bins, "times_sent": 0}
+    return Estimate(clients=clients, curves=survival_curves(table), numbers=numbers)
 
 
 def server_events(table: Table) -> np.ndarray:

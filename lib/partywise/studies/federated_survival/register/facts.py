@@ -127,7 +127,7 @@ def _weekly() -> np.ndarray:
     records = _veteran()
     bins = int(np.ceil(records.times.max() / WEEK))
     rows = [np.arange(k, len(records), 5) for k in range(5)]
-    return np.array([histograms(Records(records.times[r], records.events[r]), WEEK, bins) for r in rows])
+    return np.array([histograms(records.take(r), WEEK, bins) for r in rows])
 
 
 def weekly_error(against: str) -> float:
@@ -185,7 +185,6 @@ def summed_share() -> float:
     records = Records(drawn.times, drawn.events, drawn.covariates).until(weibull.horizon)
     times, read = event_times(records), 0
     for rows in np.array_split(np.arange(3000), CLIENTS):
-        own = Records(records.times[rows], records.events[rows], records.covariates[rows])
-        sums = risk_sums(own, times, np.zeros(6))
+        sums = risk_sums(records.take(rows), times, np.zeros(6))
         read += len(read_sums(times, sums.zeroth, sums.first).covariates)
     return read / 3000
