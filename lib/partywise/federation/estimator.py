@@ -444,6 +444,11 @@ class Estimator(BaseEstimator):
         blocks = ({name: array[rows] for name, array in arrays.items()} for rows in groups)
         return [Party(f"client {k}", "client", block | constants) for k, block in enumerate(blocks, 1)]
 
+    def _cost(self) -> str:
+        """What the fit cost, the first line of a summary."""
+        spent = self.privacy_
+        return f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"
+
     def _shown_class(self, places: np.ndarray) -> np.ndarray:
         """Labels as they were given, by their places among the classes."""
         shown: np.ndarray = self.classes_[places.astype(int)]
@@ -499,6 +504,14 @@ class Transformer(TransformerMixin, Estimator):
         """
         self._fitted_estimate()
         return np.array([f"{self._column}{place + 1}" for place in range(len(self.components_))], dtype=object)
+
+
+def summary_rows(columns: Mapping[str, np.ndarray], names: Sequence[str], width: int) -> list[str]:
+    """An empty line, the titles of columns (k,) of numbers, and a row for each of k names, cut off at a width."""
+    heads = " ".join(f"{title:>11}" for title in columns)
+    rows = zip(names, zip(*columns.values(), strict=True), strict=True)
+    shown = (f"{name[:width]:{width}} " + " ".join(f"{value:11.4g}" for value in row) for name, row in rows)
+    return ["", f"{'':{width}} {heads}", *shown]
 
 
 def numbers(name: str, value: ArrayLike, ndim: int, like: str, *, missing: bool = False) -> np.ndarray:

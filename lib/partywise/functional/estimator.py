@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..federation.account.fit_budget import Budget
-from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.estimator import Estimator, Method, groups_of, numbers, party, summary_rows
 from ..federation.parties import split_columns
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
@@ -208,14 +208,14 @@ class FunctionalBoosting(Estimator):
         x0           1.679
         x1               0
         """
-        spent, squares = self.privacy_, np.sum(self._fitted_estimate().operators ** 2, axis=(1, 2))
-        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
+        squares = np.sum(self._fitted_estimate().operators ** 2, axis=(1, 2))
+        rows = [self._cost()]
         if np.isfinite(self.epsilon_claimed_):
             path = hasattr(self._options(), "max_steps")
             why = ": noisy values choose the operators along a path" if path else " for this method"
             rows.append(f"noisy: the standard deviation of its noise is not computed{why}")
-        rows += ["", f"{'':6} {'norm':>11}"]
-        return "\n".join([*rows, *(f"{f'x{k}':6} {root:11.4g}" for k, root in enumerate(np.sqrt(squares)))])
+        names = [f"x{k}" for k in range(len(squares))]
+        return "\n".join([*rows, *summary_rows({"norm": np.sqrt(squares)}, names, 6)])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Fitted curves of predictors; later queries are not in the account.

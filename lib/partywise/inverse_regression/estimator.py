@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.estimator import Method, Transformer, numbers, vector
+from ..federation.estimator import Method, Transformer, numbers, summary_rows, vector
 from ..federation.secure_streams import Randomness
 from ..privacy.accounted_values import Public
 from .model import Estimate, PublicFacts
@@ -241,8 +241,8 @@ class SlicedInverseRegression(Transformer):
         x1           -2.12     0.07258
         x2        -0.03929     0.07664
         """
-        found, errors, spent = self._fitted_estimate(), self.noise_errors_, self.privacy_
-        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
+        found, errors = self._fitted_estimate(), self.noise_errors_
+        rows = [self._cost()]
         if errors is not None:
             rows.append("noisy: 'noise sd' is what the noise of privacy alone gives an entry, to first order")
             lost = [f"{place + 1}" for place, row in enumerate(errors) if np.any(np.isnan(row))]
@@ -254,12 +254,8 @@ class SlicedInverseRegression(Transformer):
         elif self._options().uses_epsilon:
             rows.append("no bound of the loss: its bootstrap is of 'certified' with its standard options alone")
         given = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
-        titles = [f"{title} {place + 1}" for place in range(self.n_directions) for title, _ in given]
-        rows += ["", f"{'':6} " + " ".join(f"{title:>11}" for title in titles)]
-        for column in range(self.n_features_in_):
-            values = [table[place, column] for place in range(self.n_directions) for _, table in given]
-            rows.append(f"{f'x{column}':6} " + " ".join(f"{value:11.4g}" for value in values))
-        return "\n".join(rows)
+        columns = {f"{title} {place + 1}": own[place] for place in range(self.n_directions) for title, own in given}
+        return "\n".join([*rows, *summary_rows(columns, [f"x{column}" for column in range(self.n_features_in_)], 6)])
 
     def _slices(self) -> Slices:
         if (self.edges is None) == (self.classes is None):

@@ -11,7 +11,7 @@ import numpy as np
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
 from ..federation.column_estimator import Predictor, check_classes, check_coefficients
-from ..federation.estimator import Method, labels_of, numbers, party
+from ..federation.estimator import Method, labels_of, numbers, party, summary_rows
 from ..federation.secure_streams import Randomness
 from ..models.links import Link
 from .model import Estimate, PublicFacts
@@ -200,24 +200,21 @@ class LabelPrivateLogisticRegression(Predictor):
         x0               5.306      0.1546       4.784       5.887
         x1              0.4721      0.1028     0.05251      0.8985
         """
-        theta, errors, spent = self._fitted_estimate().theta, self.noise_errors_, self.privacy_
+        theta, errors = self._fitted_estimate().theta, self.noise_errors_
         given = {"coef": theta}
         if errors is not None:
             given["noise sd"] = errors
         if self.conf_int_ is not None:
             given |= {"2.5 %": self.conf_int_[:, 0], "97.5 %": self.conf_int_[:, 1]}
-        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
+        rows = [self._cost()]
         if errors is not None:
             rows.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
         elif self._options().uses_epsilon:
             rows.append("noisy: the standard deviation of its noise is not computed for this fit")
         reason = self.intervals_.reason
         rows.append(f"no intervals: {reason}" if reason else "intervals: over labels and noise, ridge taken off")
-        rows += ["", f"{'':10} " + " ".join(f"{title:>11}" for title in given)]
-        for place, values in enumerate(zip(*given.values(), strict=True)):
-            name = f"x{place - 1}" if place else "intercept"
-            rows.append(f"{name:10} " + " ".join(f"{value:11.4g}" for value in values))
-        return "\n".join(rows)
+        names = ["intercept", *(f"x{place}" for place in range(len(theta) - 1))]
+        return "\n".join([*rows, *summary_rows(given, names, 10)])
 
     @property
     def _link(self) -> Link:

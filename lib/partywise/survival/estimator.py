@@ -13,7 +13,7 @@ from scipy.special import chdtrc
 
 from ..checks import positive
 from ..federation.account.fit_budget import Budget
-from ..federation.estimator import Estimator, Method, numbers, vector
+from ..federation.estimator import Estimator, Method, numbers, summary_rows, vector
 from ..federation.secure_streams import Randomness
 from ..models.intervals import NOT_COMPUTED, Intervals
 from .bands import Band
@@ -498,20 +498,13 @@ class FederatedCox(SurvivalEstimator):
         epsilon 4 at delta 1e-05, for one row
         """
         self._fitted_estimate()
-        spent = self.privacy_
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         with np.errstate(invalid="ignore"):
             z = self.params_ / self.standard_errors_
-        heads = ("coef", "exp(coef)", "se", "z", "p", "lower", "upper")
-        rows = [
-            f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}",
-            "",
-            f"{'':12}" + " ".join(f"{head:>10}" for head in heads),
-        ]
-        columns = (self.params_, self.hazard_ratios_, self.standard_errors_, z, chdtrc(1, z**2))
-        for number, values in enumerate(zip(*columns, *self.confidence_intervals_.T, strict=True)):
-            rows.append(f"{str(names[number])[:12]:12}" + " ".join(f"{value:10.4g}" for value in values))
-        return "\n".join(rows)
+        lower, upper = self.confidence_intervals_.T
+        columns = {"coef": self.params_, "exp(coef)": self.hazard_ratios_, "se": self.standard_errors_, "z": z}
+        columns |= {"p": chdtrc(1, z**2), "lower": lower, "upper": upper}
+        return "\n".join([self._cost(), *summary_rows(columns, list(map(str, names)), 12)])
 
     def _scale_records(self, X: ArrayLike) -> np.ndarray:
         records = self._records(X, 2, "(n, p)")
