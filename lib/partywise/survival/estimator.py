@@ -68,15 +68,12 @@ class SurvivalEstimator(Estimator):
         parties: int | Sequence[Sequence[int]] | None,
         rng: Randomness | None,
         facts: PublicFacts,
-    ) -> Estimate:
+    ) -> None:
         times, events = checked_follow_up(durations, event_observed)
         arrays = {"times": times, "events": events, "covariates": covariates, "groups": group}
         clients = self._clients(parties, arrays)
         public = replace(facts, natural_sizes=tuple(len(client.block["times"]) for client in clients))
-        found: Estimate = self._simulate(
-            clients, len(times), rng, public=public, settings=SimpleNamespace(delta=self.delta)
-        )
-        return found
+        self._simulate(clients, len(times), rng, public=public, settings=SimpleNamespace(delta=self.delta))
 
 
 def checked_follow_up(durations: ArrayLike, event_observed: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
@@ -231,13 +228,16 @@ class FederatedKaplanMeier(SurvivalEstimator):
         codes = np.zeros(n, dtype=int) if group is None else _codes(vector("group", group, n), known)
         edges = tuple(map(float, self.edges or ()))
         facts = PublicFacts(records=n, horizon=horizon, groups=len(known), edges=edges)
-        found = self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
+        self._fit(durations, event_observed, np.zeros((n, 0)), codes, parties, rng, facts)
         self.n_features_in_ = 0
-        self._show(found)
+        self._derive()
         return self
 
-    def _show(self, found: Estimate) -> None:
-        """What follows from curves and table."""
+    def _derive(self) -> None:
+        found = self.estimate_
+        if not found.curves and found.table is not None:
+            # A file has the table alone.
+            found = self.estimate_ = replace(found, curves=survival_curves(found.table))
         first = found.curves[0]
         self.timeline = first.edges if isinstance(first, Curve) else first.times
         self.survival_function_ = np.stack([curve.at(self.timeline) for curve in found.curves])
@@ -247,12 +247,6 @@ class FederatedKaplanMeier(SurvivalEstimator):
         self.confidence_interval_, self.confidence_band_ = (_ends(found.bands(together=one)) for one in (False, True))
         self.median_survival_time_ = [curve.median for curve in found.curves]
         self.logrank_: RankTest | None = found.log_rank
-
-    def _derive(self) -> None:
-        cells = self.estimate_.table
-        assert cells is not None
-        self.estimate_ = replace(self.estimate_, curves=survival_curves(cells))
-        self._show(self.estimate_)
 
     def _check_model(self) -> None:
         cells, groups = self.estimate_.table, len(self.groups or (0,))
