@@ -76,3 +76,10 @@ def test_the_band_holds_the_released_curve_and_the_pooled_one_is_what_the_cube_h
     fits = np.flatnonzero((cube["example_method"] == "counts") & (cube["example_epsilon"] == 2.0))
     drawn = np.sort([line.get_ydata() for line in released], axis=0)
     assert drawn == pytest.approx(np.sort(cube["curve_survival"].values[fits[0]], axis=0))
+
+
+def test_the_path_of_an_example_fit_goes_from_no_effects_to_its_log_hazard_ratios(cube):
+    for place in np.flatnonzero(cube["example_method"] == "rounds"):
+        path = cube["ratio_path"].values[place]
+        assert path.shape == (4, 6) and (path[0] == 0).all()
+        assert path[-1] == pytest.approx(cube["ratio"].values[place], abs=0)

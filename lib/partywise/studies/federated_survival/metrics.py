@@ -189,4 +189,6 @@ def estimate_examples(
         )
     if estimate.coefficients is not None and estimate.standard_errors is not None:
         found |= SurvivalExamples(ratio=estimate.coefficients, ratio_error=estimate.standard_errors)
+    if estimate.coefficients is not None and estimate.path is not None:
+        found |= SurvivalExamples(ratio_path=estimate.path)
     return found
