@@ -57,7 +57,6 @@ def test_clients_are_the_arrays_that_their_rows_hold(folder):
     z = [(columns["age"].astype(float) - 49) / 31, *(2.0 * (columns["kind"] == level) - 1 for level in "yz")]
     np.testing.assert_allclose(data.covariates, np.column_stack(z)[order], atol=1e-12)
     assert data.ids.tolist() == columns["id"][order].tolist() and data.sizes.tolist() == [60, 60]
-    np.testing.assert_allclose(data.half_width, [31, 0.5, 0.5])
     _, apart = made(folder, sites())
     for name in ("times", "events", "covariates", "groups", "sizes", "ids"):
         np.testing.assert_array_equal(getattr(data, name), getattr(apart, name))

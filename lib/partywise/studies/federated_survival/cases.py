@@ -32,9 +32,7 @@ def draw_generated(settings: GeneratedSettings, spec: object, rng_for: Rng, reso
     known = np.linspace(0, weibull.horizon, TRUE_TIMES + 1)
     groups = range(max(len(settings.groups), 1))
     truth = [] if settings.covariates else [weibull.survival(known, group) for group in groups]
-    made = of_records(
-        settings, drawn, weibull.centre, weibull.half_width, names=[f"x{j + 1}" for j in range(len(effects))]
-    )
+    made = of_records(settings, drawn, weibull.centre, weibull.half_width)
     made = replace(made, truth=np.asarray(effects) * weibull.half_width)
     return replace(made, true_times=known, true_survival=np.array(truth)) if truth else made
 
@@ -53,7 +51,6 @@ def draw_dataset(settings: DatasetSettings, spec: object, rng_for: Rng, resource
         Records(times[rows], events[rows], covariates[rows, : len(chosen)]),
         np.array([one.centre for one in chosen]),
         np.array([one.half_width for one in chosen]),
-        names=[one.name for one in chosen],
         sizes=sizes if settings.natural_clients else (),
     )
 
@@ -63,8 +60,6 @@ def of_records(
     records: Records,
     centre: np.ndarray,
     half_width: np.ndarray,
-    *,
-    names: Sequence[str],
     sizes: Sequence[int] = (),
 ) -> SurvivalData:
     """A replicate of records with raw covariates (n, p), which are scaled by public numbers; its truth is unknown."""
@@ -75,8 +70,6 @@ def of_records(
         covariates=scaled,
         groups=records.groups,
         sizes=np.array(sizes, dtype=int),
-        names=np.array(names, dtype=str),
-        half_width=half_width,
         clip_mask=np.abs(scaled - (records.covariates - centre) / half_width).max(axis=1, initial=0.0) > 1e-12,
         edges=np.asarray(settings.edges, dtype=float),
         horizon=float(settings.end),

@@ -19,8 +19,7 @@ class SurvivalData:
 
     times, events, groups : (n,); covariates : (n, p), scaled
     sizes : (K,) records of natural clients, (0,) where blocks are dealt; client_names : what these are called
-    group_names : (A,) where there are several; names : (p,) of the covariates
-    half_width : (p,) of the covariates, by which raw log hazard ratios differ from scaled ones
+    group_names : (A,) where there are several
     clip_mask : (n,) bool, records whose covariates were clipped or shrunk; only an evaluator reads it
     horizon, radius, edges : as of `PublicFacts`
     truth : (p,) true log hazard ratios of the scaled covariates, (0,) where unknown
@@ -33,8 +32,6 @@ class SurvivalData:
     covariates: np.ndarray
     groups: np.ndarray
     sizes: np.ndarray
-    names: np.ndarray
-    half_width: np.ndarray
     clip_mask: np.ndarray
     edges: np.ndarray
     horizon: float

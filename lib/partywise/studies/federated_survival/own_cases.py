@@ -16,7 +16,7 @@ from ...datasets.own.persons import number_persons
 from ...datasets.own.records.clients import client_ids, client_rows, count_rows
 from ...datasets.own.records.load import contents
 from ...datasets.own.records.original import feature_rows, scale_of
-from ...datasets.own.records.scale import feature_names, features
+from ...datasets.own.records.scale import features
 from ...errors import DataMissing
 from ...experiment.owner_outputs import OwnerReport
 from ...models.intervals import Intervals
@@ -70,11 +70,10 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Surviv
         groups = _concatenate(level_numbers(one, settings.group_by, settings.groups) for one in clients)
         records = replace(records, groups=groups.astype(int))
     sizes, unscaled = [len(one.rows) for one in clients], (np.zeros(z.shape[1]), np.ones(z.shape[1]))
-    made = of_records(settings, records, *unscaled, names=feature_names(columns), sizes=sizes)
+    made = of_records(settings, records, *unscaled, sizes=sizes)
     persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
     return replace(
         made,
-        half_width=1 / scale_of(columns, -1.0).slope,
         ids=np.array(client_ids(clients, settings), dtype=str),
         person=number_persons(persons),
     )
