@@ -41,9 +41,11 @@ def local_updates(start: np.ndarray, X: np.ndarray, y: np.ndarray, steps: int, s
     X : (c, n, D) records; y : (c, n) labels 0 and 1
     """
     found = np.repeat(start[None].astype(X.dtype), len(X), axis=0)
-    for _ in range(steps):
-        rest = residuals((X @ found[:, :, None])[:, :, 0], y)
-        found = found - step * (rest[:, None, :] @ X)[:, 0, :] / X.shape[1]
+    # Labels are float64, and so is every number but the first margins: records are cast once, not in every product.
+    records = X.astype(float, copy=False)
+    for number in range(steps):
+        rest = residuals(((records if number else X) @ found[:, :, None])[:, :, 0], y)
+        found = found - step * (rest[:, None, :] @ records)[:, 0, :] / X.shape[1]
     return np.asarray(found - start, dtype=float)
 
 
