@@ -8,6 +8,7 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from threading import Lock
 from typing import NoReturn, Unpack
@@ -26,7 +27,7 @@ from ..privacy.mechanisms.random import RandomSource, SecureRandom, charge_to, s
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.payer import Payer, payer_of
 from ..privacy.statistics.clips import BallClip
-from ..privacy.statistics.whole import MOST_BITS, Whole, whole
+from ..privacy.statistics.whole import MOST_BITS, Whole, least_deviation, whole
 
 UNITS = ("row", "user")
 # Of a clip: within, squares of what is clipped are floats with all their digits.
@@ -143,8 +144,7 @@ class CertifiedFilter:
         self._ball = BallClip(Public(self.clip, because="a setting of the filter"))
         self._noise = IntegerGaussian(mu=self.mu)
         self.grid = self._ball.step(MOST_BITS)
-        (steps,) = self._noise.deviations(self._sum(np.zeros((1, 1)))).values()
-        self.sigma = steps * self.grid
+        self.sigma = least_deviation(self._squares, self.mu) * self.grid
         self._budget = Budget(*budget, unit=unit)
         self._lock, self._process = Lock(), os.getpid()
         self._memory = _MemoryAccount(self._budget, owner)
@@ -379,12 +379,17 @@ class CertifiedFilter:
             "own: give it an account on disk, account='ledger.jsonl', and no rng."
         )
 
+    @property
+    def _squares(self) -> Fraction:
+        """The largest squared move of the sum, in steps: of two clips, whatever the number of entries."""
+        return Fraction(4 * self._ball.squares(1, MOST_BITS))
+
     def _sum(self, rows: np.ndarray) -> Whole:
         """The sum of rows (n, D), each clipped and rounded by itself, in whole numbers."""
         clipped = self._ball.steps(rows, MOST_BITS)
         return whole(
             clipped.records.astype(np.int64).sum(axis=0),
-            4 * self._ball.squares(rows.shape[1], MOST_BITS),
+            self._squares,
             self.grid,
             "no contribution is longer than the clip, in integers: 2 clip",
             unit=self.unit,

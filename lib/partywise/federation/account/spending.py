@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -65,8 +65,7 @@ class Budget:
 
     def filter(self, holder: str = "") -> PrivacyFilter:
         """The filter of it, with nothing spent, for the records of one party."""
-        terms = asdict(self)
-        return PrivacyFilter(terms.pop("epsilon"), terms.pop("delta"), holder=holder, **terms)
+        return PrivacyFilter(**vars(self), holder=holder)
 
     def __str__(self) -> str:
         extra = "" if self.rows_per_user is None else f", rows_per_user = {self.rows_per_user}"

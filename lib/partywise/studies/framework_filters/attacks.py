@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from ...filters.layers.masks import EXAMPLES, LEVELS, MODULUS, RANGE, mask
 from ...filters.layers.statistics import LEVELS as NOISE
@@ -63,10 +64,11 @@ class UnknownPatient:
         """Update (m, D) of the hospital with each candidate in place of the unknown patient."""
         known = np.delete(np.arange(len(self.y)), self.place)
         A, b = self.rows[known], self.y[known]
-        found = np.repeat(self.at[None], len(self.labels), axis=0)
+        # All begin at one place, where what is known gives them one gradient.
+        found = self.at[None]
         for _ in range(steps):
-            own = residuals(np.einsum("ij,ij->i", found, self.others), self.labels)
-            found = found - step * (residuals(found @ A.T, b) @ A + own[:, None] * self.others) / len(self.y)
+            own = residuals(np.einsum("ij,ij->i", np.broadcast_to(found, self.others.shape), self.others), self.labels)
+            found = found - step * ((expit(found @ A.T) - b) @ A + own[:, None] * self.others) / len(self.y)
         return np.asarray(found - self.at)
 
 
