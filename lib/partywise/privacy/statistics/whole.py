@@ -207,6 +207,7 @@ def root_up(squares: Fraction, step: float = 1.0) -> float:
     return found
 
 
+@lru_cache(maxsize=1024)
 def least_deviation(squares: Fraction, mu: float, honest: Fraction = Fraction(1)) -> float:
     """The least double s with ``s^2 mu^2 honest >= squares``: the deviation of the noise, in steps.
 
