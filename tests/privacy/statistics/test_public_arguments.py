@@ -61,6 +61,9 @@ UNPROVED = {
         "seeded_times",
         "percentile",
         "parameters",
+        "local_floats",
+        "adaptive",
+        "extremes",
     )
 }
 # Set intersection discloses who takes part, as every alignment.

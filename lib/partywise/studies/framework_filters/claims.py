@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ...checks import Count, Positive, Range, Scalar
 from ...experiment.claims import Claim, ClaimSettings, Document, Mechanism
@@ -120,11 +120,12 @@ class Line:
 class LayerClaim(Claim):
     """A claim and the lines of the page that are of it.
 
-    zero_out : whether its epsilon is of an update that becomes 0, while in a run only another one takes its place
+    relation : ``replace_one``; ``zero_out``, where an update becomes 0 that only another one can replace in a run; or
+        ``leave``, where a client may
     """
 
     lines: tuple[Line, ...]
-    zero_out: bool = False
+    relation: Literal["replace_one", "zero_out", "leave"] = "replace_one"
 
 
 _LEAKS = "partywise.studies.framework_filters.leaks:"
@@ -174,10 +175,9 @@ _RECORDS = replace(
 _FIXED = replace(
     _LOCAL,
     name="fixed_clip",
-    title="fixed clip - T {rounds}",
+    title="fixed clip by zero-out - T {rounds}",
     control=True,
-    zero_out=True,
-    generate=Lazy(_LEAKS + "leaving_update"),
+    relation="zero_out",
     published=_form("model", "fixed_clip"),
     settings=RoundsSettings,
     # Epsilon of multiplier 1.
@@ -226,7 +226,7 @@ CLAIMS = (
     replace(
         _FIXED,
         name="fixed_weights",
-        title="fixed clip - weights up to {heaviest:.4g} - T {rounds}",
+        title="fixed clip by zero-out - weights up to {heaviest:.4g} - T {rounds}",
         control=False,
         settings=WeightsSettings,
     ),
@@ -304,7 +304,7 @@ CLAIMS = (
         document=PFL,
         title="Gaussian mechanism",
         control=True,
-        generate=Lazy(_LEAKS + "leaving_update"),
+        relation="leave",
         published=_form("sum", "cohort_sum"),
         lines=(Line(epsilon=1.0),),
     ),

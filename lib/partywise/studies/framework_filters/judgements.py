@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ...audits.exposure import Task, Verdict
+from ...audits.exposure import Task
 from ...audits.worlds import World
+from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ...privacy.ledger.ledger import Ledger
 from ...privacy.mechanisms.release import Release
 from ...randomness import stream
@@ -40,7 +41,7 @@ class Judgement(NamedTuple):
             return "not composed"
         if self.epsilon <= most:
             return "keeps"
-        if claim.zero_out and self.zero_out <= most:
+        if claim.relation == "zero_out" and self.zero_out <= most:
             return "zero-out only"
         return "refuted" if self.lower > most else "not proved"
 
@@ -56,27 +57,27 @@ def judge(claim: LayerClaim, line: Line, delta: float) -> Judgement:
         return stream(0, "judgement", claim.name, *names)
 
     data = claim.generate(settings, None, rng_for, Path())
-    x, other = data.x[0], data.x[1]
-    opposite, gone = (np.concatenate([factor * x[:1], x[1:]]) for factor in (-1, 0))
-    first, second, zero = (World(rows, data.y[0]) for rows in (x, opposite if claim.zero_out else other, gone))
-    pairs = (first, second), (first, zero)
+    gone = np.concatenate([np.zeros_like(data.x[0, :1]), data.x[0, 1:]])
+    first, other, zero = (World(rows, data.y[0]) for rows in (data.x[0], data.x[1], gone))
+    pairs = (first, other), (first, zero)
     exposure = claim.published.expose(
         Task(settings, line.epsilon or 1.0, delta, *pairs, ("client",), "client", rng_for)
     )
     payload, certified = exposure.payloads[0], math.inf
     if isinstance(payload, Release):
         certified = Ledger([payload.event]).total((), claim.unit, delta).epsilon_certified
-    held, zero_out = (pair.audit(rng_for("attack"), DRAWS, delta, CONFIDENCE) for pair in exposure.pairs)
-
-    def epsilon(verdict: Verdict, else_: float) -> float:
-        return else_ if verdict.exact is None else verdict.exact
-
-    return Judgement(
-        math.nan if line.epsilon is None else line.epsilon,
-        epsilon(held, certified),
-        epsilon(zero_out, math.inf if math.isinf(certified) else math.nan),
-        max(bound for bound in (0.0, held.lower, held.exact) if bound is not None),
-    )
+    worst, by_zero = (pair.audit(rng_for("attack"), DRAWS, delta, CONFIDENCE) for pair in exposure.pairs)
+    held = certified if worst.exact is None else worst.exact
+    if claim.relation != "replace_one":
+        # The worlds are as far apart as by zero-out; another update moves a Gaussian twice as far.
+        zero_out = held
+        held = float(gaussian_epsilon(2 * gdp_mu(held, delta), delta)) if claim.relation == "zero_out" else held
+    elif by_zero.exact is not None:
+        zero_out = by_zero.exact
+    else:
+        zero_out = math.inf if math.isinf(certified) else math.nan
+    lower = held if worst.exact is not None else max(worst.lower or 0.0, 0.0)
+    return Judgement(math.nan if line.epsilon is None else line.epsilon, held, zero_out, lower)
 
 
 def judgements(delta: float) -> list[Judgement]:

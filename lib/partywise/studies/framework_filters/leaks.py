@@ -135,18 +135,13 @@ def _several(
     scale: float,
     source: str,
     noise: float,
-    *,
-    clips: float = 2.0,
     **booked: Unpack[Terms],
 ) -> Exposure:
-    """Rounds that each release the first update times a scale: their sum over the root of T tells all that they do.
-
-    clips : by which an update may move
-    """
+    """Rounds that each release the first update times a scale: their sum over the root of T tells all that they do."""
     scale *= float(np.sqrt(task.settings.rounds))
 
     def statistic(world: World) -> Bounded:
-        return Bounded(scale * _first(world), certificate_of(clips * CLIP * scale, source))
+        return Bounded(scale * _first(world), certificate_of(2 * CLIP * scale, source))
 
     return gaussian_exposure(task, statistic, noise, {"noise_sd": noise}, **booked)
 
@@ -182,8 +177,9 @@ def fixed_clip(task: Task[LayerSettings]) -> Exposure:
     """A mean with noise z C / n, z that of the claim by zero-out over all rounds."""
     settings = task.settings
     noise = float(np.sqrt(settings.rounds)) / task.mu * CLIP / settings.n
-    scale, source = settings.heaviest / settings.n, "C times the largest weight, if an update becomes 0"
-    return _several(task, scale, source, noise, clips=1.0, epsilon_claimed=task.epsilon)
+    # Worlds are opposite updates; half of each is as far as an update that becomes 0.
+    scale, source = settings.heaviest / settings.n / 2, "C times the largest weight, by zero-out"
+    return _several(task, scale, source, noise, epsilon_claimed=task.epsilon)
 
 
 def fixed_optimiser(task: Task[LayerSettings]) -> Exposure:
@@ -200,11 +196,12 @@ def fixed_optimiser(task: Task[LayerSettings]) -> Exposure:
 
 
 def cohort_sum(task: Task[LayerSettings]) -> Exposure:
-    """A sum in which one user is or is not, with the analytic noise."""
+    """A sum in which one user is or is not, with the analytic noise: the first update becomes 0."""
     noise = pfl_sigma(task.epsilon, task.delta) * CLIP
 
     def statistic(world: World) -> Bounded:
-        return Bounded(_first(world), certificate_of(CLIP, "a user is added or removed"))
+        # Worlds are opposite updates; half of each is as far as a user who leaves.
+        return Bounded(_first(world) / 2, certificate_of(CLIP, "a user is added or removed"))
 
     return gaussian_exposure(task, statistic, noise, {"noise_sd": noise}, epsilon_claimed=task.epsilon)
 
@@ -223,7 +220,8 @@ def adaptive_clip(task: Task[LayerSettings]) -> Exposure:
 def sparse_vector(task: Task[LayerSettings]) -> Exposure:
     """Entries that exceed a noisy threshold: where one is sent, its index alone is attacked, whose law is known."""
     entries = task.settings.entries
-    values = np.append(task.worst[0].x[0, :1], np.full(entries - 1, task.worst[0].x[0, 1]))
+    first, others = np.clip(task.worst[0].x[0], -SVT_GAMMA, SVT_GAMMA)
+    values = np.append(first, np.full(entries - 1, others))
     statistic = Bounded(values[None], certificate_of(2 * SVT_GAMMA, "entries are clipped", norm="linf", records=1))
     release = SparseVector(task.epsilon)(statistic, task.noise(), owner=task.owner)
     one_sent = svt_counts(entries, epsilon=task.epsilon)[0] == 1
