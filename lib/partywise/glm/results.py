@@ -353,12 +353,8 @@ class Results(Estimator):
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
-            Records with the columns of the fit.
-        y : ndarray of shape (n,)
-            Their responses.
-        offset : ndarray of shape (n,), optional
-            Added to the linear predictor.
+        X, y, offset
+            As of `resid_response`.
 
         Returns
         -------
@@ -384,14 +380,8 @@ class Results(Estimator):
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
-            Records with the columns of the fit.
-        y : ndarray of shape (n,)
-            Their responses.
-        sample_weight : ndarray of shape (n,), optional
-            Prior weights.
-        offset : ndarray of shape (n,), optional
-            Added to the linear predictor.
+        X, y, sample_weight, offset
+            As of `score`.
 
         Returns
         -------
@@ -419,14 +409,8 @@ class Results(Estimator):
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
-            Records with the columns of the fit.
-        y : ndarray of shape (n,)
-            Their responses.
-        sample_weight : ndarray of shape (n,), optional
-            Prior weights.
-        offset : ndarray of shape (n,), optional
-            Added to the linear predictor.
+        X, y, sample_weight, offset
+            As of `score`.
 
         Returns
         -------
@@ -550,10 +534,8 @@ class Results(Estimator):
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
-            Records with the columns of the fit; a frame, where the fit has a formula.
-        offset : ndarray of shape (n,), optional
-            Added to the linear predictor.
+        X, offset
+            As of `linear_predictor`.
 
         Returns
         -------
