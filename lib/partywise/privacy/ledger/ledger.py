@@ -75,6 +75,8 @@ class Ledger:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._rows: list[Event] = []
         self._position: dict[str, int] = {}
+        # Names of the proved rows that others may rest on.
+        self._proved: set[str] = set()
         # How many rows the chain covers, and its end: the links between are made again where somebody asks for them.
         self._chained: tuple[int, str] = 0, GENESIS
         # The classes of so many rows.
@@ -150,8 +152,11 @@ class Ledger:
             return stored
         if event.mechanism == POST_PROCESSING:
             self._require_rows(event)
-        if event.certified and not all(self._is_proved(name) for name in event.data_dependent_parameters):
+        if event.certified and not self._proved.issuperset(event.data_dependent_parameters):
             event = event.without_proof
+        # Whoever names a release so would have what rests on any value in the clear count as proved.
+        if event.certified and event.release_id != UNPROVED:
+            self._proved.add(event.release_id)
         self._position[event.release_id] = len(self._rows)
         self._rows.append(event)
         return event
@@ -185,13 +190,6 @@ class Ledger:
                 f"{event.release_id!r} of {event.owner!r} is computed from {missing[0]!r}, which has no row in this "
                 "ledger: send the release first, or send the value as Clear(units=...)."
             )
-
-    def _is_proved(self, release_id: str) -> bool:
-        # Whoever names a release so would have what rests on any value in the clear count as proved.
-        if release_id == UNPROVED:
-            return False
-        position = self._position.get(release_id)
-        return position is not None and self._rows[position].certified
 
     def total(self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None) -> Total:
         """Cost of the releases for one view.

@@ -19,7 +19,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -181,31 +180,39 @@ def central_gradient(
     return (mechanism(bounded, rng, release_id=name, trust_model="central", knows=knows),)
 
 
-def server_coefficients(trail: np.ndarray, heard: Sequence[Sequence[AccountedValue]]) -> Public:
-    """The coefficients of the next step, made of the gradients of all steps before."""
-    return Public(trail[-1], because=AFTER, made_of=tuple(chain.from_iterable(heard)))
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """Coefficients (k + 1, p) after each step, and the gradients that they are made of."""
+
+    coefficients: np.ndarray
+    made_of: tuple[AccountedValue, ...] = ()
 
 
-def server_start(p: int) -> np.ndarray:
-    """Coefficients of 0, the only row of the trail (1, p)."""
-    return np.zeros((1, p))
+def server_coefficients(trail: Trail) -> Public:
+    """The coefficients of the next step."""
+    return Public(trail.coefficients[-1], because=AFTER, made_of=trail.made_of)
 
 
-def server_step(trail: np.ndarray, gradients: ArrayLike, plan: Plan) -> np.ndarray:
+def server_start(p: int) -> Trail:
+    """Coefficients of 0 alone."""
+    return Trail(np.zeros((1, p)))
+
+
+def server_step(trail: Trail, gradients: ArrayLike, parts: Sequence[AccountedValue], plan: Plan) -> Trail:
     """The trail with the coefficients of one more step, by the gradients of all clients or of the aggregation."""
-    found = np.asarray(gradients).reshape(-1, trail.shape[1])
-    moved = trail[-1] + plan.options.step * (plan.weights @ found)
-    return np.vstack([trail, project(moved, plan.options.c_beta)])
+    last, found = trail.coefficients[-1], np.asarray(gradients).reshape(-1, trail.coefficients.shape[1])
+    moved = project(last + plan.options.step * (plan.weights @ found), plan.options.c_beta)
+    return Trail(np.vstack([trail.coefficients, moved]), (*trail.made_of, *parts))
 
 
-def server_answer(trail: np.ndarray, plan: Plan) -> Estimate:
+def server_answer(trail: Trail, plan: Plan) -> Estimate:
     """Coefficients of the scaled covariates; the package gives no standard errors."""
     size = sum(plan.sizes) if plan.options.variant == "central" else plan.sizes[-1]
     return Estimate(
         plan.epsilon,
         len(plan.sizes),
-        coefficients=trail[-1] * plan.scale,
-        path=trail * plan.scale,
+        coefficients=trail.coefficients[-1] * plan.scale,
+        path=trail.coefficients * plan.scale,
         numbers={"steps": plan.steps, "noise_sd": plan.sd(size, 0.0), "times_sent": 0},
     )
 
@@ -221,7 +228,6 @@ def fit(run: Run) -> Estimate:
     plan = Plan(run.spec.options, facts, sizes, run.epsilon, run.spec.study.delta)
     central = plan.options.variant == "central"
     trail, at = run.at(SERVER, server_start, facts.covariates), np.zeros(facts.covariates)
-    heard: tuple[Sequence[AccountedValue], ...] = ()
     senders: tuple[Party | str, ...] = (AGGREGATOR,) if central else run.parties
     if central:
         run.charge(run.parties, *plan.announcements())
@@ -232,11 +238,10 @@ def fit(run: Run) -> Estimate:
     for step in range(plan.steps):
         name = f"gradient {step}"
         if step:
-            at = run.broadcast(SERVER, senders, f"coefficients {step}", server_coefficients, trail, heard)
+            at = run.broadcast(SERVER, senders, f"coefficients {step}", server_coefficients, trail)
         if central:
             gradients = sums_of_shares(run, kept, SERVER, (name,), central_gradient, at, plan, step, run.rng_for)
         else:
             gradients = run.gather(run.parties, SERVER, name, local_gradient, batches, at, plan, step, run.rng_for)
-        trail = run.at(SERVER, server_step, trail, gradients, plan)
-        heard = (*heard, run.received(SERVER, name))
+        trail = run.at(SERVER, server_step, trail, gradients, run.received(SERVER, name), plan)
     return run.at(SERVER, server_answer, trail, plan)
