@@ -289,7 +289,10 @@ def test_options_that_contradict_each_other_are_refused():
 
 @pytest.mark.parametrize(
     ("weibull", "words"),
-    [(Weibull(coefficients=()), "covariates is 0"), (Weibull(hazard_ratio=1.5), "groups is 2: scores are of one")],
+    [
+        (Weibull(coefficients=()), "covariates is 0"),
+        (Weibull(hazard_ratio=1.5), "groups is 2: protocol 'scores' is of one"),
+    ],
 )
 def test_no_covariates_and_several_groups_are_refused_before_anything_is_sent(weibull, words):
     run = run_of(scaled(weibull, 90, seed=1), ScoresOptions(), 3, 1.0)

@@ -56,15 +56,15 @@ class PublicFacts:
         """Edges (J + 1,) of the cells: those that are given, else of so many bins of equal width."""
         return np.asarray(self.edges, dtype=float) if self.edges else equal_edges(self.horizon, bins)
 
-    def require_covariates(self, what: str) -> None:
+    def require_covariates(self, protocol: str) -> None:
         """ValueError where there are none, of which a method fits the log hazard ratios, or more groups than one."""
         if self.covariates == 0:
             raise ValueError(
-                f"covariates is 0: {what} fit log hazard ratios of covariates; take protocol 'table' for curves."
+                f"covariates is 0: protocol {protocol!r} fits log hazard ratios of covariates; take 'table' for curves."
             )
         if self.groups > 1:
             raise ValueError(
-                f"groups is {self.groups}: {what} are of one group; make it a covariate, or take protocol 'table'."
+                f"groups is {self.groups}: protocol {protocol!r} is of one group; make it a covariate, or take 'table'."
             )
 
     def __post_init__(self) -> None:

@@ -44,7 +44,7 @@ Answer = tuple[Model, np.ndarray, np.ndarray | None]
 
 
 @dataclass(frozen=True)
-class Method(Generic[State]):
+class NoisyRounds(Generic[State]):
     """What the server makes of noisy sums: all of it post-processing.
 
     name : of the sums; terms : makes `Terms` of public facts, records, mu and the factor of the noise
@@ -66,7 +66,7 @@ def local_sums(client: Party, sent: np.ndarray, terms: Terms) -> Whole:
 
 
 def server_model(
-    method: Method[State], kept: State, found: Baseline, terms: Terms, released: tuple[ReleasedSum, ...]
+    method: NoisyRounds[State], kept: State, found: Baseline, terms: Terms, released: tuple[ReleasedSum, ...]
 ) -> Public:
     """Log hazards, then coefficients, for the clients."""
     model = method.model(kept, found, terms)
@@ -74,13 +74,13 @@ def server_model(
     return Public(np.concatenate([model.log_hazards, model.coefficients]), because=AFTER, made_of=made_of)
 
 
-def server_update(method: Method[State], kept: State, noisy: ReleasedSum, found: Baseline, terms: Terms) -> State:
+def server_update(method: NoisyRounds[State], kept: State, noisy: ReleasedSum, found: Baseline, terms: Terms) -> State:
     """What the server keeps after one more round."""
     return method.update(kept, noisy.value, found, terms)
 
 
 def server_answer(
-    method: Method[State], kept: State, found: Baseline, table: Table, terms: Terms, epsilon: float, clients: int
+    method: NoisyRounds[State], kept: State, found: Baseline, table: Table, terms: Terms, epsilon: float, clients: int
 ) -> Estimate:
     """Coefficients, where the released events stand out of their noise; the table's curve."""
     estimate, known = server_estimate(table, epsilon, clients), estimable(table)
@@ -96,7 +96,7 @@ def server_answer(
     )
 
 
-def fit_rounds(run: Run, method: Method[State]) -> Estimate:
+def fit_rounds(run: Run, method: NoisyRounds[State]) -> Estimate:
     """The table, then T rounds."""
     facts: PublicFacts = run.spec.public
     facts.require_covariates(method.name)

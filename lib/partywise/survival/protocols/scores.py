@@ -15,7 +15,7 @@ from ...federation.run import Run
 from ..certified.scores import Baseline, Fit, Model, Terms, start, update
 from ..model import Estimate
 from ..options import ScoresOptions
-from .rounds import Answer, Method, fit_rounds
+from .rounds import Answer, NoisyRounds, fit_rounds
 
 # After each round, from no effects on.
 Fits = tuple[Fit, ...]
@@ -26,17 +26,17 @@ def server_start(found: Baseline, terms: Terms) -> Fits:
     return (start(found, terms),)
 
 
-def server_last(fits: Fits, found: Baseline, terms: Terms) -> Model:
+def server_model(fits: Fits, found: Baseline, terms: Terms) -> Model:
     """The model of the last round."""
     return fits[-1].model
 
 
-def server_next(fits: Fits, sums: np.ndarray, found: Baseline, terms: Terms) -> Fits:
+def server_fits(fits: Fits, sums: np.ndarray, found: Baseline, terms: Terms) -> Fits:
     """The fits with one more."""
     return (*fits, update(fits[-1], sums, found, terms))
 
 
-def server_end(fits: Fits, found: Baseline, terms: Terms) -> Answer:
+def server_answer(fits: Fits, found: Baseline, terms: Terms) -> Answer:
     """The last model, with its covariance over records and noise."""
     return fits[-1].model, np.stack([one.model.coefficients for one in fits]), fits[-1].covariance
 
@@ -52,4 +52,4 @@ def fit(run: Run) -> Estimate:
         curvature=options.curvature,
         stop=options.stop,
     )
-    return fit_rounds(run, Method("scores", terms, server_start, server_last, server_next, server_end))
+    return fit_rounds(run, NoisyRounds("scores", terms, server_start, server_model, server_fits, server_answer))

@@ -16,7 +16,7 @@ from ...certified.gradient import ascend, average, model_at, public_rate
 from ...certified.scores import Baseline, Model, Terms
 from ...model import Estimate
 from ...options import GradientOptions
-from ..rounds import Answer, Method, fit_rounds
+from ..rounds import Answer, NoisyRounds, fit_rounds
 
 
 def server_start(found: Baseline, terms: Terms) -> np.ndarray:
@@ -24,12 +24,12 @@ def server_start(found: Baseline, terms: Terms) -> np.ndarray:
     return np.zeros((1, 1 + terms.covariates))
 
 
-def server_last(trail: np.ndarray, found: Baseline, terms: Terms) -> Model:
+def server_model(trail: np.ndarray, found: Baseline, terms: Terms) -> Model:
     """The model after the last step."""
     return model_at(trail[-1], found, terms)
 
 
-def server_next(
+def server_trail(
     trail: np.ndarray, sums: np.ndarray, found: Baseline, terms: Terms, *, options: GradientOptions
 ) -> np.ndarray:
     """The trail with one more step."""
@@ -37,7 +37,7 @@ def server_next(
     return ascend(trail, sums, rate, options.momentum, found, terms.radius)
 
 
-def server_end(trail: np.ndarray, found: Baseline, terms: Terms) -> Answer:
+def server_answer(trail: np.ndarray, found: Baseline, terms: Terms) -> Answer:
     """Mean coefficients, without a covariance."""
     return model_at(average(trail), found, terms), trail[:, 1:], None
 
@@ -47,5 +47,5 @@ def fit(run: Run) -> Estimate:
     options: GradientOptions = run.spec.options
     shares = (options.table_share, *((1 - options.table_share) / options.steps,) * options.steps)
     terms = partial(Terms, shares=shares, bins=options.bins, merge_count=1, curvature=0.0, stop=options.stop)
-    update = partial(server_next, options=options)
-    return fit_rounds(run, Method("gradient", terms, server_start, server_last, update, server_end))
+    update = partial(server_trail, options=options)
+    return fit_rounds(run, NoisyRounds("gradient", terms, server_start, server_model, update, server_answer))
