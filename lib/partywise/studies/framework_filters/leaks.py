@@ -15,7 +15,14 @@ import numpy as np
 from ...audits.exposure import Exposure, Task, Verdict, unproved_release
 from ...audits.pairs import GaussianPair, clear_exposure, gaussian_exposure
 from ...audits.worlds import AuditData, World
-from ...filters.guarantees import adaptive_epsilon, fixed_optimiser_mu, svt_index_epsilon, unreachable
+from ...filters.guarantees import (
+    adaptive_epsilon,
+    biomed_central_mu,
+    biomed_local_epsilon,
+    fixed_optimiser_mu,
+    svt_index_epsilon,
+    unreachable,
+)
 from ...filters.layers.flower import local_sd, optimiser_step
 from ...filters.layers.masks import EXAMPLES, MODULUS, quantise
 from ...filters.layers.nvflare import svt_counts
@@ -24,7 +31,6 @@ from ...filters.layers.statistics import LEVELS
 from ...filters.options import FedavgOptions
 from ...filters.protocols.fedavg import certificate_of
 from ...filters.training import SVT_GAMMA, SparseVector, clip_rows, plain_rows
-from ...privacy.accounting.compose import cost
 from ...privacy.audit.pairs import clopper_pearson
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.integer import IntegerGaussian
@@ -305,8 +311,9 @@ def parameters_with_noise(task: Task[LayerSettings]) -> Exposure:
 def noise_of_small_steps(task: Task[TrainingSettings]) -> Exposure:
     """The same after steps down a convex loss, whose records stand in every batch: here linear, which moves most."""
     settings = task.settings
-    scale = settings.step * settings.steps / settings.batch
-    return _several(task, scale, "2 C in every step", settings.multiplier * CLIP)
+    noise = settings.multiplier * CLIP
+    mu = biomed_central_mu(settings.step, settings.steps, settings.batch, settings.multiplier)
+    return _several(task, mu * noise / (2 * CLIP), "2 C in every step", noise)
 
 
 def record_noise(task: Task[TrainingSettings]) -> Exposure:
@@ -320,8 +327,8 @@ def record_noise(task: Task[TrainingSettings]) -> Exposure:
     release = Gaussian(sigma=noise)(Bounded(taken * _first(task.worst[0]), certificate), task.noise(), owner=task.owner)
 
     def pair_of(one: World, other: World) -> ComputedPair:
-        mu = float(np.linalg.norm(_first(one) - _first(other))) / noise
-        return ComputedPair(cost(mu=mu, rate=rate, count=steps).epsilon(task.delta))
+        moved = float(np.linalg.norm(_first(one) - _first(other)))
+        return ComputedPair(biomed_local_epsilon(noise / moved, settings.batch, settings.n, steps, task.delta))
 
     return Exposure({0: release}, task.pairs(pair_of))
 

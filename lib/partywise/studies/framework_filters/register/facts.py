@@ -6,18 +6,10 @@ import math
 
 import numpy as np
 
-from ....filters.guarantees import (
-    Relation,
-    adaptive_epsilon,
-    epsilon_of,
-    fixed_mu,
-    fixed_optimiser_mu,
-    local_mu,
-    unreachable,
-)
+from ....checks import Scalar
+from ....filters.guarantees import epsilon_of, unreachable
 from ....filters.layers.flower import FIRST_CLIP, adaptive_clipping, local_sd
 from ....filters.layers.nvflare import percentile, svt, svt_counts
-from ....filters.layers.pfl import pfl_sigma
 from ....filters.layers.statistics import min_count, noisy_maximum
 from ....filters.protocols.statistics import most_bins
 from ....privacy.accountants.renyi import RDP
@@ -25,25 +17,22 @@ from ....privacy.accounting.calibration import gdp_mu
 from ....privacy.accounting.compose import cost
 from ....randomness import stream
 from ..attacks import jobs_to_one
+from ..claims import CLAIMS, Line
+from ..judgements import judge
 
 ROOT_SEED = 20240601
-# Examples of four hospitals.
-WEIGHTS = (304.0, 260.0, 46.0, 130.0)
-DELTA, CLIENTS, ENTRIES = 1e-5, 100, 14
+DELTA, CLIENTS = 1e-5, 100
 # Jobs in which a largest value is asked for again, draws that show what floats give away, entries of a filtered update.
 JOBS, DRAWS, WEIGHT_COUNT = 1000, 100_000, 20_000
 
 
-def local_epsilon(
-    sensitivity: float,
-    epsilon: float,
-    delta: float = DELTA,
-    bound: float = 1.0,
-    rounds: int = 1,
-    relation: Relation = "replace_one",
+def epsilon_held(
+    claim: str, epsilon: float, delta: float = DELTA, relation: str = "replace_one", **settings: Scalar
 ) -> float:
-    """Epsilon that local noise of S and epsilon holds for updates of norm ``bound``, over rounds with fresh noise."""
-    return epsilon_of(local_mu(bound, sensitivity, epsilon, delta, relation), delta, rounds)
+    """Epsilon that holds of a claim of the audit where this one is said, by replacement or by ``zero_out``."""
+    (found,) = (one for one in CLAIMS if one.name == claim)
+    judgement = judge(found, Line(settings, epsilon), delta)
+    return judgement.zero_out if relation == "zero_out" else judgement.epsilon
 
 
 def reported_epsilon(rounds: int) -> float:
@@ -51,21 +40,14 @@ def reported_epsilon(rounds: int) -> float:
     return RDP(cost(mu=1.0, count=rounds)).epsilon(DELTA)
 
 
-def fixed_epsilon(rounds: int, relation: Relation) -> float:
+def fixed_epsilon(rounds: int, relation: str) -> float:
     """Epsilon of a fixed clip at multiplier 1 and equal weights."""
-    return epsilon_of(fixed_mu(1.0, relation), DELTA, rounds)
+    return epsilon_held("fixed_clip", epsilon_of(1.0, DELTA, rounds), relation=relation, rounds=rounds)
 
 
-def held_multiplier(use: str) -> float:
-    """1 / mu by zero-out of one round at multiplier 1.
-
-    use : fixed clip with weights by ``examples`` or around ``FedAdam``, or ``adaptive`` clip
-    """
-    if use == "examples":
-        return 1 / fixed_mu(1.0, "zero_out", WEIGHTS)
-    if use == "FedAdam":
-        return 1 / fixed_optimiser_mu(use, 10, 0.01, 1.0, ENTRIES)
-    return 1 / float(gdp_mu(adaptive_epsilon(1.0, CLIENTS, DELTA, moved=1.0), DELTA))
+def held_multiplier(claim: str) -> float:
+    """1 / mu by zero-out of one round at multiplier 1."""
+    return 1 / float(gdp_mu(epsilon_held(claim, epsilon_of(1.0, DELTA), relation="zero_out", rounds=1), DELTA))
 
 
 def clipped_share(rounds: int) -> float:
@@ -116,8 +98,3 @@ def maximum_share() -> float:
     rng = stream(ROOT_SEED, "extremes")
     jobs = [jobs_to_one(np.array([noisy_maximum(value, rng) for _ in range(JOBS)])) for value in range(40, 90)]
     return float(np.isfinite(jobs).mean())
-
-
-def cohort_epsilon(epsilon: float) -> float:
-    """Epsilon of the noise that is calibrated for a user added or removed."""
-    return epsilon_of(1 / pfl_sigma(epsilon, DELTA), DELTA)
