@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from error_rates import accepts_distribution
+from layer_noise import MOVES, fixed_mu, local_mu
 from partywise.filters import guarantees
-from partywise.filters.guarantees import MOVES, epsilon_of, fixed_mu, local_mu
+from partywise.filters.guarantees import epsilon_of
 from partywise.filters.layers import nvflare
 from partywise.filters.layers.flower import local_sd
 from partywise.filters.layers.pfl import pfl_sigma

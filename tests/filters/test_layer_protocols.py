@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import partywise as pw
-from partywise.filters.guarantees import epsilon_of, fixed_mu, local_mu, svt_bound
+from layer_noise import fixed_mu, local_mu
+from partywise.filters.guarantees import epsilon_of, svt_bound
 from partywise.filters.layers.nvflare import percentile
 from partywise.filters.model import PublicFacts
 from partywise.filters.options import FedavgOptions

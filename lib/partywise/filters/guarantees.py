@@ -9,20 +9,15 @@ noise that the server adds. Every formula is of exact arithmetic: `unreachable` 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
 from ..privacy.accounting.calibration import gaussian_delta
 from ..privacy.accounting.compose import cost
 from ..privacy.accounting.roots import bisect
-from .layers.flower import RATE, TARGET, adaptive_noise, local_sd, optimiser_step
+from .layers.flower import RATE, TARGET, adaptive_noise, optimiser_step
 from .layers.nvflare import svt_counts
 
-Relation = Literal["replace_one", "zero_out"]
-# By how many clips an update moves.
-MOVES = {"replace_one": 2.0, "zero_out": 1.0}
 # Masks of secure aggregation in ``flwr`` 1.42.0 come from seeds of as many bits, whatever the key has.
 MASK_BITS = 32
 # Points of the quadratures: over the noisy share, to 12 standard deviations, and over quantiles of the threshold.
@@ -32,25 +27,6 @@ SHARES, QUANTILES = 4001, 400_000
 def epsilon_of(mu: float, delta: float, rounds: int = 1) -> float:
     """Epsilon of ``rounds`` releases of a mu-Gaussian pair each: that of one pair of mu sqrt(rounds)."""
     return cost(mu=mu, count=rounds).epsilon(delta)
-
-
-def local_mu(
-    bound: float, sensitivity: float, epsilon: float, delta: float, relation: Relation = "replace_one"
-) -> float:
-    """mu = 2 C / sd (C by zero-out) of one round of `local_dp`, sd = S sqrt(2 ln(1.25 / delta)) / epsilon.
-
-    ``flwr`` 1.42.0, ``flwr/clientapp/mod/localdp_mod.py:143``: S is set apart from C; rounds are not composed.
-    """
-    return MOVES[relation] * bound / local_sd(sensitivity, epsilon, delta)
-
-
-def fixed_mu(multiplier: float, relation: Relation = "replace_one", weights: Sequence[float] = (1.0,)) -> float:
-    """mu = 2 n max(w) / z (half by zero-out) of one round of `fixed_clipping`: the noise z C / n forgets the weights.
-
-    ``weights`` in any unit, w_i being their shares; n max(w) = 1 where they are equal. ``flwr`` 1.42.0,
-    ``flwr/serverapp/strategy/dp_fixed_clipping.py:216-248``.
-    """
-    return MOVES[relation] * len(weights) * max(weights) / sum(weights) / multiplier
 
 
 def fixed_optimiser_mu(optimiser: str, clients: int, bound: float, multiplier: float, entries: int) -> float:
