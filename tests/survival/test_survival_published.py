@@ -122,6 +122,7 @@ def test_what_is_certified_is_the_target_with_the_proved_bound_and_far_above_as_
     assert kept.total().epsilon_certified == pytest.approx(3.0, rel=1e-3)
     printed = fit(noisy_gradient.fit, records, NoisyGradientOptions(variant=variant, steps=8), 1, 3.0)
     assert printed.total().epsilon_certified > 50 and printed.estimate.epsilon_claimed == 3.0
+    assert kept.bytes_of("gradient") == printed.bytes_of("gradient") == [8 * 6] * 8
 
 
 def test_without_noise_the_steps_go_to_the_pooled_fit(records):
@@ -247,7 +248,7 @@ def test_own_seeds_are_certified_and_the_fixed_one_is_not(records):
     )
     z = propensity.noise_multiplier(propensity.Training(), 100, 1.0, 1e-5)
     for done, steps in ((made, 40), (every, 1000)):
-        assert done.estimate.numbers["steps"] == steps
+        assert done.estimate.numbers["steps"] == steps and done.bytes_of("model") == [8 * 6] * 3 * 10
         assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(2 * math.sqrt(steps) / z, 1e-5))
     fixed = fit(dp_propensity.fit, records, DpPropensityOptions(), 3, 1.0)
     assert math.isinf(fixed.total().epsilon_certified) and fixed.estimate.epsilon_claimed == 1.0

@@ -261,12 +261,13 @@ def test_a_client_with_another_number_of_records_than_is_public_stops_the_run(mo
         table.fit(run)
 
 
-def test_bytes_are_those_of_the_cells_and_of_the_scores(moderate):
-    for noise in ("shared", "local"):
+def test_bytes_are_those_of_keys_cells_and_scores(moderate):
+    """A key is 2,048 bytes with signature and certificate; the server sends all three to each client."""
+    for noise, keys in (("shared", [2048] * 3 + [3 * 2048] * 3), ("local", [])):
         done = fit(table.fit, moderate, TableOptions(noise=noise, bins=10), 3, 1.0)
-        assert done.bytes_of("cells") == [8 * 21] * 3
+        assert done.bytes_of("cells") == [8 * 21] * 3 and done.bytes_of("public key") == keys
         done = fit(scores.fit, moderate, ScoresOptions(noise=noise), 3, 1.0)
-        assert done.bytes_of("cells") == [8 * 49] * 3
+        assert done.bytes_of("cells") == [8 * 49] * 3 and done.bytes_of("public key") == keys
         assert done.bytes_of("model") == [8 * (8 + P)] * 9 and done.bytes_of("scores") == [8 * 35] * 9
 
 

@@ -3,10 +3,11 @@
 Public, fixed before data are seen: horizon, bins, centre and half width of every covariate, radius, sizes n_k, the
 number of rounds and what each of them may cost.
 
-Message          from, to            payload
-cells            clients, server     as of `table`
-model, by round  server, clients     `Public`, made of the releases so far: log hazards (B) and coefficients (p)
-sums, by round   clients, server     sums at the model: residual, residual covariates, and for scores the curvature
+Message           from, to            payload
+cells             clients, server     as of `table`
+model, by round   server, clients     `Public`, made of the releases so far: log hazards (B) and coefficients (p)
+scores, by round  clients, server     sums at the model (``gradient`` of a gradient): residual, residual covariates,
+                                      and for scores the curvature
 """
 
 from __future__ import annotations
