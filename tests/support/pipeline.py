@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import warm_snakemake
+import warm_python
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "scripts", "lib", "profiles", "envs", "requirements.lock")
@@ -63,14 +62,15 @@ def environment() -> dict[str, str]:
 
 def snakemake(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Plain Snakemake in a folder."""
-    code, out, err = warm_snakemake.run(folder, words, environment(), timeout=300)
+    code, out, err = warm_python.run(folder, ["-m", "snakemake", *words], environment(), timeout=300)
     return subprocess.CompletedProcess(["snakemake", *words], code, out, err)
 
 
 def launch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The verb behind ``./run`` in a folder."""
-    command = [sys.executable, "workflow/launch.py", *words]
-    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300)
+    command = ["workflow/launch.py", *words]
+    code, out, err = warm_python.run(folder, command, environment(), timeout=300)
+    return subprocess.CompletedProcess(command, code, out, err)
 
 
 @dataclass(frozen=True)
