@@ -11,6 +11,16 @@ from partywise.federation.folds import Fold, Spec
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import addresses_of
+from partywise.survival.exact import (
+    CoxFit,
+    EventTable,
+    Likelihood,
+    bins_of,
+    exposure_sums,
+    kaplan_meier,
+    maximise,
+    partial_likelihood,
+)
 from partywise.survival.model import Estimate, PublicFacts
 from partywise.survival.models import Weibull
 from partywise.survival.records import Records, pool, scale
@@ -99,4 +109,29 @@ def fit(program: Any, records: Records, options: Any, *given: Any, **named: Any)
     return Done(simulate(program, run), run)
 
 
-__all__ = ["Constants", "Done", "clients_of", "fit", "pool", "run_of", "scaled"]
+def greenwood(table: EventTable) -> np.ndarray:
+    """Variances (U,) of the Kaplan-Meier curve by Greenwood's formula; 0 once all have had the event."""
+    left = table.at_risk - table.events
+    sums = np.cumsum(np.divide(table.events, table.at_risk * left, out=np.zeros(len(left)), where=left > 0))
+    return kaplan_meier(table).values ** 2 * sums
+
+
+def piecewise_exponential(records: Records, edges: np.ndarray) -> tuple[CoxFit, np.ndarray]:
+    """Cox's model with a hazard that is constant within bins (Friedman 1982): the fit, and log hazards (B,).
+
+    Records are followed to the last edge. A bin without events has the log hazard -inf.
+    """
+    seen = records.until(float(edges[-1]))
+    events = np.bincount(bins_of(seen.times[seen.events], edges), minlength=len(edges) - 1)
+    total = seen.covariates[seen.events].sum(axis=0)
+
+    def likelihood(coefficients: np.ndarray) -> Likelihood:
+        return partial_likelihood(coefficients, events, total, exposure_sums(seen, edges, coefficients))
+
+    fit = maximise(likelihood, seen.covariates.shape[1])
+    exposure = exposure_sums(seen, edges, fit.coefficients).zeroth
+    with np.errstate(divide="ignore"):
+        return fit, np.log(events) - np.log(exposure)
+
+
+__all__ = ["Constants", "Done", "clients_of", "fit", "greenwood", "piecewise_exponential", "pool", "run_of", "scaled"]

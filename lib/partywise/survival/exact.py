@@ -100,13 +100,6 @@ def nelson_aalen(table: EventTable) -> StepCurve:
     return StepCurve(table.times, np.cumsum(_hazards(table)), 0.0)
 
 
-def greenwood(table: EventTable) -> np.ndarray:
-    """Variances (U,) of the Kaplan-Meier curve by Greenwood's formula; 0 once all have had the event."""
-    left = table.at_risk - table.events
-    sums = np.cumsum(np.divide(table.events, table.at_risk * left, out=np.zeros(len(left)), where=left > 0))
-    return kaplan_meier(table).values ** 2 * sums
-
-
 @dataclass(frozen=True)
 class RankTest:
     """A log-rank test: observed minus expected events of group 1, its variance, and the two-sided p-value."""
@@ -144,10 +137,6 @@ class WeightedSums:
     zeroth: np.ndarray
     first: np.ndarray
     second: np.ndarray
-
-    def __add__(self, other: WeightedSums) -> WeightedSums:
-        """The sums of two clients."""
-        return WeightedSums(self.zeroth + other.zeroth, self.first + other.first, self.second + other.second)
 
 
 def _powers(records: Records, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -301,21 +290,3 @@ def cox(records: Records, ties: Ties = "efron") -> CoxFit:
         return partial_likelihood(coefficients, events, total, risk_sums(records, times, coefficients), tied)
 
     return maximise(likelihood, records.covariates.shape[1])
-
-
-def piecewise_exponential(records: Records, edges: np.ndarray) -> tuple[CoxFit, np.ndarray]:
-    """Cox's model with a hazard that is constant within bins (Friedman 1982): the fit, and log hazards (B,).
-
-    Records are followed to the last edge. A bin without events has the log hazard -inf.
-    """
-    seen = records.until(float(edges[-1]))
-    events = np.bincount(bins_of(seen.times[seen.events], edges), minlength=len(edges) - 1)
-    total = seen.covariates[seen.events].sum(axis=0)
-
-    def likelihood(coefficients: np.ndarray) -> Likelihood:
-        return partial_likelihood(coefficients, events, total, exposure_sums(seen, edges, coefficients))
-
-    fit = maximise(likelihood, seen.covariates.shape[1])
-    exposure = exposure_sums(seen, edges, fit.coefficients).zeroth
-    with np.errstate(divide="ignore"):
-        return fit, np.log(events) - np.log(exposure)
