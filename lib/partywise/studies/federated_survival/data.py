@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -81,14 +82,11 @@ class SurvivalData:
         except ValueError:
             return None
 
-    def n_protected(self, sizes: tuple[int, ...], unit: str, rows_per_user: int | None, *, together: bool) -> int:
-        """How many records, or persons, are at all clients together, or at the largest."""
-        numbers = list(sizes)
-        if unit == "user" and len(self.person):
-            numbers = [len(np.unique(part)) for part in np.split(self.person, np.cumsum(sizes)[:-1])]
-        elif unit == "user":
-            numbers = [-(-size // (rows_per_user or 1)) for size in sizes]
-        return sum(numbers) if together else max(numbers)
+    def n_persons(self, sizes: Sequence[int], rows_per_user: int | None) -> list[int]:
+        """Persons at clients of such sizes; at least so many where it is not known whose records are whose."""
+        if len(self.person):
+            return [len(np.unique(part)) for part in np.split(self.person, np.cumsum(sizes)[:-1])]
+        return [-(-size // (rows_per_user or 1)) for size in sizes]
 
     def public(self) -> PublicFacts:
         """The part of the data set that is public."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,10 +34,9 @@ def metrics(
     found = estimate_measures(estimate, train, spec) | _curve_errors(estimate, data) | _covered_curves(estimate, data)
     if estimate.coefficients is not None:
         found |= _coefficient_errors(estimate.coefficients, estimate, data)
-    sizes = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
-    bound = getattr(spec.settings, "rows_per_user", None)
-    protected = data.n_protected(sizes, spec.study.unit, bound, together=_noise_together(spec))
-    found |= SurvivalMeasures(n_protected=protected)
+    if spec.study.unit == "user":
+        persons = data.n_persons(_sizes(estimate, spec), getattr(spec.settings, "rows_per_user", None))
+        found |= SurvivalMeasures(n_protected=_n_protected(persons, spec))
     found |= SurvivalMeasures(records_read=_records_read(estimate.clients, data, spec.options))
     if estimate.propensity is not None:
         X, treated = propensity_table(data.covariates, spec.options.treatment)  # type: ignore[attr-defined]
@@ -54,8 +54,7 @@ def estimate_measures(
     """What follows from the estimate and public facts, without a record: how many persons there are is not public."""
     found = SurvivalMeasures.of(estimate.numbers)
     if spec.study.unit != "user":
-        sizes = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
-        found |= SurvivalMeasures(n_protected=sum(sizes) if _noise_together(spec) else max(sizes))
+        found |= SurvivalMeasures(n_protected=_n_protected(_sizes(estimate, spec), spec))
     if estimate.log_rank is not None:
         test = estimate.log_rank
         p_value = test.p_value
@@ -66,9 +65,15 @@ def estimate_measures(
     return found | SurvivalMeasures(half_width=float(np.mean(widths)) if widths else None)
 
 
-def _noise_together(spec: MethodSpec[object, Spec, object]) -> bool:
-    """Whether one noise covers the records of all clients, where else each client has its own."""
-    return getattr(spec.options, "noise", "shared") != "local"
+def _sizes(estimate: Estimate, spec: MethodSpec[object, Spec, object]) -> Sequence[int]:
+    """Records of each client."""
+    found: tuple[int, ...] = spec.public.sizes(estimate.clients)  # type: ignore[attr-defined]
+    return found
+
+
+def _n_protected(numbers: Sequence[int], spec: MethodSpec[object, Spec, object]) -> int:
+    """How many one noise covers: those of all clients, or of the largest where each client has its own."""
+    return max(numbers) if getattr(spec.options, "noise", "shared") == "local" else sum(numbers)
 
 
 def _curve_errors(estimate: Estimate, data: SurvivalData) -> SurvivalMeasures:
