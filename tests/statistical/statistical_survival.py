@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import time
 
 import numpy as np
 import pytest
@@ -384,3 +385,14 @@ def test_12_the_log_rank_test_holds_its_level_because_it_counts_the_noise(n, bin
         (f"n {n}, rejected", 0.035, float(np.mean(rejected[True])), 0.065),
         (f"n {n}, rejected without the noise's variance", without, float(np.mean(rejected[False])), 1),
     )
+
+
+@pytest.mark.parametrize("noise", ["central", "shared", "local"])
+def test_20_a_fit_of_scores_takes_30_milliseconds_at_most(noise):
+    """n = 3000, p = 6, three clients in one process: the least CPU time of 20 fits."""
+    times = []
+    for seed in range(21):
+        begun = time.process_time()
+        fit(scores.fit, moderate(0), ScoresOptions(noise=noise), 3, 2.0, seed)
+        times.append(time.process_time() - begun)
+    require((f"{noise}, milliseconds", 0, 1e3 * min(times[1:]), 30))
