@@ -9,7 +9,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from framework_layers import one_order
 from partywise.filters.layers import flower, masks, nvflare, pfl, statistics
 
 LAYERS: dict[str, Callable[..., Any]] = {
@@ -75,8 +74,7 @@ def min_max(rng: random.Random, values: list[float]) -> Any:
 def outputs(layer: str, seed: int, inputs: dict[str, Any]) -> Any:
     """What the restated layer makes of inputs, with a generator of the kind that the source has globally."""
     rng = random.Random(seed) if layer == "min_max" else np.random.RandomState(seed)
-    with one_order():
-        return LAYERS[layer](rng, **inputs) if layer != "local_dp" else flower.local_dp(**inputs, rng=rng)
+    return LAYERS[layer](rng, **inputs) if layer != "local_dp" else flower.local_dp(**inputs, rng=rng)
 
 
 def differences(found: Any, expected: Any, where: str = "") -> list[str]:
