@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from ...filters.layers.masks import EXAMPLES, LEVELS, MODULUS, RANGE, mask
 from ...filters.layers.statistics import LEVELS as NOISE
@@ -68,7 +67,7 @@ class UnknownPatient:
         found = self.at[None]
         for _ in range(steps):
             own = residuals(np.einsum("ij,ij->i", np.broadcast_to(found, self.others.shape), self.others), self.labels)
-            found = found - step * ((expit(found @ A.T) - b) @ A + own[:, None] * self.others) / len(self.y)
+            found = found - step * (residuals(found @ A.T, b) @ A + own[:, None] * self.others) / len(self.y)
         return np.asarray(found - self.at)
 
 
