@@ -28,7 +28,8 @@ def read_configuration(path: Path) -> dict[str, object]:
     """The content of a configuration file, studies in files of their own included."""
     config = read_file(path)
     if isinstance(studies := config.get("studies"), Mapping):
-        config["studies"] = {name: _whole(name, block, _Files([path]))[0] for name, block in studies.items()}
+        files = _Files([path])
+        config["studies"] = {name: _whole(name, block, files)[0] for name, block in studies.items()}
     return config
 
 

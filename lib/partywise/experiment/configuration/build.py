@@ -7,6 +7,7 @@ import re
 import types
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ...errors import ConfigError
@@ -35,7 +36,7 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     numbers are taken where a float is wanted, nothing else is converted.
     """
     block = as_block(mapping, where)
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
     refuse_unknown(block, known, where)
     for outer, holder in block.items():
@@ -56,6 +57,12 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     except ValueError as error:
         own = re.split(r"[ .[]", str(error), maxsplit=1)[0] in known
         raise ConfigError(_path(where, str(error)) if own or not where else f"{where}: {error}") from None
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    """Types of the fields of a dataclass: a plan asks for those of a few classes a thousand times."""
+    return get_type_hints(cls)
 
 
 def _path(where: str, name: str) -> str:
