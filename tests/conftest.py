@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Generator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,11 +72,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     assert all((ROOT / name).exists() for name in LONGEST), [n for n in LONGEST if not (ROOT / n).exists()]
     rank = {name: number for number, name in enumerate(LONGEST)}
 
-    def place(item: pytest.Item) -> int:
-        path = item.path.relative_to(ROOT)
+    @cache
+    def place(file: Path) -> int:
+        path = file.relative_to(ROOT)
         return min(rank.get(one.as_posix(), len(LONGEST)) for one in (path, *path.parents))
 
-    items.sort(key=place)
+    items.sort(key=lambda item: place(item.path))
 
 
 def pytest_collection_finish() -> None:
