@@ -36,7 +36,8 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     numbers are taken where a float is wanted, nothing else is converted.
     """
     block = as_block(mapping, where)
-    hints = _hints(cls)
+    kind: type = cls
+    hints = _hints(kind)
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
     refuse_unknown(block, known, where)
     for outer, holder in block.items():
