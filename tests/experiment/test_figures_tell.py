@@ -34,6 +34,7 @@ CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
         1e-4: "sensitivity that FLIP's defaults have, whatever a method of the run has",
         0.1: "epsilon that the sparse vector has by default",
     },
+    ("config", "worst_claims"): {30.0: "rounds of a claim that no case gives"},
     ("config", "unbounded_shares"): {float(LP_ROWS): "rows up to which the test is exact"},
     ("smoke", "tables_by_epsilon"): {6.0: "number of a column without a name"},
 }
