@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from ...randomness import stream
 from .attacks import (
     Identification,
+    Search,
     extremes_jobs,
     identify,
     identify_gradient,
@@ -146,12 +148,18 @@ def _identify_patient(
     return identify(data.memo[key], unknown.truth, options, noise, rng)
 
 
+@lru_cache(maxsize=8)
+def _search(words: tuple[int, ...], bits: int) -> Search:
+    """Measures and arrays of a fit ask for the same searches."""
+    return search_seeds(np.array(words), bits)
+
+
 def _search_measures(estimate: Estimate, data: FilterData, options: MasksOptions) -> FilterMeasures:
     """What a search of the planted range finds of the first client's update."""
     rows = int(data.client_rows[0])
     X, y = data.X[None, :rows], data.y[None, :rows].astype(float)
     (update,) = local_updates(np.zeros(X.shape[-1]), X, y, options.steps, options.step)
-    search = search_seeds(estimate.words, options.bits)
+    search = _search(tuple(estimate.words.tolist()), options.bits)
     return FilterMeasures(
         recovered_share=recovered_entries(search, update, rows),
         keys_tried=float(1 << options.bits),
@@ -182,7 +190,7 @@ def example_fits(estimate: Estimate, data: FilterData, train: np.ndarray, spec: 
 
 def _searches(estimate: Estimate, options: MasksOptions) -> FilterExamples:
     """Searches of smaller ranges, in each of which the seed is planted anew."""
-    known = search_seeds(estimate.words, options.bits)
+    known = _search(tuple(estimate.words.tolist()), options.bits)
     if not known.hits:
         return FilterExamples()
     bits = np.arange(LEAST_BITS, options.bits + 1, 2)
@@ -190,7 +198,7 @@ def _searches(estimate: Estimate, options: MasksOptions) -> FilterExamples:
     for number in bits.tolist():
         seed = known.hits[0] % (1 << number)
         words = (known.integers + pair_mask(seed, len(known.integers))) % MODULUS
-        searches.append(search_seeds(words, number))
+        searches.append(_search(tuple(words.tolist()), number))
     return FilterExamples(
         search_bits=bits.astype(float),
         search_left=np.array([float(one.left) for one in searches]),
