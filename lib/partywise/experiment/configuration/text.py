@@ -126,7 +126,7 @@ def _yaml(text: str, path: Path) -> object:
 
 
 def _parse(text: str) -> tuple[yaml.SafeLoader, yaml.Node | None]:
-    """A loader and the root of its document: by libyaml, several times as fast, where that is there and finds no mistake.
+    """A loader and the root of its document: by libyaml, several times as fast, if that is there and finds no mistake.
 
     A mistake has the words of PyYAML's own parser, whichever found it. That one refuses what is nested too deeply,
     where libyaml's would end the process: without long lines and many brackets nothing can be nested so deeply.
