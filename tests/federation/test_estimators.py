@@ -71,7 +71,7 @@ def assert_same(fitted, cell, estimate):
         ("boosting", {"s": 0.5, "radius_value": 3.0, "max_steps": 8}, None),
         ("boosting", {"s_mode": "calibrated", "radius_value": 3.0, "max_steps": 8, "learner": "party"}, 8.0),
         ("published", {"max_steps": 12, "s": 0.4}, None),
-        ("moments", {"radius_value": 3.0, "response_radius": 4.0, "max_steps": 8}, 8.0),
+        ("moments", {"radius_value": 3.0, "response_radius": 4.0, "max_steps": 8, "cipher": "sized"}, 8.0),
         ("roundwise", {"s": 0.5, "radius_value": 3.0, "max_steps": 3}, None),
         ("central", {"s": 0.5, "radius_value": 3.0}, None),
         ("baseline", {"kind": "least_squares"}, None),
