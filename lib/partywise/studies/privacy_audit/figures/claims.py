@@ -148,8 +148,8 @@ def published_lines(cube: xr.Dataset) -> list[Line]:
     for case in map(str, cube["case"].values):
         here = cube.sel(case=case)
         done = (here["status"].sel(method_label=published[0]) > 0).any(["replicate", "fold"])
-        slots = [(int(j), float(e)) for j in cube["parties"].values for e in cube["epsilon"].values]
-        slots = [(j, e) for j, e in slots if bool(done.sel(parties=j, epsilon=e))]
+        held = np.argwhere(done.transpose("parties", "epsilon").values)
+        slots = [(int(cube["parties"].values[a]), float(cube["epsilon"].values[b])) for a, b in held]
         for j, e in slots:
             line = _line(here, forms, j, e, slots)
             if line is not None:
