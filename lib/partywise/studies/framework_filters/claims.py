@@ -272,7 +272,7 @@ CLAIMS = (
         title="excluded variables",
         generate=Lazy(_LEAKS + "even_update"),
         published=_form("update", "excluded_variables"),
-        lines=(Line(),),
+        lines=(Line(options={"layer": "exclude_vars"}),),
     ),
     _COLUMN,
     replace(
