@@ -24,6 +24,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
     sys.dont_write_bytecode = False
 
+# Collecting makes millions of objects that stay, and nothing that is garbage.
+gc.disable()
+
 # Files that take longest, about in that order (23 to 8 CPU s), then those that start processes: what comes last is
 # short, and no core is idle at the end (`./run test` hands files out in the order of collection).  Those that wait for
 # one undisturbed run of the pipeline do not all begin at once.
@@ -84,6 +87,7 @@ def pytest_collection_finish() -> None:
     """Thousands of tests live until the end: neither the garbage collector nor a fork needs to look at them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
