@@ -328,6 +328,8 @@ def record_noise(task: Task[TrainingSettings]) -> Exposure:
 
     def pair_of(one: World, other: World) -> ComputedPair:
         moved = float(np.linalg.norm(_first(one) - _first(other)))
+        if not moved:
+            return ComputedPair(0.0)
         return ComputedPair(biomed_local_epsilon(noise / moved, settings.batch, settings.n, steps, task.delta))
 
     return Exposure({0: release}, task.pairs(pair_of))
