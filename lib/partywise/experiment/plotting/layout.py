@@ -17,7 +17,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, PercentFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter
 
 from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Quantity, measures_of
 from .replicates import over_with_bands
@@ -115,7 +115,7 @@ class Axis:
         elif self.log:
             plain_ticks(ax, which, words)
         elif words or self.percent or axis.get_view_interval()[1] > LARGE:
-            plain = PercentFormatter(1) if self.percent else EngFormatter()
+            plain = FuncFormatter(lambda share, _: f"{100 * share:.4g}%") if self.percent else EngFormatter()
             axis.set_major_formatter(words or plain)
         low, high = axis.get_view_interval()
         if self.bottom is not None:
