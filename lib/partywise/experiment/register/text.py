@@ -32,8 +32,8 @@ def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
     about = "; ".join([f"{close} of them numbers within {SHARE:.0%}", *fitted])
     return (
         f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {found['reproduced']} are reproduced "
-        f"({about}), {found['differs']} differ, {found['refuted']} claims of privacy are refuted, and "
-        f"{found['not reproducible']} cannot be reproduced; each of the last three kinds says why."
+        f"({about}), {found['refuted']} claims of privacy are refuted by an attack or by exact arithmetic, "
+        f"{found['differs']} differ and {found['not reproducible']} cannot be reproduced; each of these two kinds says why."
     )
 
 
