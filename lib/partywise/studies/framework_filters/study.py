@@ -110,6 +110,8 @@ STUDY = Study(
     examples=FilterExamples,
     data_class="FilterData",
     ledger=Lazy("partywise.studies.framework_filters.metrics:ledger_measures"),
+    # Claims name their functions, which the page's lines ask, by their places.
+    reads=("partywise.studies.framework_filters.leaks",),
     figures={
         "claimed_and_held": Figure("claims"),
         "accuracy_by_epsilon": Figure("training"),
