@@ -94,7 +94,7 @@ def test_the_numbers_of_the_paper_are_those_of_the_register_and_of_the_measured_
     text, rows = paper(), table.read(ROOT / "docs" / table.NAME)
     found = table.counts(rows)
     assert f"Of {len(rows)} printed numbers and sentences of all sources, {found['reproduced']} are" in text
-    assert f"{found['differs']} differ, {found['refuted']} claims of privacy are refuted, and" in text
+    assert f"{found['refuted']} claims of privacy are refuted, {found['differs']} differ and" in text
     assert f"and {found['not reproducible']} cannot be reproduced" in text
     screen = (ROOT / "docs" / "measured" / "default.screen.txt").read_text(encoding="utf-8")
     refuted, published, wrong, corrected = re.search(
