@@ -33,7 +33,8 @@ def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
     return (
         f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {found['reproduced']} are reproduced "
         f"({about}), {found['refuted']} claims of privacy are refuted by an attack or by exact arithmetic, "
-        f"{found['differs']} differ and {found['not reproducible']} cannot be reproduced; each of these two kinds says why."
+        f"{found['differs']} differ and {found['not reproducible']} cannot be reproduced; each of these two kinds says "
+        "why."
     )
 
 
