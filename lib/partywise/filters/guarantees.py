@@ -1,4 +1,4 @@
-"""What the privacy layers hold in exact arithmetic, for the worst pair of updates: one function for each formula.
+"""What privacy layers hold in exact arithmetic, for the worst pair of updates, where it is not a Gaussian pair alone.
 
 Neighbours are the worst pair of one client's updates of norm C: by ``replace_one`` an update becomes its opposite and
 moves by 2 C, by ``zero_out`` it becomes 0 and moves by C. Nothing bounds what one record moves, so a record of a client
